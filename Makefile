@@ -1,0 +1,127 @@
+# Every target prepares what it needs by itself; see tools/setup.sh.
+
+VENV ?= .venv
+BUILD ?= build
+FUZZ_SECONDS ?= 60
+MESON = $(VENV)/bin/meson
+PYTHON_BIN = $(VENV)/bin/python
+TEST_ENV = STEPWATCH_BUILD_DIR=$(abspath $(1)) PYTHONPATH=$(abspath $(1))/python
+PYTEST = $(PYTHON_BIN) -m pytest -q
+
+# The tools of the virtual environment find each other by PATH.
+export PATH := $(abspath $(VENV))/bin:$(PATH)
+
+export ASAN_OPTIONS ?= detect_leaks=1:halt_on_error=1:abort_on_error=1:detect_stack_use_after_return=1
+export UBSAN_OPTIONS ?= halt_on_error=1:abort_on_error=1:print_stacktrace=1
+export TSAN_OPTIONS ?= halt_on_error=1:abort_on_error=1:second_deadlock_stack=1
+
+C_FILES = $(shell find include src python tests bench examples -name '*.[ch]' | sort)
+FUZZ_TARGETS = $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check build install-deps lint tidy format bench bench-check \
+	sanitize sanitize-address sanitize-thread fuzz docs clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
+
+# Configures folder $(1) with options $(2), again only when they have changed.
+configure = tools/configure.sh $(MESON) $(1) $(2)
+
+DEV_OPTIONS = -Dwerror=true -Dtests=enabled -Dpython=enabled
+
+demo: ## build, train a small network in C under the recorder, show the report
+	@tools/setup.sh demo
+	@test -f $(BUILD)/build.ninja || $(call configure,$(BUILD),)
+	@$(VENV)/bin/ninja -C $(BUILD) --quiet
+	$(BUILD)/src/cli/stepwatch run -- $(BUILD)/examples/mlp
+
+build: ## build everything in build/, warnings are errors
+	@tools/setup.sh test
+	@$(call configure,$(BUILD),$(DEV_OPTIONS))
+	@$(VENV)/bin/ninja -C $(BUILD) --quiet
+
+install-deps: ## install what every target needs
+	@tools/setup.sh demo test sanitize fuzz tidy bench
+
+test: build lint ## everything a change must pass
+	$(MESON) test -C $(BUILD) --no-rebuild --print-errorlogs
+	$(call TEST_ENV,$(BUILD)) $(PYTEST)
+
+check: test ## the same as test
+
+lint: build ## format, layers, headers, Python, spelling
+	@$(VENV)/bin/clang-format --dry-run -Werror $(C_FILES)
+	@$(PYTHON_BIN) tools/check_layers.py
+	@$(PYTHON_BIN) tools/check_sources.py
+	@$(MESON) test -C $(BUILD) --no-rebuild --suite headers --quiet --print-errorlogs
+	@$(VENV)/bin/ruff check --quiet
+	@$(VENV)/bin/ruff format --check --quiet
+	@$(VENV)/bin/mypy --no-error-summary
+	@$(VENV)/bin/codespell
+	@bash -n .ci/run tools/*.sh completions/*.bash
+	@echo "lint: ok"
+
+tidy: build ## clang-tidy over the sources
+	@tools/setup.sh test tidy
+	@$(PYTHON_BIN) tools/run_tidy.py $(BUILD)
+
+format: ## rewrite C and Python sources in the style of the project
+	@tools/setup.sh test
+	$(VENV)/bin/clang-format -i $(C_FILES)
+	$(VENV)/bin/ruff check --quiet --fix-only
+	$(VENV)/bin/ruff format --quiet
+
+bench: ## measure the recorder and the reader
+	@tools/setup.sh test bench
+	@$(call configure,build-bench,-Dbench=enabled -Db_ndebug=true)
+	@$(VENV)/bin/ninja -C build-bench --quiet
+	$(call TEST_ENV,build-bench) $(PYTHON_BIN) bench/run.py --build build-bench
+
+bench-check: ## measure, and fail where a promised ratio does not hold
+	@tools/setup.sh test bench
+	@$(call configure,build-bench,-Dbench=enabled -Db_ndebug=true)
+	@$(VENV)/bin/ninja -C build-bench --quiet
+	$(call TEST_ENV,build-bench) $(PYTHON_BIN) bench/run.py --build build-bench --check
+
+sanitize: sanitize-address sanitize-thread ## the whole suite under ASan + UBSan and under TSan
+
+SANITIZE_OPTIONS = -Dwerror=true -Dtests=enabled -Dpython=disabled -Dbench=disabled \
+	-Dbuildtype=debugoptimized
+
+sanitize-address:
+	@tools/setup.sh sanitize
+	@$(call configure,build-asan,$(SANITIZE_OPTIONS) -Db_sanitize=address$(comma)undefined)
+	@$(VENV)/bin/ninja -C build-asan --quiet
+	$(MESON) test -C build-asan --no-rebuild --print-errorlogs --timeout-multiplier 5
+	$(if $(wildcard tests/cli/test_*.py),$(call TEST_ENV,build-asan) $(PYTEST) tests/cli)
+
+sanitize-thread:
+	@tools/setup.sh sanitize
+	@$(call configure,build-tsan,$(SANITIZE_OPTIONS) -Db_sanitize=thread)
+	@$(VENV)/bin/ninja -C build-tsan --quiet
+	$(MESON) test -C build-tsan --no-rebuild --print-errorlogs --timeout-multiplier 10
+
+fuzz: ## explore each fuzz target for FUZZ_SECONDS
+	@tools/setup.sh test fuzz
+	@CC=clang $(call configure,build-fuzz,-Dfuzz=true -Dtests=disabled -Dpython=disabled \
+		-Dbench=disabled -Db_lundef=false -Db_sanitize=address$(comma)undefined)
+	@$(VENV)/bin/ninja -C build-fuzz --quiet
+	@set -e; for target in $(FUZZ_TARGETS); do \
+		name=$${target#fuzz_}; \
+		mkdir -p build-fuzz/found/$$name build-fuzz/crashes tests/fuzz/corpus/$$name; \
+		echo "$$target: $(FUZZ_SECONDS) s"; \
+		build-fuzz/tests/fuzz/$$target -max_total_time=$(FUZZ_SECONDS) -timeout=10 \
+			-rss_limit_mb=1024 -print_final_stats=1 -verbosity=0 \
+			-artifact_prefix=build-fuzz/crashes/$$name- \
+			build-fuzz/found/$$name tests/fuzz/corpus/$$name; \
+	done
+
+docs: ## check links and man pages, render the man pages to build/docs
+	@tools/setup.sh test
+	@$(PYTHON_BIN) tools/check_docs.py --render $(BUILD)/docs
+
+clean: ## remove what was built; the virtual environment stays
+	rm -rf build build-*
+
+comma := ,
