@@ -1,0 +1,79 @@
+/* Calls into the operating system that more than one file needs. Everything here is for
+ * cold paths; nothing allocates unless it says so. Functions return 0 or a negative
+ * sw_error with errno left as the system set it, unless stated otherwise. */
+#ifndef SW_BASE_OS_H
+#define SW_BASE_OS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Kernel thread id of the caller. */
+int32_t sw__os_tid(void);
+/* Whether the thread `tid` of this process still exists for the kernel (tgkill with
+ * signal 0). */
+bool sw__os_thread_exists(int32_t tid);
+/* CPU time of the calling thread and of the process, in ns. */
+uint64_t sw__os_thread_cpu_ns(void);
+uint64_t sw__os_process_cpu_ns(void);
+void sw__os_sleep_ns(uint64_t ns);
+/* 16 random bytes (getrandom; clock and address bits where that fails). */
+void sw__os_random(uint8_t out[16]);
+
+/* What getrusage(RUSAGE_THREAD) and schedstat tell of the calling thread. Fields that
+ * could not be read are UINT64_MAX. `schedstat_fd` is an open /proc/thread-self/schedstat
+ * or -1. */
+struct sw__os_usage {
+    uint64_t cpu_ns;
+    uint64_t run_delay_ns;
+    uint64_t voluntary;   /* context switches */
+    uint64_t involuntary; /* context switches */
+    uint64_t minor_faults;
+    uint64_t major_faults;
+};
+void sw__os_thread_usage(struct sw__os_usage *out, int schedstat_fd);
+
+/* Files. All are opened O_CLOEXEC | O_NOFOLLOW and moved to a descriptor of at least 200
+ * where the limit allows, out of the way of programs that use fixed small numbers. */
+int sw__os_create_private(const char *path); /* O_EXCL, mode 0600: fd, or -errno */
+int sw__os_open_read(const char *path);      /* O_RDONLY: fd, or -errno */
+/* mkdir -p, mode 0700 for new ones: 0 or -errno. */
+int sw__os_mkdirs_private(const char *path);
+/* 0 or -errno; `*got` is short at the end of the file. */
+int sw__os_pread_all(int fd, void *to, size_t length, uint64_t offset, size_t *got);
+/* A whole small file (/proc), NUL-terminated, cut to the buffer: bytes, or -errno. */
+int sw__os_read_file(const char *path, char *to, size_t size);
+/* Writes all of it; SIGXFSZ is blocked and consumed meanwhile, and the limit RLIMIT_FSIZE
+ * is checked first. 0, -ENOSPC, -EFBIG, -EDQUOT, … */
+int sw__os_pwrite_all(int fd, const void *from, size_t length, uint64_t offset);
+/* The same at the descriptor's own position, also for pipes and terminals; waits where it
+ * is non-blocking. Without the check of the limit, so that what fits is written. */
+int sw__os_write_all(int fd, const void *from, size_t length);
+/* Grows (never shrinks) a file to `size` with its blocks allocated; falls back to
+ * ftruncate where the file system has no fallocate only if `sparse_ok`. Same care for
+ * SIGXFSZ. 0 or -errno. */
+int sw__os_allocate(int fd, uint64_t from, uint64_t to, bool sparse_ok);
+/* Makes the pages of a mapping present and writable (MADV_POPULATE_WRITE; touches each
+ * page without changing it where the kernel is older). 0 or -errno. */
+int sw__os_populate(void *address, size_t length);
+/* Smallest of the soft RLIMIT_FSIZE and UINT64_MAX. */
+uint64_t sw__os_file_size_limit(void);
+
+/* What kind of file system holds `path` (which must exist). */
+enum sw__os_fs { SW__FS_UNKNOWN, SW__FS_MEMORY, SW__FS_LOCAL, SW__FS_NETWORK };
+enum sw__os_fs sw__os_fs_kind(const char *path, uint64_t *free_bytes, const char **name);
+
+/* Host name, kernel release, CPU model and usable CPUs (affinity and cgroup quota, in
+ * hundredths of a CPU), total memory. Strings are cut to the buffer. */
+void sw__os_host_name(char *out, size_t size);
+void sw__os_kernel(char *out, size_t size);
+void sw__os_cpu_model(char *out, size_t size);
+unsigned sw__os_cpus_online(void);
+unsigned sw__os_cpus_usable_percent(void);
+uint64_t sw__os_memory_bytes(void);
+/* Start time of a process in clock ticks since boot (field 22 of its stat), 0 when it is
+ * gone: tells a live writer from a recycled pid. */
+uint64_t sw__os_process_start(pid_t pid);
+
+#endif

@@ -1,0 +1,121 @@
+/* What the kernel knows of this process, its threads and other processes. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/intern.h"
+#include "base/os.h"
+
+int32_t sw__os_tid(void)
+{
+    return (int32_t)syscall(SYS_gettid);
+}
+
+bool sw__os_thread_exists(int32_t tid)
+{
+    int saved = errno;
+    bool exists =
+        tid > 0 && (syscall(SYS_tgkill, getpid(), tid, 0) == 0 || errno != ESRCH);
+    errno = saved;
+    return exists;
+}
+
+static uint64_t read_ns(clockid_t clock)
+{
+    struct timespec now;
+    if (clock_gettime(clock, &now) != 0) {
+        return UINT64_MAX;
+    }
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+uint64_t sw__os_thread_cpu_ns(void)
+{
+    return read_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+uint64_t sw__os_process_cpu_ns(void)
+{
+    return read_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+void sw__os_sleep_ns(uint64_t ns)
+{
+    struct timespec left = {.tv_sec = (time_t)(ns / 1000000000u),
+                            .tv_nsec = (long)(ns % 1000000000u)};
+    while (clock_nanosleep(CLOCK_MONOTONIC, 0, &left, &left) == EINTR) {
+    }
+}
+
+void sw__os_random(uint8_t out[16])
+{
+    int saved = errno;
+    if (getrandom(out, 16, GRND_NONBLOCK) != 16) {
+        /* Early at boot, or forbidden. These ids need to differ, not to be secret. */
+        uint64_t seeds[4] = {read_ns(CLOCK_MONOTONIC), read_ns(CLOCK_REALTIME),
+                             (uint64_t)(uintptr_t)&seeds, (uint64_t)sw__os_tid()};
+        for (size_t i = 0; i < 2; i++) {
+            uint64_t half = sw__hash_seeded(seeds, sizeof seeds, i + 1);
+            memcpy(out + 8 * i, &half, sizeof half);
+        }
+    }
+    errno = saved;
+}
+
+/* schedstat is "<ns on CPU> <ns waiting for one> <time slices>". */
+static uint64_t read_run_delay(int schedstat_fd)
+{
+    char text[96];
+    size_t got = 0;
+    if (schedstat_fd < 0 ||
+        sw__os_pread_all(schedstat_fd, text, sizeof text - 1, 0, &got) != 0) {
+        return UINT64_MAX;
+    }
+    text[got] = '\0';
+    const char *second = strchr(text, ' ');
+    if (!second || second[1] < '0' || second[1] > '9') {
+        return UINT64_MAX;
+    }
+    return strtoull(second + 1, NULL, 10);
+}
+
+void sw__os_thread_usage(struct sw__os_usage *out, int schedstat_fd)
+{
+    struct rusage usage;
+    out->cpu_ns = read_ns(CLOCK_THREAD_CPUTIME_ID);
+    out->run_delay_ns = read_run_delay(schedstat_fd);
+    if (getrusage(RUSAGE_THREAD, &usage) == 0) {
+        out->voluntary = (uint64_t)usage.ru_nvcsw;
+        out->involuntary = (uint64_t)usage.ru_nivcsw;
+        out->minor_faults = (uint64_t)usage.ru_minflt;
+        out->major_faults = (uint64_t)usage.ru_majflt;
+    } else {
+        out->voluntary = UINT64_MAX;
+        out->involuntary = UINT64_MAX;
+        out->minor_faults = UINT64_MAX;
+        out->major_faults = UINT64_MAX;
+    }
+}
+
+uint64_t sw__os_process_start(pid_t pid)
+{
+    char path[48];
+    char text[1024];
+    snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
+    if (sw__os_read_file(path, text, sizeof text) <= 0) {
+        return 0;
+    }
+    /* The command's name, field 2, may hold spaces and parentheses: count from its
+     * end. */
+    const char *at = strrchr(text, ')');
+    for (int field = 2; at && field < 22; field++) {
+        at = strchr(at + 1, ' ');
+    }
+    return at ? strtoull(at + 1, NULL, 10) : 0;
+}
