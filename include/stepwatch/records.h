@@ -1,0 +1,314 @@
+/* The records of a trace, as they lie in the file (docs/FORMAT.md, "Records").
+ *
+ * Glossary: a *record* is what one thread wrote at one moment; it is one or more units of 32 bytes.
+ * *ticks* are raw readings of the clock of the file; a timeline converts them. An *id* is the number
+ * of a name defined in the file; 0 is "no name". A *node* is the index of a node of the
+ * thread's call tree in the record's domain; 0 is the root.
+ *
+ * All integers are little-endian. A reader skips kinds and flags that it does not know. */
+#ifndef STEPWATCH_RECORDS_H
+#define STEPWATCH_RECORDS_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SW_RECORD_UNIT 32
+
+/* Number and name of every kind of record. */
+#define SW_RECORD_TABLE(X)                                                               \
+    X(1, SPAN, "span")                                                                   \
+    X(2, COUNTER, "counter")                                                             \
+    X(3, MARK, "mark")                                                                   \
+    X(4, STEP, "step")                                                                   \
+    X(5, BATCH, "batch")                                                                 \
+    X(6, SITE, "site")                                                                   \
+    X(7, SAMPLE, "sample")                                                               \
+    X(8, COMPILE, "compile")                                                             \
+    X(9, GC, "gc")                                                                       \
+    X(10, SYNC, "sync")                                                                  \
+    X(11, XFER, "xfer")                                                                  \
+    X(12, COLLECTIVE, "collective")                                                      \
+    X(13, ALLOC, "alloc")                                                                \
+    X(14, IO, "io")                                                                      \
+    X(15, MONITOR, "monitor")                                                            \
+    X(16, GPU, "gpu")
+
+enum sw_record_kind {
+    SW_RECORD_NONE = 0,
+#define SW_RECORD_ENUM(number, name, text) SW_RECORD_##name = number,
+    SW_RECORD_TABLE(SW_RECORD_ENUM)
+#undef SW_RECORD_ENUM
+    SW_RECORD_KINDS
+};
+
+/* Flags that mean the same in every kind. */
+#define SW_RECORD_INTERVAL 0x0001 /* `end` follows `ticks`: the record covers [ticks, end] */
+#define SW_RECORD_ERROR 0x0002    /* it ended by an error or an exception */
+#define SW_RECORD_UNNESTED 0x0004 /* the span does not nest: inclusive time only */
+#define SW_RECORD_CUT 0x0008      /* recording ended before it did: `end` is that moment */
+
+/* Every record begins with this. */
+typedef struct sw_record {
+    uint8_t kind;   /* enum sw_record_kind */
+    uint8_t units;  /* length in units of 32 bytes, at least 1 */
+    uint16_t flags; /* SW_RECORD_… */
+    uint32_t id;    /* name, see the kind */
+    uint64_t ticks; /* when, or when it began */
+} sw_record;
+
+/* A section that ended. id: the section. */
+typedef struct sw_record_span {
+    sw_record head;
+    uint64_t end;
+    uint32_t node;
+    uint16_t depth;  /* sections open around it on its thread and domain */
+    uint16_t domain;
+} sw_record_span;
+
+/* A counter took a value (COUNTER: from the program; MONITOR: from a watcher). id: the series. */
+typedef struct sw_record_counter {
+    sw_record head;
+    double value;
+    uint32_t node;
+    uint16_t domain;
+    uint16_t reserved;
+} sw_record_counter;
+
+/* Something worth a line in the timeline. id: its text. */
+typedef struct sw_record_mark {
+    sw_record head;
+    uint64_t reserved;
+    uint32_t node;
+    uint16_t domain;
+    uint16_t reserved2;
+} sw_record_mark;
+
+/* Phases of a step, in the order of the STEP record's table. */
+#define SW_PHASE_TABLE(X)                                                                \
+    X(0, OTHER, "other")                                                                 \
+    X(1, DATA_WAIT, "data_wait")                                                         \
+    X(2, H2D, "h2d")                                                                     \
+    X(3, PREPROCESS, "preprocess")                                                       \
+    X(4, AUGMENT, "augment")                                                             \
+    X(5, COLLATE, "collate")                                                             \
+    X(6, FORWARD, "forward")                                                             \
+    X(7, LOSS, "loss")                                                                   \
+    X(8, BACKWARD, "backward")                                                           \
+    X(9, OPTIMIZER, "optimizer")                                                         \
+    X(10, ZERO_GRAD, "zero_grad")                                                        \
+    X(11, COMMUNICATION, "communication")                                                \
+    X(12, SYNC, "sync")                                                                  \
+    X(13, LOGGING, "logging")                                                            \
+    X(14, GC, "gc")                                                                      \
+    X(15, COMPILE, "compile")                                                            \
+    X(16, VALIDATION, "validation")                                                      \
+    X(17, CHECKPOINT, "checkpoint")
+
+enum sw_phase {
+#define SW_PHASE_ENUM(number, name, text) SW_PHASE_##name = number,
+    SW_PHASE_TABLE(SW_PHASE_ENUM)
+#undef SW_PHASE_ENUM
+    SW_PHASE_COUNT,
+    SW_PHASE_SLOTS = 20,    /* room in the record */
+    SW_PHASE_INHERIT = 255  /* a section without a phase of its own */
+};
+
+/* What one step is (report.json, "unit"). */
+enum sw_step_unit {
+    SW_STEP_MANUAL = 0,
+    SW_STEP_BATCH = 1,
+    SW_STEP_UPDATE = 2,
+    SW_STEP_LOOP = 3
+};
+
+#define SW_STEP_INCOMPLETE 0x0100 /* left by break, or recording ended */
+#define SW_STEP_WARMUP 0x0200     /* the schedule's warm-up */
+#define SW_STEP_EVENTS 0x0400     /* events were recorded during it */
+
+/* A step that ended. The interval is always there. phase_ticks sum to end - ticks exactly. Usage
+ * is what the kernel says the thread used over the last `usage_steps` steps, this one included;
+ * 0 steps means that it was not read at this step and the usage fields are unknown. */
+typedef struct sw_record_step {
+    sw_record head; /* id: 0 */
+    uint64_t end;
+    uint64_t number; /* from 0, per domain */
+    uint32_t epoch;  /* from 0; UINT32_MAX: unknown */
+    uint16_t domain;
+    uint8_t unit; /* enum sw_step_unit */
+    uint8_t reserved;
+    uint32_t usage_steps;
+    uint32_t samples;       /* sampler hits within the step */
+    uint64_t cpu_ns;        /* CPU time of the thread */
+    uint64_t run_delay_ns;  /* time it was runnable and waited for a CPU; UINT64_MAX: unknown */
+    uint32_t voluntary;     /* context switches */
+    uint32_t involuntary;   /* context switches */
+    uint32_t minor_faults;
+    uint32_t major_faults;
+    uint64_t reserved2[2];
+    uint64_t phase_ticks[SW_PHASE_SLOTS];
+} sw_record_step;
+
+/* One batch of a data loader, from being asked for to being used. id: the loader. ticks: dispatch to
+ * the worker; end: delivered to the training loop. Moments that did not happen are 0. */
+typedef struct sw_record_batch {
+    sw_record head;
+    uint64_t end;
+    uint64_t fetch_begin;
+    uint64_t fetch_end;
+    uint64_t put;
+    uint64_t receive;
+    uint64_t pin;
+    uint64_t cpu_ns;
+    uint64_t bytes;
+    uint64_t batch;  /* the id under which workers and the step speak of it */
+    uint32_t epoch;
+    uint32_t index;
+    uint32_t worker; /* UINT32_MAX: the training process itself */
+    uint32_t queue_depth;
+    uint64_t step;   /* the step that used it; UINT64_MAX: unknown */
+    uint64_t reserved[2];
+} sw_record_batch;
+
+/* Where something was built. id: the file. what: 1 loader, 2 optimizer, 3 model. */
+typedef struct sw_record_site {
+    sw_record head;
+    uint32_t what;
+    uint32_t line;
+    uint32_t object;   /* name id of the thing built */
+    uint32_t function; /* name id of the function around */
+} sw_record_site;
+
+/* A look at a thread's stack. id: 0. `depth` frames of {function id, line} follow, leaf first. */
+typedef struct sw_record_sample {
+    sw_record head;
+    uint32_t thread; /* index of the sampled thread */
+    uint32_t node;
+    uint8_t phase;
+    uint8_t state;   /* 'R', 'S', 'D', … of /proc, 0 unknown */
+    uint8_t in_call; /* 1: inside a call into native code */
+    uint8_t leaf_only;
+    uint16_t depth;
+    uint16_t domain;
+} sw_record_sample;
+typedef struct sw_record_frame {
+    uint32_t function;
+    uint32_t line;
+} sw_record_frame;
+
+/* Compiled code was made. id: the function. */
+typedef struct sw_record_compile {
+    sw_record head;
+    uint64_t end;
+    uint32_t reason; /* name id */
+    uint32_t stage;  /* 0 whole, 1 trace, 2 lower, 3 back end */
+    uint64_t count;  /* which compilation of this function it is, from 1 */
+    uint32_t file;
+    uint32_t line;
+    uint64_t reserved[2];
+} sw_record_compile;
+
+/* The garbage collector ran. id: 0. */
+typedef struct sw_record_gc {
+    sw_record head;
+    uint64_t end;
+    uint32_t generation;
+    uint32_t collected;
+} sw_record_gc;
+
+/* The host waited for a device. id: the call. */
+typedef struct sw_record_sync {
+    sw_record head;
+    uint64_t end;
+    uint32_t file;
+    uint32_t line;
+} sw_record_sync;
+
+/* Bytes moved between host and device. id: the call. */
+typedef struct sw_record_xfer {
+    sw_record head;
+    uint64_t end;
+    uint64_t bytes;
+    uint32_t direction; /* 1 host to device, 2 device to host, 3 device to device */
+    uint32_t pinned;    /* 0 no, 1 yes, 2 unknown */
+    uint32_t file;
+    uint32_t line;
+    uint64_t reserved[2];
+} sw_record_xfer;
+
+/* A collective operation. id: the operation. ticks: enqueued. */
+typedef struct sw_record_collective {
+    sw_record head;
+    uint64_t end;
+    uint64_t start;
+    uint64_t bytes;
+    uint64_t sequence;
+    uint32_t group; /* name id */
+    uint32_t ranks;
+    uint64_t reserved;
+} sw_record_collective;
+
+/* Memory was taken (bytes > 0) or given back (bytes < 0). id: the site. */
+typedef struct sw_record_alloc {
+    sw_record head;
+    int64_t bytes;
+    uint64_t address;
+    uint64_t weight; /* bytes that this sampled record stands for */
+    uint32_t node;
+    uint32_t allocator;
+    uint64_t reserved[2];
+} sw_record_alloc;
+
+/* A call on a file or a socket. id: path or peer. */
+typedef struct sw_record_io {
+    sw_record head;
+    uint64_t end;
+    uint64_t bytes;
+    uint64_t offset;
+    uint32_t operation; /* 1 read, 2 write, 3 open, 4 sync, 5 send, 6 receive, 7 other */
+    int32_t result;     /* 0 or -errno */
+    uint32_t node;
+    uint32_t reserved;
+    uint64_t reserved2;
+} sw_record_io;
+
+/* Work of a GPU, in the file's clock. id: kernel or operation. */
+typedef struct sw_record_gpu {
+    sw_record head;
+    uint64_t end;
+    uint64_t bytes;
+    uint32_t device;
+    uint32_t stream;
+    uint32_t activity; /* 1 kernel, 2 copy, 3 set, 4 wait */
+    uint32_t correlation;
+    uint64_t reserved[2];
+} sw_record_gpu;
+
+/* Names of kinds and phases; NULL for numbers outside the table. */
+static inline const char *sw_record_kind_name(unsigned kind)
+{
+    switch (kind) {
+#define SW_RECORD_CASE(number, name, text)                                               \
+    case number: return text;
+        SW_RECORD_TABLE(SW_RECORD_CASE)
+#undef SW_RECORD_CASE
+    default: return 0;
+    }
+}
+static inline const char *sw_phase_name(unsigned phase)
+{
+    switch (phase) {
+#define SW_PHASE_CASE(number, name, text)                                                \
+    case number: return text;
+        SW_PHASE_TABLE(SW_PHASE_CASE)
+#undef SW_PHASE_CASE
+    default: return 0;
+    }
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,215 @@
+/* Writing the home file. */
+#include "store/home.h"
+#include "base/memory.h"
+#include "base/os.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int sw__home_create(struct sw__home *home, const char *folder, const char *stem, uint64_t max_bytes,
+                    sw_error_info *info)
+{
+    memset(home, 0, sizeof(*home));
+    home->fd = -1;
+    int result = sw__os_mkdirs_private(folder);
+    if (result) {
+        return sw_error_set(info, SW_EOPEN, "the run directory %s cannot be made: %s", folder,
+                            strerror(-result));
+    }
+    for (unsigned number = 0; number < 1000; number++) {
+        char suffix[16] = "";
+        if (number) {
+            snprintf(suffix, sizeof(suffix), "-%u", number);
+        }
+        int length = snprintf(home->path, sizeof(home->path), "%s/%s%s.stepwatch", folder, stem,
+                              suffix);
+        if (length < 0 || (size_t)length >= sizeof(home->path)) {
+            return sw_error_set(info, SW_EINVAL, "the path of the run directory %s is too long",
+                                folder);
+        }
+        int fd = sw__os_create_private(home->path);
+        if (fd == -EEXIST) {
+            continue;
+        }
+        struct stat facts;
+        if (fd >= 0 && fstat(fd, &facts)) {
+            int error = errno;
+            close(fd);
+            fd = -error;
+        }
+        if (fd < 0) {
+            result = sw_error_set(info, SW_EOPEN, "the trace %s cannot be created: %s", home->path,
+                                  strerror(-fd));
+            home->path[0] = 0;
+            if (info) {
+                info->os_errno = -fd;
+            }
+            return result;
+        }
+        home->fd = fd;
+        home->device = facts.st_dev;
+        home->inode = facts.st_ino;
+        home->end = SW__FMT_PAGE;
+        home->max_bytes = max_bytes;
+        return 0;
+    }
+    return sw_error_set(info, SW_EOPEN, "%s holds too many traces of this name", folder);
+}
+
+bool sw__home_check(struct sw__home *home)
+{
+    struct stat facts;
+    if (home->fd < 0 || home->gone) {
+        return false;
+    }
+    if (fstat(home->fd, &facts) || facts.st_dev != home->device || facts.st_ino != home->inode ||
+        facts.st_nlink == 0) {
+        home->gone = true;
+        home->error = home->error ? home->error : ENOENT;
+        return false;
+    }
+    return true;
+}
+
+bool sw__home_truncated(const struct sw__home *home)
+{
+    struct stat facts;
+    return home->fd >= 0 && fstat(home->fd, &facts) == 0 &&
+           (uint64_t)facts.st_size < home->end;
+}
+
+static int sw__home_fail(struct sw__home *home, int result)
+{
+    home->errors++;
+    if (!home->error) {
+        home->error = -result;
+    }
+    return result == -ENOSPC || result == -EDQUOT ? SW_ENOSPACE
+           : result == -EFBIG                     ? SW_ELIMIT
+                                                  : SW_EWRITE;
+}
+
+int sw__home_put(struct sw__home *home, const struct sw__fmt_block *header, const void *body,
+                 uint32_t used, uint64_t *slot, bool shrink, bool essential)
+{
+    struct sw__fmt_block copy;
+    uint64_t offset = *slot;
+    if (home->fd < 0 || home->gone) {
+        return SW_EWRITE;
+    }
+    memcpy(&copy, header, sizeof(copy));
+    atomic_store_explicit(&copy.used, used, memory_order_relaxed);
+    if (shrink) {
+        copy.size = (uint32_t)((sizeof(copy) + used + SW__FMT_PAGE - 1) / SW__FMT_PAGE *
+                               SW__FMT_PAGE);
+    }
+    bool reused = false;
+    if (!offset && !shrink && copy.size == SW__FMT_CHUNK && home->free_count) {
+        offset = home->free_slots[home->free_count - 1];
+        reused = true;
+    } else if (!offset) {
+        offset = home->end;
+        if (!essential && home->max_bytes && offset + copy.size > home->max_bytes) {
+            return SW_ELIMIT;
+        }
+    }
+    int result = sw__os_pwrite_all(home->fd, body, used, offset + sizeof(copy));
+    if (!result) {
+        result = sw__os_pwrite_all(home->fd, &copy, sizeof(copy), offset);
+    }
+    if (!result && offset == home->end) {
+        /* A block ends where the file does, so that the last one is whole too. */
+        uint64_t last = offset + copy.size;
+        if (sizeof(copy) + used < copy.size) {
+            result = sw__os_pwrite_all(home->fd, "", 1, last - 1);
+        }
+    }
+    if (result) {
+        return sw__home_fail(home, result);
+    }
+    if (reused) {
+        home->free_count--;
+    } else if (offset == home->end) {
+        home->end += copy.size;
+    }
+    *slot = offset;
+    return 0;
+}
+
+void sw__home_release(struct sw__home *home, uint64_t slot)
+{
+    if (!slot || home->fd < 0 || home->gone) {
+        return;
+    }
+    if (home->free_count == home->free_capacity) {
+        size_t capacity = home->free_capacity ? home->free_capacity * 2 : 64;
+        uint64_t *slots = sw__realloc(home->free_slots, capacity, sizeof(*slots));
+        if (!slots) {
+            return;
+        }
+        home->free_slots = slots;
+        home->free_capacity = capacity;
+    }
+    struct sw__fmt_block free_block;
+    memset(&free_block, 0, sizeof(free_block));
+    free_block.magic = SW__FMT_BLOCK_MAGIC;
+    free_block.kind = SW__BLOCK_FREE;
+    free_block.size = SW__FMT_CHUNK;
+    free_block.thread = UINT32_MAX;
+    if (!sw__os_pwrite_all(home->fd, &free_block, sizeof(free_block), slot)) {
+        home->free_slots[home->free_count++] = slot;
+    }
+}
+
+int sw__home_put_super(struct sw__home *home, const struct sw__fmt_super *from,
+                       enum sw__fmt_state state, const char *hot_path)
+{
+    struct sw__fmt_super copy;
+    if (home->fd < 0 || home->gone) {
+        return SW_EWRITE;
+    }
+    sw__copy_shared(&copy, from, sizeof(copy));
+    copy.role = SW__ROLE_HOME;
+    atomic_store_explicit(&copy.state, (uint32_t)state, memory_order_relaxed);
+    memset(copy.hot_path, 0, sizeof(copy.hot_path));
+    memset(copy.home_path, 0, sizeof(copy.home_path));
+    snprintf(copy.hot_path, sizeof(copy.hot_path), "%s", hot_path ? hot_path : "");
+    int result = sw__os_pwrite_all(home->fd, &copy, sizeof(copy), 0);
+    return result ? sw__home_fail(home, result) : 0;
+}
+
+void sw__home_close(struct sw__home *home)
+{
+    /* Only what is still ours is closed: the number may belong to the program by now. */
+    if (home->fd >= 0) {
+        struct stat facts;
+        if (fstat(home->fd, &facts) == 0 && facts.st_dev == home->device &&
+            facts.st_ino == home->inode) {
+            close(home->fd);
+        }
+    }
+    sw__free(home->free_slots);
+    memset(home, 0, sizeof(*home));
+    home->fd = -1;
+}
+
+void sw__copy_shared(void *to, const void *from, size_t length)
+{
+    uint64_t *out = to;
+    const uint64_t *in = from;
+    for (size_t i = 0; i < length / 8; i++) {
+        out[i] = __atomic_load_n(&in[i], __ATOMIC_RELAXED);
+    }
+}
+
+void sw__copy_to_shared(void *to, const void *from, size_t length)
+{
+    uint64_t *out = to;
+    const uint64_t *in = from;
+    for (size_t i = 0; i < length / 8; i++) {
+        __atomic_store_n(&out[i], in[i], __ATOMIC_RELAXED);
+    }
+}
