@@ -1,0 +1,216 @@
+/* Recording: sections, steps, counters and marks of the running program.
+ *
+ * Nothing here ever stops or fails the program: what cannot be recorded is counted and stated once
+ * at the end. Every function may be called from any thread; sections and steps belong to the
+ * thread that opened them. Before sw_init, after sw_shutdown, and when recording is off, calls
+ * cost a load and a predicted branch. */
+#ifndef STEPWATCH_RECORD_H
+#define STEPWATCH_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stepwatch/error.h>
+#include <stepwatch/records.h>
+#include <stepwatch/schedule.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum sw_policy {
+    SW_POLICY_AUTO = 0,   /* first, last and worst steps whole, statistics of all */
+    SW_POLICY_STREAM = 1, /* everything goes to the file until it reaches the cap */
+    SW_POLICY_RING = 2,   /* the newest events, as many as the cap allows */
+    SW_POLICY_DROP = 3    /* the oldest events, as many as the cap allows, held in memory till the end */
+};
+
+/* Three-valued switches: 0 follows environment and defaults. */
+enum sw_switch { SW_DEFAULT = 0, SW_ON = 1, SW_OFF = 2 };
+
+/* Configuration. All zero means environment (STEPWATCH_*) and defaults; a field that is set wins over
+ * the environment, except that STEPWATCH_ENABLED=0 always switches off. Strings are copied. */
+typedef struct sw_config {
+    const char *name;     /* of the run; default: the program's name */
+    const char *out;      /* run directory; default runs/profiling/<UTC time>-<name> */
+    const char *policy;   /* "auto", "stream", "ring", "drop" */
+    const char *schedule; /* see sw_schedule_parse; steps outside it have statistics only */
+    const char *hot_dir;  /* folder for the hot file; default: /dev/shm, else the best there is */
+    double max_mb;        /* cap on this process's trace in MiB, default 256; negative: none */
+    int enabled;          /* enum sw_switch, like those below */
+    int events;           /* record events, not only statistics (default on) */
+    int step_usage;       /* read CPU time, switches and faults at steps (default on) */
+    int quiet;            /* do not say on stderr what was lost (default off) */
+    unsigned keep_first;  /* policy auto: steps at the beginning kept whole (default 50) */
+    unsigned keep_last;   /* … and at the end (default 50) */
+    unsigned keep_worst;  /* … and the slowest ones (default 20) */
+} sw_config;
+
+/* Starts recording. 0, or a negative sw_error: then the program runs on unrecorded. Starting twice
+ * is fine (the second configuration is ignored, SW_ESTATE). NULL: environment and defaults.
+ * When the library is under `stepwatch run` and sw_init is never called, the first section starts it. */
+#define sw_init(...) sw_init_sized((__VA_ARGS__), sizeof(sw_config))
+SW_API int sw_init_sized(const sw_config *config, size_t size);
+/* As sw_init, and says what went wrong. */
+SW_API int sw_init_info(const sw_config *config, size_t size, sw_error_info *info);
+/* Ends recording, writes everything out. Also called at exit. Recording may start again later. */
+SW_API void sw_shutdown(void);
+SW_API bool sw_is_recording(void);
+/* Path of this process's trace file and of the run directory; empty when not recording. Returned length
+ * as snprintf. */
+SW_API size_t sw_trace_path(char *out, size_t size);
+SW_API size_t sw_run_dir(char *out, size_t size);
+
+/* A section: a named stretch of code in a domain. The handle lives for ever; get it once, keep it. Its first
+ * word is public so that a disabled section costs nothing: 0 off, else the number of the recording. */
+typedef struct sw_section sw_section;
+struct sw_section_gate {
+    uint32_t generation;
+};
+/* The section of that name in the default domain. Names map to phases by a table of usual names
+ * ("forward", "data", "optimizer_step" …; see sw_phase_of_name). Never NULL. */
+SW_API sw_section *sw_section_get(const char *name);
+/* As above with the length of the name and an explicit phase (enum sw_phase, SW_PHASE_INHERIT for none). */
+SW_API sw_section *sw_section_get_n(const char *name, size_t length, int phase);
+/* The phase that a name maps to, or SW_PHASE_INHERIT. */
+SW_API int sw_phase_of_name(const char *name, size_t length);
+
+/* What sw_begin and sw_end call when the section's gate is open; use those. */
+SW_API SW_NOPLT void sw_section_enter(sw_section *section);
+SW_API SW_NOPLT void sw_section_leave(sw_section *section);
+/* For sections whose begin and end may interleave on one thread (generators, tasks): `key` names the activation
+ * (0: the thread itself), and an end closes the newest open section of the same key. `flags`: SW_RECORD_ERROR. */
+SW_API void sw_section_begin(sw_section *section, uint64_t key);
+SW_API void sw_section_end(sw_section *section, uint64_t key, unsigned flags);
+
+#if defined(__GNUC__)
+#define SW_GATE(section)                                                                 \
+    (__builtin_expect(__atomic_load_n(&((struct sw_section_gate *)(void *)(section))->generation, \
+                                      __ATOMIC_RELAXED),                                 \
+                      0) != 0)
+#else
+#define SW_GATE(section) (((volatile struct sw_section_gate *)(section))->generation != 0)
+#endif
+
+/* Opens and closes a section on this thread. Sections nest and recurse; an end that does not match the
+ * newest open section closes the newest of its own and is flagged. */
+static inline void sw_begin(sw_section *section)
+{
+    if (SW_GATE(section)) {
+        sw_section_enter(section);
+    }
+}
+static inline void sw_end(sw_section *section)
+{
+    if (SW_GATE(section)) {
+        sw_section_leave(section);
+    }
+}
+/* As sw_end, and counts an error. */
+static inline void sw_end_error(sw_section *section)
+{
+    if (SW_GATE(section)) {
+        sw_section_end(section, 0, SW_RECORD_ERROR);
+    }
+}
+
+#if defined(__GNUC__)
+#define SW_CONCAT2(a, b) a##b
+#define SW_CONCAT(a, b) SW_CONCAT2(a, b)
+static inline void sw_scope_leave(sw_section **section)
+{
+    if (*section) {
+        sw_end(*section);
+    }
+}
+/* Looks a name up once and keeps the handle where the macro stands. */
+static inline sw_section *sw_section_cached(sw_section **cache, const char *name)
+{
+    sw_section *section = __atomic_load_n(cache, __ATOMIC_ACQUIRE);
+    if (__builtin_expect(section == 0, 0)) {
+        section = sw_section_get(name);
+        __atomic_store_n(cache, section, __ATOMIC_RELEASE);
+    }
+    return section;
+}
+static inline sw_section *sw_scope_enter(sw_section **cache, const char *name)
+{
+    sw_section *section = sw_section_cached(cache, name);
+    sw_begin(section);
+    return section;
+}
+#define SW_ENTER(name)                                                                   \
+    (__extension__({                                                                     \
+        static sw_section *sw_cache_;                                                    \
+        sw_scope_enter(&sw_cache_, (name));                                              \
+    }))
+#define SW_GUARD(id) __attribute__((cleanup(sw_scope_leave))) sw_section *SW_CONCAT(sw_scope_, id)
+/* A section from here to the end of the enclosing block, on every way out of it. */
+#define SW_SCOPE(name) SW_GUARD(__COUNTER__) = SW_ENTER(name)
+/* A section around the block that follows. `break` and `continue` leave the section only. */
+#define SW_SECTION(name) SW_SECTION_ID(name, __COUNTER__)
+#define SW_SECTION_ID(name, id)                                                          \
+    for (int SW_CONCAT(sw_once_, id) = 1; SW_CONCAT(sw_once_, id);                       \
+         SW_CONCAT(sw_once_, id) = 0)                                                    \
+        for (SW_GUARD(id) = SW_ENTER(name); SW_CONCAT(sw_once_, id);                     \
+             SW_CONCAT(sw_once_, id) = 0)
+#endif
+
+/* Steps of the calling thread in the default domain. A step that is still open when the next begins is
+ * closed as incomplete. */
+SW_API void sw_step_begin(void);
+SW_API void sw_step_end(void);
+/* As above, saying what a step is (enum sw_step_unit), and closing as incomplete (left by break). */
+SW_API void sw_step_begin_unit(int unit);
+SW_API void sw_step_abandon(void);
+/* The steps that follow belong to this epoch. */
+SW_API void sw_epoch(uint32_t epoch);
+/* An optimizer step happened (report.json, "updates"). */
+SW_API void sw_update(void);
+/* Number of the step that is open on this thread, or of the next one; -1 when not recording. */
+SW_API int64_t sw_step_number(void);
+
+/* A value of a series, and a remark in the timeline. */
+SW_API void sw_counter(const char *name, double value);
+SW_API void sw_mark(const char *text);
+SW_API void sw_mark_n(const char *text, size_t length);
+
+/* Domains: independent profilers in one recorder, each with sections, call trees, steps and a switch
+ * of its own. Domain NULL is the default one. A domain lives until the process ends. */
+typedef struct sw_domain sw_domain;
+SW_API sw_domain *sw_domain_get(const char *name); /* the same name gives the same domain; NULL when there are too many (64) */
+SW_API void sw_domain_enable(sw_domain *domain, bool on);
+SW_API sw_section *sw_domain_section(sw_domain *domain, const char *name, size_t length, int phase);
+SW_API void sw_domain_step_begin(sw_domain *domain, int unit);
+SW_API void sw_domain_step_end(sw_domain *domain);
+SW_API void sw_domain_step_abandon(sw_domain *domain);
+SW_API void sw_domain_counter(sw_domain *domain, const char *name, size_t length, double value);
+
+/* Appends a record of any kind of <stepwatch/records.h> to the calling thread's trace. `record->units` × 32
+ * bytes are copied. Names it refers to come from sw_name. For watchers and adapters. */
+SW_API void sw_record_put(const sw_record *record);
+/* Number of a plain name (a file, a function, a reason) in this trace; 0 when not recording. */
+SW_API uint32_t sw_name(const char *text, size_t length);
+/* The clock records are stamped with. */
+SW_API uint64_t sw_now(void);
+/* Gives the calling thread a name in the trace (default: the kernel's). */
+SW_API void sw_thread_name(const char *name);
+
+/* One option of the configuration, for help texts and checks. */
+typedef struct sw_option {
+    const char *name;          /* "max_mb"; the variable is STEPWATCH_MAX_MB */
+    const char *type;          /* "bool", "number", "count", "text", "choice" */
+    const char *default_value; /* as text */
+    const char *help;          /* one sentence */
+} sw_option;
+/* The table of options, `*count` entries, static. */
+SW_API const sw_option *sw_options(size_t *count);
+/* The known option nearest to a misspelt one, or NULL. */
+SW_API const char *sw_option_nearest(const char *name);
+/* Checks a value against an option. 0, SW_ENOTFOUND (no such option) or SW_EINVAL, with a sentence. */
+SW_API int sw_option_check(const char *name, const char *value, sw_error_info *info);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,53 @@
+/* fork: the parent's helper stops for the moment of the fork, the child forgets everything that was
+ * its parent's and starts a file of its own with its first record. */
+#include "record/recorder.h"
+#include <string.h>
+#include <unistd.h>
+
+static void sw__fork_prepare(void)
+{
+    struct sw__session *session = &sw__session;
+    pthread_mutex_lock(&session->lock);
+    sw__helper_stop(true);
+    sw__names_before_fork();
+}
+
+static void sw__fork_parent(void)
+{
+    /* The helper comes back at the next step or when chunks run low: a program that forks many children in
+     * a row does not start and stop it for each. */
+    sw__names_after_fork(false);
+    pthread_mutex_unlock(&sw__session.lock);
+}
+
+/* The child's half, also for children that were made behind the C library's back. No inherited lock is
+ * taken and no inherited thread joined. */
+void sw__forked_child(void)
+{
+    struct sw__session *session = &sw__session;
+    uint32_t state = atomic_load(&session->state);
+    pthread_mutex_init(&session->lock, NULL);
+    sw__names_after_fork(true);
+    sw__helper_forget();
+    sw__thread_forget();
+    if (state == SW__SESSION_ON || state == SW__SESSION_ENDING) {
+        /* The parent's memory is not mapped here, its descriptors are. What is on the heap stays: it may
+         * have been in the middle of a change. */
+        sw__hot_abandon(&session->hot);
+        if (session->home.fd >= 0) {
+            close(session->home.fd);
+        }
+        memset(&session->home, 0, sizeof(session->home));
+        session->home.fd = -1;
+        memset(&session->pool, 0, sizeof(session->pool));
+        memset(&session->mirror, 0, sizeof(session->mirror));
+        session->super = NULL;
+        session->threads = NULL;
+        atomic_store(&session->state, SW__SESSION_FORKED);
+    }
+}
+
+void sw__fork_register(void)
+{
+    (void)pthread_atfork(sw__fork_prepare, sw__fork_parent, sw__forked_child);
+}

@@ -1,0 +1,184 @@
+/* The helper thread: keeps empty chunks ready, writes full ones out, refreshes the clock snapshot and
+ * copies statistics to the home file. It takes no lock that a recording thread waits for. */
+#include "base/os.h"
+#include "record/recorder.h"
+#include <errno.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SW__MS ((uint64_t)1000000)
+#define SW__CLOCK_PERIOD (100 * SW__MS)
+#define SW__COPY_PERIOD (2000 * SW__MS)
+#define SW__BUSY_PERIOD (1 * SW__MS)
+#define SW__STOP_PATIENCE_MS 500
+#define SW__STACK ((size_t)256 * 1024)
+
+static struct {
+    pthread_t thread;
+    bool running;           /* under session.lock */
+    _Atomic bool wanted;    /* it was stopped for a fork and should run again */
+    _Atomic uint32_t bell;  /* futex: rises to wake it */
+    _Atomic uint32_t asleep; /* 1: in a long sleep, worth waking */
+    _Atomic bool stop;
+    _Atomic int32_t tid;
+} sw__helper;
+
+static uint64_t sw__mono_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+void sw__helper_wake(void)
+{
+    if (atomic_exchange_explicit(&sw__helper.asleep, 0, memory_order_acq_rel)) {
+        atomic_fetch_add_explicit(&sw__helper.bell, 1, memory_order_release);
+        (void)syscall(SYS_futex, &sw__helper.bell, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    }
+}
+
+static void sw__helper_sleep(uint64_t ns, bool long_one)
+{
+    uint32_t bell = atomic_load_explicit(&sw__helper.bell, memory_order_acquire);
+    struct timespec wait = {.tv_sec = (time_t)(ns / 1000000000u),
+                            .tv_nsec = (long)(ns % 1000000000u)};
+    if (long_one) {
+        atomic_store_explicit(&sw__helper.asleep, 1, memory_order_release);
+    }
+    if (!atomic_load_explicit(&sw__helper.stop, memory_order_acquire)) {
+        (void)syscall(SYS_futex, &sw__helper.bell, FUTEX_WAIT_PRIVATE, bell, &wait, NULL, 0);
+    }
+    atomic_store_explicit(&sw__helper.asleep, 0, memory_order_release);
+}
+
+static void sw__helper_clock(struct sw__fmt_super *super)
+{
+    uint32_t next = 1 - atomic_load_explicit(&super->latest, memory_order_relaxed);
+    sw_clock_snap(&super->latest_snapshot[next & 1]);
+    atomic_store_explicit(&super->latest, next & 1, memory_order_release);
+}
+
+void sw__helper_round(bool copy_state)
+{
+    struct sw__session *session = &sw__session;
+    pthread_mutex_lock(&session->pool.serve_lock);
+    if (copy_state && sw__home_check(&session->home)) {
+        (void)sw__mirror_copy(&session->mirror, false);
+        session->super->revision++;
+        (void)sw__home_put_super(&session->home, session->super, SW__STATE_OPEN, session->hot.path);
+    }
+    pthread_mutex_unlock(&session->pool.serve_lock);
+}
+
+static void *sw__helper_main(void *arg)
+{
+    struct sw__session *session = &sw__session;
+    uint64_t clock_at = 0, copy_at = sw__mono_ns() + SW__COPY_PERIOD;
+    (void)arg;
+    (void)prctl(PR_SET_NAME, "stepwatch", 0, 0, 0);
+    atomic_store(&sw__helper.tid, sw__os_tid());
+    uint64_t cpu_before = atomic_load(&session->super->total[SW__TOTAL_HELPER_NS]);
+    while (!atomic_load_explicit(&sw__helper.stop, memory_order_acquire)) {
+        bool any = sw__pool_serve(&session->pool);
+        uint64_t now = sw__mono_ns();
+        if (now >= clock_at) {
+            sw__helper_clock(session->super);
+            clock_at = now + SW__CLOCK_PERIOD;
+        }
+        if (now >= copy_at) {
+            sw__helper_round(true);
+            copy_at = now + SW__COPY_PERIOD;
+        }
+        atomic_store_explicit(&session->super->total[SW__TOTAL_HELPER_NS],
+                              cpu_before + sw__os_thread_cpu_ns(), memory_order_relaxed);
+        sw__helper_sleep(any ? SW__BUSY_PERIOD : SW__CLOCK_PERIOD, !any);
+    }
+    return NULL;
+}
+
+/* session.lock held. Without the helper recording goes on: threads then serve themselves. */
+int sw__helper_start(void)
+{
+    sigset_t all, before;
+    pthread_attr_t attributes;
+    if (sw__helper.running) {
+        return 0;
+    }
+    atomic_store(&sw__helper.stop, false);
+    atomic_store(&sw__helper.wanted, false);
+    atomic_store(&sw__helper.tid, 0);
+    /* The program's signals are not for this thread. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, SW__STACK);
+    int failed = pthread_create(&sw__helper.thread, &attributes, sw__helper_main, NULL);
+    pthread_attr_destroy(&attributes);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    sw__helper.running = !failed;
+    atomic_store(&sw__session.pool.attended, !failed);
+    return failed ? SW_ESYS : 0;
+}
+
+/* session.lock held. `bounded`: gives up after half a second, as before a fork. */
+void sw__helper_stop(bool bounded)
+{
+    if (!sw__helper.running) {
+        return;
+    }
+    atomic_store(&sw__helper.stop, true);
+    atomic_fetch_add(&sw__helper.bell, 1);
+    (void)syscall(SYS_futex, &sw__helper.bell, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    if (bounded) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += SW__STOP_PATIENCE_MS * 1000000L;
+        until.tv_sec += until.tv_nsec / 1000000000L;
+        until.tv_nsec %= 1000000000L;
+        if (pthread_timedjoin_np(sw__helper.thread, NULL, &until)) {
+            /* It is held up by a slow disk. Let it go on; the child will not have it anyway. */
+            atomic_store(&sw__helper.stop, false);
+            return;
+        }
+    } else {
+        pthread_join(sw__helper.thread, NULL);
+    }
+    sw__helper.running = false;
+    atomic_store(&sw__session.pool.attended, false);
+    /* Joined is not gone: the kernel counts the thread a moment longer, and programs that count threads
+     * around a fork (Python warns) would see it. */
+    int32_t tid = atomic_load(&sw__helper.tid);
+    for (unsigned i = 0; tid && i < 1000 && sw__os_thread_exists(tid); i++) {
+        sw__os_sleep_ns(20000);
+    }
+    atomic_store(&sw__helper.wanted, bounded);
+}
+
+void sw__helper_ensure(void)
+{
+    if (SW__LIKELY(!atomic_load_explicit(&sw__helper.wanted, memory_order_relaxed))) {
+        return;
+    }
+    /* Whoever holds the lock may be this very thread, on its way out; the next one will do it. */
+    if (pthread_mutex_trylock(&sw__session.lock)) {
+        return;
+    }
+    if (atomic_load(&sw__helper.wanted) && atomic_load(&sw__session.state) == SW__SESSION_ON) {
+        (void)sw__helper_start();
+    }
+    pthread_mutex_unlock(&sw__session.lock);
+}
+
+void sw__helper_forget(void)
+{
+    sw__helper.running = false;
+    atomic_store(&sw__helper.wanted, false);
+    atomic_store(&sw__helper.asleep, 0);
+    atomic_store(&sw__helper.stop, false);
+}

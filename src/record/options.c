@@ -1,0 +1,428 @@
+/* The one table of options. Help texts, checks, the environment, the configuration and the facts in
+ * a trace are all made from it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <stepwatch/record.h>
+
+#include "base/compiler.h"
+#include "record/options.h"
+
+/* How a value is read and shown. */
+enum kind {
+    KIND_BOOL,
+    KIND_COUNT,
+    KIND_MEGABYTES,
+    KIND_NAME,
+    KIND_PATH,
+    KIND_SCHEDULE,
+    KIND_POLICY,
+    KIND_CLOCK
+};
+
+/* name, type, default, kind, field of struct sw__settings, help. The clock is chosen before there
+ * are settings and has no field; base/clock.c reads its variable. */
+#define OPTION_TABLE(X)                                                                  \
+    X(enabled, "bool", "on", KIND_BOOL, enabled,                                         \
+      "Record at all; off in the environment wins over what the program says.")          \
+    X(name, "text", "", KIND_NAME, name,                                                 \
+      "Name of the run; empty: the name of the program.")                                \
+    X(out, "text", "", KIND_PATH, out,                                                   \
+      "Run directory; empty: runs/profiling/<UTC time>-<name>.")                         \
+    X(policy, "choice", "auto", KIND_POLICY, policy,                                     \
+      "Which events are kept: auto (first, last and worst steps), stream (all, until "   \
+      "the "                                                                             \
+      "cap), ring (the newest) or drop (the oldest).")                                   \
+    X(max_mb, "number", "256", KIND_MEGABYTES, max_bytes,                                \
+      "Cap on the trace of one process in MiB, at least 2; none or negative: no cap.")   \
+    X(events, "bool", "on", KIND_BOOL, events,                                           \
+      "Record single events, not only statistics and steps.")                            \
+    X(schedule, "text", "always", KIND_SCHEDULE, schedule,                               \
+      "Steps that are recorded in detail, such as wait=1,warmup=1,active=3,every=50.")   \
+    X(keep_first, "count", "50", KIND_COUNT, keep_first,                                 \
+      "Policy auto: steps at the beginning that are kept whole.")                        \
+    X(keep_last, "count", "50", KIND_COUNT, keep_last,                                   \
+      "Policy auto: steps at the end that are kept whole.")                              \
+    X(keep_worst, "count", "20", KIND_COUNT, keep_worst,                                 \
+      "Policy auto: slowest steps that are kept whole.")                                 \
+    X(step_usage, "bool", "on", KIND_BOOL, step_usage,                                   \
+      "Read CPU time, context switches and page faults at steps.")                       \
+    X(hot_dir, "text", "", KIND_PATH, hot_dir,                                           \
+      "Folder for the file that is written while recording; empty: /dev/shm, else the "  \
+      "best there is.")                                                                  \
+    X(clock, "choice", "auto", KIND_CLOCK, name,                                         \
+      "Clock of the records: auto, tsc or monotonic; from the environment only.")        \
+    X(quiet, "bool", "off", KIND_BOOL, quiet, "Do not say on stderr what was lost.")
+
+static const sw_option options[] = {
+#define OPTION_PUBLIC(name, type, text, kind, field, help) {#name, type, text, help},
+    OPTION_TABLE(OPTION_PUBLIC)
+#undef OPTION_PUBLIC
+};
+
+static const struct place {
+    enum kind kind;
+    size_t offset; /* in struct sw__settings */
+    size_t size;   /* of the field */
+} places[] = {
+#define OPTION_PLACE(name, type, text, kind, field, help)                                \
+    {kind, offsetof(struct sw__settings, field),                                         \
+     sizeof(((struct sw__settings *)0)->field)},
+    OPTION_TABLE(OPTION_PLACE)
+#undef OPTION_PLACE
+};
+
+static const char *const policies[] = {
+    [SW_POLICY_AUTO] = "auto",
+    [SW_POLICY_STREAM] = "stream",
+    [SW_POLICY_RING] = "ring",
+    [SW_POLICY_DROP] = "drop",
+};
+static const char *const clocks[] = {"auto", "tsc", "monotonic"};
+
+/* More steps than this cannot be kept whole within any sensible cap. */
+#define COUNT_MOST 1000000u
+/* 2^40 MiB; keeps the cap in bytes well within 64 bits. */
+#define MEGABYTES_MOST 1099511627776.0
+
+/* The letters of ASCII only: tolower and strcasecmp follow the program's locale, and in a Turkish
+ * one "NAME_FIRST" and "name_first" differ. */
+static char lower(char c)
+{
+    if (c >= 'A' && c <= 'Z') {
+        c = (char)(c - 'A' + 'a');
+    }
+    return c;
+}
+
+static bool same_word(const char *a, const char *b)
+{
+    while (*a && lower(*a) == lower(*b)) {
+        a++;
+        b++;
+    }
+    return *a == *b;
+}
+
+const sw_option *sw_options(size_t *count)
+{
+    if (count) {
+        *count = SW__COUNTOF(options);
+    }
+    return options;
+}
+
+int sw__option_find(const char *name, size_t length)
+{
+    for (size_t i = 0; i < SW__COUNTOF(options); i++) {
+        if (strlen(options[i].name) == length &&
+            memcmp(options[i].name, name, length) == 0) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+void sw__option_variable(const char *name, char *out, size_t size)
+{
+    snprintf(out, size, "STEPWATCH_%s", name);
+    for (char *at = out; *at; at++) {
+        if (*at >= 'a' && *at <= 'z') {
+            *at = (char)(*at - 'a' + 'A');
+        }
+    }
+}
+
+/* Fails with the value, cut where it is long, and what was expected instead. */
+static int refuse(sw_error_info *info, const char *name, const char *value,
+                  const char *expected)
+{
+    return sw_error_set(info, SW_EINVAL, "%s is \"%.60s\" but should be %s", name, value,
+                        expected);
+}
+
+static int read_bool(const char *value, bool *out)
+{
+    static const char *const words[] = {"0",  "1",   "false", "true",
+                                        "no", "yes", "off",   "on"};
+    for (size_t i = 0; i < SW__COUNTOF(words); i++) {
+        if (same_word(value, words[i])) {
+            *out = i % 2 != 0;
+            return SW_OK;
+        }
+    }
+    return SW_EINVAL;
+}
+
+static int read_count(const char *value, unsigned *out)
+{
+    unsigned number = 0;
+    for (const char *at = value; *at; at++) {
+        if (*at < '0' || *at > '9') {
+            return SW_EINVAL;
+        }
+        number = number * 10 + (unsigned)(*at - '0');
+        if (number > COUNT_MOST) {
+            return SW_EINVAL;
+        }
+    }
+    *out = number;
+    return *value ? SW_OK : SW_EINVAL;
+}
+
+/* A plain decimal number. Not strtod: that follows the program's locale, where the point may be
+ * a comma, and reads "nan" and "0x10" too. */
+static int read_decimal(const char *value, double *out)
+{
+    const char *at = value + (*value == '-' || *value == '+');
+    double number = 0;
+    double scale = 1;
+    bool digits = false;
+    bool point = false;
+    for (; *at; at++) {
+        if (*at == '.' && !point) {
+            point = true;
+        } else if (*at >= '0' && *at <= '9') {
+            digits = true;
+            scale *= point ? 10 : 1;
+            number = number * 10 + (*at - '0');
+        } else {
+            return SW_EINVAL;
+        }
+    }
+    /* Beyond 300 digits both are infinite and say nothing. */
+    if (!digits || at - value > 300) {
+        return SW_EINVAL;
+    }
+    *out = *value == '-' ? -(number / scale) : number / scale;
+    return SW_OK;
+}
+
+int sw__option_megabytes(double megabytes, uint64_t *bytes, sw_error_info *info)
+{
+    if (megabytes < 0) {
+        *bytes = 0;
+        return SW_OK;
+    }
+    if (!(megabytes >= SW__MAX_MB_LEAST && megabytes <= MEGABYTES_MOST)) {
+        return sw_error_set(info, SW_EINVAL,
+                            "max_mb should be at least %d MiB, or negative for no cap",
+                            SW__MAX_MB_LEAST);
+    }
+    *bytes = (uint64_t)(megabytes * 1048576.0);
+    return SW_OK;
+}
+
+static int read_megabytes(const char *value, uint64_t *bytes)
+{
+    double megabytes = -1;
+    if (!same_word(value, "none") && read_decimal(value, &megabytes) != SW_OK) {
+        return SW_EINVAL;
+    }
+    return sw__option_megabytes(megabytes, bytes, NULL);
+}
+
+/* The number of `value` among words, or -1. */
+static int choice_of(const char *value, const char *const *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(value, words[i]) == 0) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+static bool fits_folder(char c, bool first)
+{
+    bool letter = (lower(c) >= 'a' && lower(c) <= 'z') || (unsigned char)c >= 0x80;
+    return letter || (c >= '0' && c <= '9') || strchr(first ? "_+=,@" : "_+=,@.-", c);
+}
+
+/* Copies a name that is fit to be part of a folder's: what a shell or a path takes for something
+ * else becomes '_', and so does a beginning that would hide it or make it look like an option. */
+static void copy_name(char *out, size_t size, const char *value)
+{
+    size_t length = 0;
+    for (; value[length] && length + 1 < size; length++) {
+        out[length] = '_';
+        if (fits_folder(value[length], length == 0)) {
+            out[length] = value[length];
+        }
+    }
+    /* A character of several bytes is not cut in the middle. */
+    while (length > 0 && ((unsigned char)value[length] & 0xC0) == 0x80) {
+        length--;
+    }
+    out[length] = '\0';
+}
+
+int sw__option_apply(struct sw__settings *out, int index, const char *value,
+                     sw_error_info *info)
+{
+    const struct place *place = &places[index];
+    const char *name = options[index].name;
+    void *field = (char *)out + place->offset;
+    int choice;
+    sw_schedule schedule;
+    sw_error_info why;
+    switch (place->kind) {
+    case KIND_BOOL:
+        return read_bool(value, field) == SW_OK
+                   ? SW_OK
+                   : refuse(info, name, value, "1/0, true/false, yes/no or on/off");
+    case KIND_COUNT:
+        return read_count(value, field) == SW_OK
+                   ? SW_OK
+                   : refuse(info, name, value, "a whole number from 0 to 1000000");
+    case KIND_MEGABYTES:
+        return read_megabytes(value, field) == SW_OK
+                   ? SW_OK
+                   : refuse(info, name, value,
+                            "a number of MiB, at least 2, or none for no cap");
+    case KIND_NAME:
+        copy_name(field, place->size, value);
+        return SW_OK;
+    case KIND_PATH:
+        /* A path that is cut would lead elsewhere. */
+        if (strlen(value) >= place->size) {
+            return sw_error_set(info, SW_EINVAL, "%s is longer than %zu bytes", name,
+                                place->size - 1);
+        }
+        memcpy(field, value, strlen(value) + 1);
+        return SW_OK;
+    case KIND_SCHEDULE:
+        if (sw_schedule_parse(&schedule, value, &why) != SW_OK) {
+            return sw_error_set(info, SW_EINVAL, "%s: %s", name, why.message);
+        }
+        memcpy(field, &schedule, sizeof schedule);
+        return SW_OK;
+    case KIND_POLICY:
+        choice = choice_of(value, policies, SW__COUNTOF(policies));
+        if (choice < 0) {
+            return refuse(info, name, value, "auto, stream, ring or drop");
+        }
+        out->policy = (enum sw_policy)choice;
+        return SW_OK;
+    case KIND_CLOCK:
+        return choice_of(value, clocks, SW__COUNTOF(clocks)) >= 0
+                   ? SW_OK
+                   : refuse(info, name, value, "auto, tsc or monotonic");
+    }
+    return SW_EINVAL;
+}
+
+/* By hand, for the decimal point of printf follows the program's locale. */
+static size_t show_megabytes(uint64_t bytes, char *out, size_t size)
+{
+    if (bytes == 0) {
+        return (size_t)snprintf(out, size, "none");
+    }
+    unsigned long long whole = bytes >> 20;
+    unsigned long long millionths = ((bytes & 0xFFFFF) * 1000000 + 524288) >> 20;
+    char text[32];
+    whole += millionths / 1000000;
+    snprintf(text, sizeof text, "%06llu", millionths % 1000000);
+    for (size_t end = 6; end > 0 && text[end - 1] == '0'; end--) {
+        text[end - 1] = '\0';
+    }
+    return (size_t)snprintf(out, size, "%llu%s%s", whole, *text ? "." : "", text);
+}
+
+size_t sw__option_show(const struct sw__settings *settings, int index, char *out,
+                       size_t size)
+{
+    const struct place *place = &places[index];
+    const void *field = (const char *)settings + place->offset;
+    const char *wish;
+    switch (place->kind) {
+    case KIND_BOOL:
+        return (size_t)snprintf(out, size, "%s", *(const bool *)field ? "on" : "off");
+    case KIND_COUNT:
+        return (size_t)snprintf(out, size, "%u", *(const unsigned *)field);
+    case KIND_MEGABYTES:
+        return show_megabytes(settings->max_bytes, out, size);
+    case KIND_NAME:
+    case KIND_PATH:
+        return (size_t)snprintf(out, size, "%s", (const char *)field);
+    case KIND_SCHEDULE:
+        return sw_schedule_format(&settings->schedule, out, size);
+    case KIND_POLICY:
+        return (size_t)snprintf(out, size, "%s", policies[settings->policy]);
+    case KIND_CLOCK:
+        wish = getenv("STEPWATCH_CLOCK");
+        wish = wish && choice_of(wish, clocks, SW__COUNTOF(clocks)) >= 0 ? wish : "auto";
+        return (size_t)snprintf(out, size, "%s", wish);
+    }
+    return 0;
+}
+
+#define NAME_MOST 48
+
+/* Edits that make one name the other: letters put in, left out, changed, or swapped with their
+ * neighbour. Case does not count, nor whether words are joined by '-' or '_'. */
+static size_t distance(const char *a, size_t a_length, const char *b, size_t b_length)
+{
+    size_t rows[3][NAME_MOST + 1];
+    for (size_t j = 0; j <= b_length; j++) {
+        rows[0][j] = j;
+    }
+    for (size_t i = 1; i <= a_length; i++) {
+        size_t *row = rows[i % 3];
+        const size_t *above = rows[(i - 1) % 3];
+        row[0] = i;
+        for (size_t j = 1; j <= b_length; j++) {
+            bool same = a[i - 1] == b[j - 1];
+            size_t best = above[j - 1] + !same;
+            best = above[j] + 1 < best ? above[j] + 1 : best;
+            best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+                size_t swapped = rows[(i - 2) % 3][j - 2] + 1;
+                best = swapped < best ? swapped : best;
+            }
+            row[j] = best;
+        }
+    }
+    return rows[a_length % 3][b_length];
+}
+
+const char *sw_option_nearest(const char *name)
+{
+    size_t length = name ? strlen(name) : 0;
+    if (length == 0 || length > NAME_MOST) {
+        return NULL;
+    }
+    char plain[NAME_MOST];
+    for (size_t i = 0; i < length; i++) {
+        plain[i] = lower(name[i]);
+        if (name[i] == '-') {
+            plain[i] = '_';
+        }
+    }
+    const char *nearest = NULL;
+    size_t least = NAME_MOST;
+    for (size_t i = 0; i < SW__COUNTOF(options); i++) {
+        size_t known = strlen(options[i].name);
+        size_t edits = distance(plain, length, options[i].name, known);
+        /* More than half of it different is another word, not a slip. */
+        if (edits * 2 <= known && edits < least) {
+            least = edits;
+            nearest = options[i].name;
+        }
+    }
+    return nearest;
+}
+
+int sw_option_check(const char *name, const char *value, sw_error_info *info)
+{
+    int index = name ? sw__option_find(name, strlen(name)) : -1;
+    if (index < 0) {
+        const char *nearest = sw_option_nearest(name);
+        return sw_error_set(info, SW_ENOTFOUND, "there is no option \"%.60s\"%s%s%s",
+                            name ? name : "", nearest ? "; did you mean " : "",
+                            nearest ? nearest : "", nearest ? "?" : "");
+    }
+    struct sw__settings scratch;
+    return sw__option_apply(&scratch, index, value ? value : "", info);
+}

@@ -1,0 +1,317 @@
+/* The recorder's inner structures. Glossary:
+ *   session    one recording of this process: from sw_init to sw_shutdown. Its number is the generation.
+ *   thread     a thread that records in the current session (struct sw__thread).
+ *   lane       a thread in a domain: stack of open sections, call tree, step (struct sw__lane).
+ *   gate       first word of a section: the generation while its domain records, else 0.
+ *
+ * Threading: a lane and a thread belong to their thread alone. What the session owns is changed under
+ * session.lock, names under names.lock; order: session, names, then the store's own locks. The hot
+ * path takes none. */
+#ifndef SW_RECORD_RECORDER_H
+#define SW_RECORD_RECORDER_H
+
+#include "base/clock_read.h"
+#include "base/compiler.h"
+#include "record/config.h"
+#include "store/home.h"
+#include "store/hot.h"
+#include "store/mirror.h"
+#include "store/pool.h"
+#include <pthread.h>
+#include <stepwatch/record.h>
+
+#define SW__DOMAINS 64
+#define SW__NODES_MOST 4096          /* nodes a lane, families and (more) not counted */
+#define SW__NODES_HARD (4096 + 256)  /* with them */
+#define SW__NAMES_MOST 65536
+#define SW__NAMES_HARD (65536 + 4096)
+#define SW__THREADS_APART 256  /* threads that keep a slot of their own after they ended */
+#define SW__THREADS_MOST 4096
+#define SW__DEPTH_FIRST 230    /* frames in a lane's first block */
+#define SW__DEPTH_MOST 65536
+#define SW__LANE_BLOCK 8192u
+#define SW__NODES_BLOCK 16384u
+#define SW__HIST_BLOCK 16384u
+#define SW__DEFS_BLOCK 16384u
+/* Generations are below these bits. A gate has the first where its section is not of the default domain, so that the
+ * default domain's lane never fits; a lane has the second where no section may take the fast path. */
+#define SW__GATE_DOMAIN 0x40000000u
+#define SW__GATE_SLOW 0x80000000u
+#define SW__FRAME_PHASED 1     /* frame.flags: its end restores phase_before */
+#define SW__FRAME_KEYED 2      /* frame.flags: its key counts */
+
+/* A named stretch of code. Lives for ever, also across fork; `gate` is the only part that changes. */
+struct sw_section {
+    _Atomic uint32_t gate; /* generation while its domain records, 0 otherwise */
+    uint32_t id;
+    uint64_t head; /* first 8 bytes of its SPAN records, without flags */
+    uint16_t domain;
+    uint8_t phase; /* SW_PHASE_INHERIT: none */
+    uint8_t use;   /* enum sw__fmt_name_use */
+    uint32_t length;
+    const char *text;
+    struct sw_section *_Atomic family; /* where it goes when there is no room; NULL: not looked up */
+    struct sw_section *next;           /* of the same domain */
+};
+
+struct sw_domain {
+    uint16_t index;
+    _Atomic bool enabled;
+    _Atomic uint64_t next_step;
+    _Atomic uint32_t epoch;
+    const char *name;
+    struct sw_section *sections; /* under names.lock */
+    struct sw_section *more;     /* "(more)" */
+};
+
+/* An entry of a lane's table of nodes by (parent, section). parent NULL: empty. */
+struct sw__slot {
+    const struct sw__fmt_node *parent;
+    uint32_t section;
+    uint32_t node; /* reference: address / 64 */
+};
+
+/* What the hot path touches. Lanes lie in pages that the kernel wipes on fork: a wiped lane has
+ * generation 0, so that a child made behind our back falls into the slow path by itself.
+ *
+ * Reading the time stamp counter waits for everything before it, so the hot path is as fast as its longest chain of
+ * loads is short. That is why the lane repeats what the newest frame holds (node, start), and why `quick` is indexed
+ * by the section alone.
+ *
+ * Invariants: bottom ≤ top ≤ limit; bottom[-1] stands for the root; node and start are those of top[-1]; a frame at or
+ * above top has node 0, so that a reader of the memory sees where the stack ends; generation is `idle`, or 0 while the
+ * thread is inside the recorder (a signal handler then finds it so). `idle` is the gate of the lane's sections, with
+ * SW__GATE_SLOW where the clock is not a register: then every section takes the slow path. */
+struct sw__lane {
+    _Atomic uint32_t generation;
+    uint32_t quick_mask;
+    struct sw__fmt_node *node;
+    uint64_t start;
+    struct sw__fmt_frame *top;
+    struct sw__slot *quick; /* the node last used for a section: slots[id & quick_mask] */
+    uint8_t *base;          /* of the hot file */
+    struct sw__fmt_frame *limit;
+    uint32_t idle;
+    uint16_t domain;
+    uint8_t phase_gate; /* SW_PHASE_COUNT within a step, else 0: phases below it switch */
+    uint8_t phase;      /* running phase, within a step */
+    uint8_t *cursor; /* lane of the default domain only: where the thread's next record goes */
+    uint8_t *end;    /* of its chunk; cursor == end: full, or there is none */
+    uint8_t *data;   /* its first record; the header is before it */
+    uint64_t span_bits; /* what makes the last 8 bytes of a SPAN out of a frame's address and a node's index */
+    struct sw__thread *thread;
+    uint8_t step_unit;
+    uint8_t slots_bits; /* log2 of the number of slots */
+    uint16_t step_flags;
+    uint64_t phase_since;
+    uint64_t phase_ticks[SW_PHASE_SLOTS];
+    struct sw__fmt_frame *bottom;
+    struct sw__slot *slots; /* all nodes, by hash */
+    struct sw__fmt_lane *file;
+    uint32_t node_count;
+    uint64_t step_start, step_number;
+    struct sw__fmt_node *root;
+    struct sw__fmt_node *more;         /* for paths that there is no room for */
+    struct sw__fmt_block *nodes_block; /* the one with room */
+    struct sw__fmt_block *hist_block;
+};
+
+/* A thread in the current session. It always has a lane in the default domain, which holds its place in its chunk. */
+struct sw__thread {
+    struct sw__lane *lane[SW__DOMAINS];
+    _Atomic uint32_t chunk; /* index in the pool, UINT32_MAX none */
+    uint32_t extra_units;   /* units of the chunk's records beyond one each */
+    uint32_t backoff;       /* records to drop before asking for a chunk again */
+    uint32_t patience;      /* how many that were the last time */
+    uint32_t generation;
+    uint64_t sequence; /* of the next EVENTS chunk */
+    uint64_t steps_sequence;
+    _Atomic uint32_t steps_chunk;
+    int schedstat; /* -1 not opened yet, -2 not to be had */
+    struct sw__fmt_thread *slot;
+    uint64_t usage_ticks; /* when usage was last read; 0 never */
+    uint32_t usage_steps; /* steps since */
+    bool dead;
+    uint64_t usage[6];       /* at that time, struct sw__os_usage */
+    struct sw__thread *next; /* in the session's list */
+};
+
+enum sw__session_state {
+    SW__SESSION_NEVER = 0, /* nothing asked for yet */
+    SW__SESSION_ON,
+    SW__SESSION_ENDING, /* gates are closed, the rest is being written */
+    SW__SESSION_OFF,    /* ended, or it could not start */
+    SW__SESSION_FORKED  /* this is a child; its own session starts with its first record */
+};
+
+struct sw__session {
+    pthread_mutex_t lock;
+    _Atomic uint32_t state;
+    _Atomic uint32_t generation;
+    struct sw__settings settings;
+    struct sw__hot hot;
+    struct sw__home home;
+    struct sw__mirror mirror;
+    struct sw__pool pool;
+    struct sw__fmt_super *super;
+    struct sw__thread *threads;
+    uint32_t thread_count;
+    uint32_t threads_dead;
+    struct sw__fmt_block *threads_block;
+    struct sw__fmt_block *defs_block;
+    uint32_t defs_done;    /* names written to this session's definitions */
+    uint32_t domains_done;
+    uint64_t ticks_per_ms;
+    char run_dir[1024];
+    char loss[256]; /* what went wrong first, for the closing line */
+    bool quiet_end; /* all threads were seen outside the recorder at its end */
+    pid_t pid;
+};
+
+extern struct sw__session sw__session;
+/* Whether events are written now: the tier and the schedule joined. */
+extern _Atomic bool sw__events_on;
+/* The calling thread, or sw__detached. */
+extern SW__TLS struct sw__thread *sw__self;
+/* Its lane in the default domain, sw__self->lane[0]: one load less for nearly all sections. */
+extern SW__TLS struct sw__lane *sw__self_lane;
+void sw__become(struct sw__thread *thread); /* sets both */
+extern struct sw__thread sw__detached;
+extern struct sw__lane sw__no_lane; /* what threads without a lane of their own have: always busy */
+
+/* thread.c */
+struct sw__lane *sw__lane_here(uint16_t domain); /* attaches; NULL: cannot record */
+bool sw__thread_new_chunk(struct sw__thread *thread);
+void sw__thread_forget(void);              /* in a forked child */
+void sw__thread_seal(struct sw__thread *thread);
+/* session.lock held, gates closed: waits until no thread is inside the recorder; false: one stayed. */
+bool sw__threads_settle(void);
+void sw__threads_end(void); /* session.lock held: closes the calling thread's sections, forgets all */
+/* Chunks that threads have open, at most `most` of them. */
+size_t sw__threads_open_chunks(uint32_t *out, size_t most);
+void sw__threads_release(void); /* session.lock held: forgets all threads, frees the ended ones */
+void sw__lane_cut(struct sw__lane *lane);  /* closes its open sections as cut */
+struct sw__lane *sw__lane_alloc(void);
+void sw__lane_release(struct sw__lane *lane);
+bool sw__wiped(void); /* whether this process came about without fork() */
+
+/* lane.c */
+bool sw__lane_open(struct sw__lane *lane, struct sw__thread *thread, uint16_t domain);
+bool sw__lane_grow_stack(struct sw__lane *lane);
+struct sw__fmt_node *sw__lane_node(struct sw__lane *lane, struct sw__fmt_node *parent,
+                                   struct sw_section *section);
+uint32_t sw__lane_page(struct sw__lane *lane, uint32_t *refs, unsigned octave);
+/* Adds a duration to the histogram whose page references are `refs`. */
+void sw__hist_add(struct sw__lane *lane, uint32_t *refs, uint64_t value);
+void sw__lane_reset(struct sw__lane *lane);
+SW__INLINE struct sw__fmt_node *sw__node_at(const struct sw__lane *lane, uint32_t reference)
+{
+    return (struct sw__fmt_node *)(void *)(lane->base + (uint64_t)reference * 64);
+}
+SW__INLINE uint32_t sw__node_reference(const struct sw__lane *lane, const struct sw__fmt_node *node)
+{
+    return (uint32_t)((uint64_t)((const uint8_t *)node - lane->base) / 64);
+}
+/* Tells the chunk that it is whole up to the cursor. */
+SW__INLINE void sw__chunk_publish(struct sw__lane *main, uint8_t *cursor)
+{
+    const size_t back = sizeof(struct sw__fmt_block) - offsetof(struct sw__fmt_block, used);
+    main->cursor = cursor;
+    atomic_store_explicit((_Atomic uint32_t *)(void *)(main->data - back),
+                          (uint32_t)(cursor - main->data), memory_order_release);
+}
+/* The gate of a domain's sections in a session. */
+SW__INLINE uint32_t sw__gate(uint16_t domain, uint32_t generation)
+{
+    return domain && generation ? generation | SW__GATE_DOMAIN : generation;
+}
+/* Entering the recorder: from here on a signal handler of this thread finds the lane busy, and so does
+ * whoever ends the session. What follows must look at the gate after this, not before. */
+SW__INLINE bool sw__lane_is_busy(const struct sw__lane *lane)
+{
+    return atomic_load_explicit(&lane->generation, memory_order_relaxed) == 0;
+}
+SW__INLINE void sw__lane_busy(struct sw__lane *lane)
+{
+    atomic_store_explicit(&lane->generation, 0, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
+}
+SW__INLINE void sw__lane_idle(struct sw__lane *lane)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+    atomic_store_explicit(&lane->generation, lane->idle, memory_order_release);
+}
+/* The same on the hot path, which finds out afterwards whether the lane was busy already (0 came back) and
+ * then gives back what was there. */
+SW__INLINE uint32_t sw__lane_seize(struct sw__lane *lane)
+{
+    uint32_t before = atomic_load_explicit(&lane->generation, memory_order_relaxed);
+    sw__lane_busy(lane);
+    return before;
+}
+SW__INLINE void sw__lane_give(struct sw__lane *lane, uint32_t before)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+    atomic_store_explicit(&lane->generation, before, memory_order_release);
+}
+/* Plain additions that another thread may read at any time: relaxed, so no cost and no race. */
+SW__INLINE void sw__add(uint64_t *to, uint64_t amount)
+{
+#if defined(__x86_64__) && !SW__TSAN
+    /* One instruction, as a compiler would not make it of relaxed atomics. */
+    __asm__("addq %1, %0" : "+m"(*to) : "er"(amount) : "cc");
+#else
+    __atomic_store_n(to, __atomic_load_n(to, __ATOMIC_RELAXED) + amount, __ATOMIC_RELAXED);
+#endif
+}
+
+/* names.c */
+void sw__names_after_fork(bool child);
+void sw__names_before_fork(void);
+void sw__names_restart_steps(void);
+void sw__names_open_gates(uint32_t generation); /* all sections of enabled domains; 0 closes */
+bool sw__names_define(void);        /* session.lock or names.lock not held: writes missing definitions */
+struct sw_section *sw__section_family(struct sw_section *section);
+struct sw_section *sw__section_more(uint16_t domain);
+struct sw_section *sw__section_by_id(uint32_t id);
+struct sw_domain *sw__domain_at(uint16_t index);
+struct sw_section *sw__name_get(uint16_t domain, const char *text, size_t length, int phase,
+                                unsigned use);
+void sw__fact_put(void *arg, const char *key, const char *value);
+
+/* session.c */
+bool sw__session_lazy(void);  /* whether the environment asks for a session at the first record */
+bool sw__session_ready(void); /* starts lazily where that is asked for; false: do not record */
+void sw__total_add(enum sw__fmt_total which, uint64_t amount);
+void sw__say(const char *format, ...) SW_PRINTF(1, 2);
+void sw__loss_note(const char *format, ...) SW_PRINTF(1, 2);
+
+/* helper.c: the helper thread */
+int sw__helper_start(void);
+void sw__helper_stop(bool bounded);
+void sw__helper_wake(void);
+void sw__helper_ensure(void); /* starts it again after a fork */
+void sw__helper_forget(void); /* in a child */
+void sw__helper_round(bool copy_state);
+
+/* fork.c */
+void sw__fork_register(void);
+void sw__forked_child(void);
+
+/* calibrate.c */
+void sw__calibrate(struct sw__fmt_super *super);
+
+/* emit.c: a lane of the calling thread, busy, or NULL */
+struct sw__lane *sw__lane_enter(uint16_t domain);
+void sw__lane_leave(struct sw__lane *lane);
+
+/* step.c */
+void sw__step_close(struct sw__lane *lane, unsigned flags); /* ends an open step, if there is one */
+void sw__steps_seal(uint32_t chunk);
+
+/* section.c */
+void sw__frame_end(struct sw__lane *lane, struct sw__fmt_frame *frame, uint64_t now,
+                   unsigned flags);
+void sw__put_record(struct sw__thread *thread, const sw_record *record);
+
+#endif

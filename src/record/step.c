@@ -1,0 +1,270 @@
+/* Steps: their records, phases and schedules. */
+#include "base/os.h"
+#include "record/recorder.h"
+#include <fcntl.h>
+#include <string.h>
+
+/* Phases of the sections that are open when a step begins count from its first tick. */
+static void sw__step_phases(struct sw__lane *lane)
+{
+    uint8_t phase = SW_PHASE_OTHER;
+    for (struct sw__fmt_frame *at = lane->bottom; at < lane->top; at++) {
+        const struct sw_section *section =
+            sw__section_by_id(sw__node_at(lane, at->node)->section);
+        if (section && section->phase < SW_PHASE_COUNT) {
+            __atomic_store_n(&at->phase_before, phase, __ATOMIC_RELAXED);
+            __atomic_store_n(&at->flags, SW__FRAME_PHASED, __ATOMIC_RELAXED);
+            phase = section->phase;
+        } else {
+            __atomic_store_n(&at->flags, 0, __ATOMIC_RELAXED);
+        }
+    }
+    lane->phase = phase;
+}
+
+/* Usage costs a system call or two, so it is read at most once a millisecond; a record then speaks
+ * for the steps since the last reading. */
+static void sw__step_usage(struct sw__thread *thread, sw_record_step *step)
+{
+    step->run_delay_ns = UINT64_MAX;
+    if (!sw__session.settings.step_usage) {
+        return;
+    }
+    thread->usage_steps++;
+    if (thread->usage_ticks && step->end - thread->usage_ticks < sw__session.ticks_per_ms) {
+        return;
+    }
+    if (thread->schedstat == -1) {
+        thread->schedstat = sw__os_open_read("/proc/thread-self/schedstat");
+        thread->schedstat = thread->schedstat < 0 ? -2 : thread->schedstat;
+    }
+    struct sw__os_usage now;
+    sw__os_thread_usage(&now, thread->schedstat);
+    const uint64_t fresh[6] = {now.cpu_ns,      now.run_delay_ns, now.voluntary,
+                               now.involuntary, now.minor_faults, now.major_faults};
+    if (thread->usage_ticks) {
+        step->usage_steps = thread->usage_steps;
+        step->cpu_ns = fresh[0] - thread->usage[0];
+        if (fresh[1] != UINT64_MAX && thread->usage[1] != UINT64_MAX) {
+            step->run_delay_ns = fresh[1] - thread->usage[1];
+        }
+        step->voluntary = (uint32_t)(fresh[2] - thread->usage[2]);
+        step->involuntary = (uint32_t)(fresh[3] - thread->usage[3]);
+        step->minor_faults = (uint32_t)(fresh[4] - thread->usage[4]);
+        step->major_faults = (uint32_t)(fresh[5] - thread->usage[5]);
+    }
+    memcpy(thread->usage, fresh, sizeof(fresh));
+    thread->usage_ticks = step->end;
+    thread->usage_steps = 0;
+}
+
+void sw__steps_seal(uint32_t chunk)
+{
+    const struct sw__fmt_block *block = sw__session.pool.chunks[chunk].block;
+    uint32_t used = atomic_load_explicit(&block->used, memory_order_relaxed);
+    sw__pool_seal(&sw__session.pool, chunk, used / (uint32_t)sizeof(sw_record_step),
+                  sw__clock_now());
+}
+
+static void sw__step_put(struct sw__thread *thread, const sw_record_step *step)
+{
+    struct sw__pool *pool = &sw__session.pool;
+    uint32_t chunk = atomic_load_explicit(&thread->steps_chunk, memory_order_relaxed);
+    struct sw__fmt_block *block = chunk != UINT32_MAX ? pool->chunks[chunk].block : NULL;
+    uint32_t used = block ? atomic_load_explicit(&block->used, memory_order_relaxed) : 0;
+    if (!block || sizeof(*block) + used + sizeof(*step) > block->size) {
+        bool low = false;
+        if (block) {
+            atomic_store_explicit(&thread->steps_chunk, UINT32_MAX, memory_order_release);
+            sw__steps_seal(chunk);
+        }
+        chunk = sw__pool_take(pool, SW__BLOCK_STEPS, thread->slot, thread->steps_sequence,
+                              thread->slot->tid, &low);
+        if (low) {
+            sw__helper_wake();
+        }
+        if (chunk == UINT32_MAX) {
+            sw__total_add(SW__TOTAL_STEPS_DROPPED, 1);
+            return;
+        }
+        thread->steps_sequence++;
+        block = pool->chunks[chunk].block;
+        used = 0;
+        atomic_store_explicit(&thread->steps_chunk, chunk, memory_order_release);
+    }
+    memcpy((uint8_t *)(block + 1) + used, step, sizeof(*step));
+    atomic_store_explicit(&block->used, used + (uint32_t)sizeof(*step), memory_order_release);
+    atomic_fetch_add_explicit(&thread->slot->steps, 1, memory_order_relaxed);
+}
+
+/* Statistics of all steps, exact also when step records have to give way. */
+static void sw__step_count(struct sw__lane *lane, const sw_record_step *step)
+{
+    struct sw__fmt_lane *file = lane->file;
+    uint64_t duration = step->end - step->head.ticks;
+    atomic_fetch_add_explicit(&file->steps, 1, memory_order_relaxed);
+    if (step->head.flags & SW_STEP_INCOMPLETE) {
+        atomic_fetch_add_explicit(&file->steps_incomplete, 1, memory_order_relaxed);
+        return;
+    }
+    sw__add(&file->step_ticks, duration);
+    if (duration < file->step_min) {
+        __atomic_store_n(&file->step_min, duration, __ATOMIC_RELAXED);
+    }
+    if (duration > file->step_max) {
+        __atomic_store_n(&file->step_max, duration, __ATOMIC_RELAXED);
+    }
+    for (unsigned i = 0; i < SW_PHASE_COUNT; i++) {
+        sw__add(&file->phase_ticks[i], step->phase_ticks[i]);
+    }
+    sw__hist_add(lane, file->step_hist, duration);
+}
+
+void sw__step_close(struct sw__lane *lane, unsigned flags)
+{
+    if (atomic_load_explicit(&lane->file->step_open, memory_order_relaxed) == 0) {
+        return;
+    }
+    struct sw__thread *thread = lane->thread;
+    uint64_t now = sw__clock_now();
+    sw_record_step step = {
+        .head = {.kind = SW_RECORD_STEP,
+                 .units = sizeof(step) / SW_RECORD_UNIT,
+                 .flags = (uint16_t)(SW_RECORD_INTERVAL | flags | lane->step_flags),
+                 .ticks = lane->step_start},
+        .number = lane->step_number,
+        .epoch = atomic_load(&sw__domain_at(lane->domain)->epoch),
+        .domain = lane->domain,
+        .unit = lane->step_unit,
+    };
+    step.end = now < lane->phase_since ? lane->phase_since : now;
+    lane->phase_ticks[lane->phase] += step.end - lane->phase_since;
+    lane->phase_gate = 0;
+    memcpy(step.phase_ticks, lane->phase_ticks, sizeof(step.phase_ticks));
+    sw__step_usage(thread, &step);
+    sw__step_count(lane, &step);
+    sw__step_put(thread, &step);
+    atomic_store_explicit(&lane->file->step_open, 0, memory_order_release);
+    if (sw__session.settings.policy == SW_POLICY_AUTO) {
+        sw__pool_step(&sw__session.pool, step.number, step.head.ticks, step.end);
+    }
+    if (lane->domain == 0 && sw__session.settings.schedule.form != SW_SCHEDULE_ALWAYS) {
+        atomic_store_explicit(&sw__events_on, false, memory_order_relaxed);
+    }
+}
+
+/* The lane for steps, busy; NULL when it cannot be had. */
+static struct sw__lane *sw__step_lane(sw_domain *domain)
+{
+    if (!sw__session_ready()) {
+        return NULL;
+    }
+    domain = domain ? domain : sw__domain_at(0);
+    if (!atomic_load_explicit(&domain->enabled, memory_order_relaxed) &&
+        (domain->index || domain->name)) {
+        return NULL;
+    }
+    return sw__lane_enter(domain->index);
+}
+
+void sw_domain_step_begin(sw_domain *domain, int unit)
+{
+    struct sw__lane *lane = sw__step_lane(domain);
+    if (!lane) {
+        return;
+    }
+    sw__helper_ensure();
+    sw__step_close(lane, SW_STEP_INCOMPLETE);
+    struct sw_domain *owner = sw__domain_at(lane->domain);
+    lane->step_number = atomic_fetch_add(&owner->next_step, 1);
+    lane->step_unit = (uint8_t)unit;
+    lane->step_flags = 0;
+    if (lane->domain == 0) {
+        const sw_schedule *schedule = &sw__session.settings.schedule;
+        enum sw_action action = sw_schedule_action(schedule, lane->step_number);
+        if (schedule->form != SW_SCHEDULE_ALWAYS) {
+            atomic_store_explicit(&sw__events_on,
+                                  action >= SW_ACTION_RECORD && sw__session.settings.events,
+                                  memory_order_relaxed);
+        }
+        lane->step_flags = action == SW_ACTION_WARMUP ? SW_STEP_WARMUP : 0;
+    }
+    if (atomic_load_explicit(&sw__events_on, memory_order_relaxed)) {
+        lane->step_flags |= SW_STEP_EVENTS;
+    }
+    memset(lane->phase_ticks, 0, sizeof(lane->phase_ticks));
+    sw__step_phases(lane);
+    lane->phase_gate = SW_PHASE_COUNT;
+    lane->step_start = sw__clock_now();
+    lane->phase_since = lane->step_start;
+    atomic_store_explicit(&lane->file->step_begin, lane->step_start, memory_order_relaxed);
+    atomic_store_explicit(&lane->file->step_open, lane->step_number + 1, memory_order_release);
+    sw__lane_leave(lane);
+}
+
+static void sw__step_finish(sw_domain *domain, unsigned flags)
+{
+    struct sw__lane *lane = sw__step_lane(domain);
+    if (lane) {
+        sw__step_close(lane, flags);
+        sw__lane_leave(lane);
+    }
+}
+
+void sw_domain_step_end(sw_domain *domain)
+{
+    sw__step_finish(domain, 0);
+}
+
+void sw_domain_step_abandon(sw_domain *domain)
+{
+    sw__step_finish(domain, SW_STEP_INCOMPLETE);
+}
+
+void sw_step_begin(void)
+{
+    sw_domain_step_begin(NULL, SW_STEP_MANUAL);
+}
+
+void sw_step_begin_unit(int unit)
+{
+    sw_domain_step_begin(NULL, unit);
+}
+
+void sw_step_end(void)
+{
+    sw__step_finish(NULL, 0);
+}
+
+void sw_step_abandon(void)
+{
+    sw__step_finish(NULL, SW_STEP_INCOMPLETE);
+}
+
+void sw_epoch(uint32_t epoch)
+{
+    if (sw__session_ready()) {
+        atomic_store(&sw__domain_at(0)->epoch, epoch);
+    }
+}
+
+void sw_update(void)
+{
+    struct sw__lane *lane = sw__step_lane(NULL);
+    if (lane) {
+        atomic_fetch_add_explicit(&lane->file->updates, 1, memory_order_relaxed);
+        sw__lane_leave(lane);
+    }
+}
+
+int64_t sw_step_number(void)
+{
+    struct sw__lane *lane = sw__step_lane(NULL);
+    if (!lane) {
+        return -1;
+    }
+    uint64_t open = atomic_load_explicit(&lane->file->step_open, memory_order_relaxed);
+    int64_t number = open ? (int64_t)open - 1 : (int64_t)atomic_load(&sw__domain_at(0)->next_step);
+    sw__lane_leave(lane);
+    return number;
+}

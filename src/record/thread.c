@@ -1,0 +1,480 @@
+/* Threads: attaching on the first record, chunks, and what is left when a thread ends. */
+#include "base/memory.h"
+#include "base/os.h"
+#include "record/recorder.h"
+#include <string.h>
+#include <sys/mman.h>
+#include <linux/membarrier.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define SW__LANE_SIZE ((sizeof(struct sw__lane) + 63) / 64 * 64)
+#define SW__SLAB (64u * 1024u)
+
+/* Always busy, so that the hot path needs no test for threads without a lane. */
+struct sw__lane sw__no_lane;
+#define SW__8(x) x, x, x, x, x, x, x, x
+#define SW__64(x) SW__8(x), SW__8(x), SW__8(x), SW__8(x), SW__8(x), SW__8(x), SW__8(x), SW__8(x)
+struct sw__thread sw__detached = {.lane = {SW__64(&sw__no_lane)}};
+
+void sw__become(struct sw__thread *thread)
+{
+    sw__self = thread;
+    sw__self_lane = thread->lane[0];
+}
+
+static pthread_key_t sw__key;
+static pthread_once_t sw__key_once = PTHREAD_ONCE_INIT;
+static bool sw__key_made;
+
+/* Lanes come from pages that are wiped in a child. The list of free ones is under session.lock. */
+static struct sw__lane *sw__free_lanes;
+static uint8_t *sw__slab;
+static size_t sw__slab_left;
+/* One word in such a page: 1 in the process that made it, 0 in any child. */
+static _Atomic uint32_t *sw__cookie;
+
+bool sw__wiped(void)
+{
+    return sw__cookie && atomic_load_explicit(sw__cookie, memory_order_relaxed) == 0;
+}
+
+static bool sw__slab_new(void)
+{
+    void *pages = mmap(NULL, SW__SLAB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED) {
+        return false;
+    }
+    (void)madvise(pages, SW__SLAB, MADV_WIPEONFORK);
+    sw__slab = pages;
+    sw__slab_left = SW__SLAB;
+    if (!sw__cookie) {
+        sw__cookie = pages;
+        atomic_store_explicit(sw__cookie, 1, memory_order_relaxed);
+        sw__slab += 64;
+        sw__slab_left -= 64;
+    }
+    return true;
+}
+
+struct sw__lane *sw__lane_alloc(void)
+{
+    struct sw__lane *lane = sw__free_lanes;
+    if (lane) {
+        sw__free_lanes = *(struct sw__lane **)(void *)lane;
+    } else {
+        if (sw__slab_left < SW__LANE_SIZE && !sw__slab_new()) {
+            return NULL;
+        }
+        lane = (struct sw__lane *)(void *)sw__slab;
+        sw__slab += SW__LANE_SIZE;
+        sw__slab_left -= SW__LANE_SIZE;
+    }
+    memset(lane, 0, sizeof(*lane));
+    return lane;
+}
+
+void sw__lane_release(struct sw__lane *lane)
+{
+    sw__free(lane->slots);
+    sw__free(lane->quick);
+    memset(lane, 0, sizeof(*lane));
+    *(struct sw__lane **)(void *)lane = sw__free_lanes;
+    sw__free_lanes = lane;
+}
+
+/* Gives back what the heap holds for a thread. session.lock held; nobody else uses it. */
+static void sw__thread_destroy(struct sw__thread *thread)
+{
+    for (unsigned i = 0; i < SW__DOMAINS; i++) {
+        if (thread->lane[i] != &sw__no_lane) {
+            sw__lane_release(thread->lane[i]);
+        }
+    }
+    if (thread->schedstat >= 0) {
+        close(thread->schedstat);
+    }
+    sw__free(thread);
+}
+
+void sw__thread_seal(struct sw__thread *thread)
+{
+    struct sw__lane *main = thread->lane[0];
+    uint32_t chunk = atomic_load_explicit(&thread->chunk, memory_order_relaxed);
+    if (chunk != UINT32_MAX) {
+        atomic_store_explicit(&thread->chunk, UINT32_MAX, memory_order_release);
+        uint32_t used = (uint32_t)(main->cursor - main->data);
+        sw__pool_seal(&sw__session.pool, chunk, used / SW_RECORD_UNIT - thread->extra_units,
+                      sw__clock_now());
+    }
+    main->data = NULL;
+    main->cursor = NULL;
+    main->end = NULL;
+    thread->extra_units = 0;
+}
+
+/* Only the thread itself adds to this count, so it takes no atomic addition. */
+static void sw__thread_drop(struct sw__thread *thread)
+{
+    uint64_t before = atomic_load_explicit(&thread->slot->dropped, memory_order_relaxed);
+    atomic_store_explicit(&thread->slot->dropped, before + 1, memory_order_relaxed);
+}
+
+/* The chunk is full, or there is none yet. False: the record is dropped, and counted here. */
+bool sw__thread_new_chunk(struct sw__thread *thread)
+{
+    bool low = false;
+    if (thread->backoff) {
+        /* There was nothing a moment ago; asking for every record would cost more than recording. */
+        thread->backoff--;
+        sw__thread_drop(thread);
+        return false;
+    }
+    sw__thread_seal(thread);
+    uint32_t chunk = sw__pool_take(&sw__session.pool, SW__BLOCK_EVENTS, thread->slot,
+                                   thread->sequence, thread->slot->tid, &low);
+    sw__helper_ensure();
+    if (low) {
+        sw__helper_wake();
+    }
+    if (chunk == UINT32_MAX) {
+        thread->patience = thread->patience < 4096 ? thread->patience * 2 + 64 : 4096;
+        thread->backoff = thread->patience;
+        sw__thread_drop(thread);
+        return false;
+    }
+    thread->patience = 0;
+    thread->sequence++;
+    struct sw__lane *main = thread->lane[0];
+    main->data = (uint8_t *)(sw__session.pool.chunks[chunk].block + 1);
+    main->cursor = main->data;
+    main->end = main->data + SW__FMT_CHUNK - sizeof(struct sw__fmt_block);
+    thread->extra_units = 0;
+    atomic_store_explicit(&thread->chunk, chunk, memory_order_release);
+    return true;
+}
+
+void sw__lane_cut(struct sw__lane *lane)
+{
+    uint64_t now = sw__clock_now();
+    sw__lane_busy(lane);
+    while (lane->top > lane->bottom) {
+        sw__frame_end(lane, lane->top - 1, now, SW_RECORD_CUT);
+    }
+    sw__lane_idle(lane);
+}
+
+/* Closes what the thread has open and hands its chunks over. */
+static void sw__thread_finish(struct sw__thread *thread)
+{
+    for (unsigned i = 0; i < SW__DOMAINS; i++) {
+        struct sw__lane *lane = thread->lane[i];
+        if (lane != &sw__no_lane) {
+            sw__step_close(lane, SW_STEP_INCOMPLETE);
+            sw__lane_cut(lane);
+        }
+    }
+    sw__thread_seal(thread);
+    uint32_t steps = atomic_exchange_explicit(&thread->steps_chunk, UINT32_MAX, memory_order_acq_rel);
+    if (steps != UINT32_MAX) {
+        sw__steps_seal(steps);
+    }
+}
+
+/* A thread ended: its statistics stay, its slot may be taken over when there are very many. */
+static void sw__thread_ended(void *value)
+{
+    struct sw__thread *thread = value;
+    if (sw__wiped()) {
+        return;
+    }
+    pthread_mutex_lock(&sw__session.lock);
+    if (thread->generation == atomic_load(&sw__session.generation) &&
+        atomic_load(&sw__session.state) == SW__SESSION_ON) {
+        sw__thread_finish(thread);
+        atomic_store(&thread->slot->end_ticks, sw__clock_now());
+        atomic_store(&thread->slot->alive, 0);
+        if (thread->schedstat >= 0) {
+            close(thread->schedstat);
+            thread->schedstat = -1;
+        }
+        thread->dead = true;
+        sw__session.threads_dead++;
+    } else if (thread->generation) {
+        sw__thread_destroy(thread);
+    }
+    sw__become(&sw__detached);
+    pthread_mutex_unlock(&sw__session.lock);
+}
+
+static void sw__key_create(void)
+{
+    sw__key_made = pthread_key_create(&sw__key, sw__thread_ended) == 0;
+}
+
+/* An empty slot of a THREADS block. */
+static struct sw__fmt_thread *sw__slot_new(void)
+{
+    struct sw__session *session = &sw__session;
+    struct sw__fmt_block *block = session->threads_block;
+    uint32_t used = block ? atomic_load_explicit(&block->used, memory_order_relaxed) : 0;
+    if (!block || sizeof(*block) + used + sizeof(struct sw__fmt_thread) > block->size) {
+        block = sw__mirror_take(&session->mirror, SW__BLOCK_THREADS, SW__FMT_PAGE);
+        if (!block) {
+            return NULL;
+        }
+        session->threads_block = block;
+        used = 0;
+    }
+    struct sw__fmt_thread *slot = (struct sw__fmt_thread *)(void *)((uint8_t *)(block + 1) + used);
+    slot->index = session->thread_count++;
+    return slot;
+}
+
+static void sw__slot_fill(struct sw__fmt_thread *slot, const char *name)
+{
+    uint64_t fields[4] = {0};
+    memcpy(fields, name, strnlen(name, sizeof(fields) - 1));
+    sw__copy_to_shared(slot->name, fields, sizeof(fields));
+    __atomic_store_n(&slot->tid, (uint32_t)sw__os_tid(), __ATOMIC_RELAXED);
+    __atomic_store_n(&slot->incarnations, slot->incarnations + 1, __ATOMIC_RELAXED);
+    if (slot->incarnations == 1) {
+        slot->start_ticks = sw__clock_now();
+    }
+    atomic_store(&slot->end_ticks, 0);
+    atomic_store(&slot->alive, 1);
+}
+
+/* Takes over what an ended thread left, preferably one of the same name. */
+static struct sw__thread *sw__thread_inherit(const char *name)
+{
+    struct sw__thread *found = NULL;
+    for (struct sw__thread *at = sw__session.threads; at; at = at->next) {
+        if (at->dead && (!found || strncmp(at->slot->name, name, sizeof(at->slot->name)) == 0)) {
+            found = at;
+            if (strncmp(at->slot->name, name, sizeof(at->slot->name)) == 0) {
+                break;
+            }
+        }
+    }
+    if (found) {
+        found->dead = false;
+        sw__session.threads_dead--;
+        for (unsigned i = 0; i < SW__DOMAINS; i++) {
+            if (found->lane[i] != &sw__no_lane) {
+                sw__lane_reset(found->lane[i]);
+            }
+        }
+        found->backoff = 0;
+        found->usage_ticks = 0;
+        found->usage_steps = 0;
+    }
+    return found;
+}
+
+static struct sw__thread *sw__thread_new(uint32_t generation)
+{
+    struct sw__thread *thread = sw__alloc_zero(1, sizeof(*thread));
+    if (!thread) {
+        return NULL;
+    }
+    thread->slot = sw__slot_new();
+    if (!thread->slot) {
+        sw__free(thread);
+        return NULL;
+    }
+    for (unsigned i = 0; i < SW__DOMAINS; i++) {
+        thread->lane[i] = &sw__no_lane;
+    }
+    thread->generation = generation;
+    thread->schedstat = -1;
+    atomic_store(&thread->chunk, UINT32_MAX);
+    atomic_store(&thread->steps_chunk, UINT32_MAX);
+    thread->next = sw__session.threads;
+    sw__session.threads = thread;
+    return thread;
+}
+
+/* Makes the calling thread one of the session. session.lock held. */
+static struct sw__thread *sw__thread_attach(uint32_t generation)
+{
+    struct sw__session *session = &sw__session;
+    char name[17] = "";
+    struct sw__thread *thread = NULL;
+    bool fresh = false;
+    (void)prctl(PR_GET_NAME, name, 0, 0, 0);
+    if (session->threads_dead && session->thread_count >= SW__THREADS_APART) {
+        thread = sw__thread_inherit(name);
+    }
+    if (!thread && session->thread_count < SW__THREADS_MOST) {
+        thread = sw__thread_new(generation);
+        fresh = thread != NULL;
+    }
+    if (!thread) {
+        return NULL;
+    }
+    sw__slot_fill(thread->slot, name);
+    if (fresh) {
+        atomic_fetch_add_explicit(&session->threads_block->used,
+                                  (uint32_t)sizeof(struct sw__fmt_thread), memory_order_release);
+    }
+    sw__total_add(SW__TOTAL_THREADS, 1);
+    pthread_once(&sw__key_once, sw__key_create);
+    if (sw__key_made) {
+        pthread_setspecific(sw__key, thread);
+    }
+    sw__become(thread);
+    return thread;
+}
+
+/* A thread's lane, made if need be. session.lock held. */
+static struct sw__lane *sw__thread_lane(struct sw__thread *thread, uint16_t domain)
+{
+    struct sw__lane *lane = thread->lane[domain];
+    if (lane != &sw__no_lane) {
+        return lane;
+    }
+    lane = sw__lane_alloc();
+    if (lane && !sw__lane_open(lane, thread, domain)) {
+        sw__lane_release(lane);
+        lane = NULL;
+    }
+    if (lane) {
+        thread->lane[domain] = lane;
+        sw__become(thread);
+    }
+    return lane;
+}
+
+/* The lane of the calling thread, made if need be. NULL: nothing can be recorded here. */
+struct sw__lane *sw__lane_here(uint16_t domain)
+{
+    struct sw__session *session = &sw__session;
+    uint32_t generation = atomic_load_explicit(&session->generation, memory_order_relaxed);
+    struct sw__thread *thread = sw__self;
+    if (SW__UNLIKELY(sw__wiped())) {
+        sw__forked_child();
+        thread = sw__self;
+    }
+    struct sw__lane *lane = thread->lane[domain];
+    if (SW__LIKELY(lane != &sw__no_lane && thread->generation == generation &&
+                   atomic_load_explicit(&session->state, memory_order_relaxed) == SW__SESSION_ON)) {
+        return lane; /* Perhaps a busy one: the caller looks. */
+    }
+    if (!sw__session_ready()) {
+        return NULL;
+    }
+    lane = NULL;
+    pthread_mutex_lock(&session->lock);
+    generation = atomic_load(&session->generation);
+    if (atomic_load(&session->state) != SW__SESSION_ON) {
+        goto out;
+    }
+    thread = sw__self;
+    if (thread != &sw__detached && thread->generation != generation) {
+        /* What is left of an earlier session. */
+        sw__become(&sw__detached);
+        sw__thread_destroy(thread);
+        thread = &sw__detached;
+        if (sw__key_made) {
+            pthread_setspecific(sw__key, NULL);
+        }
+    }
+    if (thread == &sw__detached) {
+        thread = sw__thread_attach(generation);
+    }
+    if (!thread) {
+        sw__total_add(SW__TOTAL_DROPPED, 1);
+        goto out;
+    }
+    /* The default domain's lane first: it has the thread's place in its chunk. */
+    lane = sw__thread_lane(thread, 0) ? sw__thread_lane(thread, domain) : NULL;
+    if (!lane) {
+        sw__total_add(SW__TOTAL_DROPPED, 1);
+    }
+out:
+    pthread_mutex_unlock(&session->lock);
+    return lane;
+}
+
+bool sw__threads_settle(void)
+{
+    /* Gates are closed. The barrier makes every thread that runs see them closed, or us see it busy. */
+    bool settled = syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
+    for (struct sw__thread *at = sw__session.threads; at; at = at->next) {
+        for (unsigned i = 0; i < SW__DOMAINS && !at->dead && at != sw__self; i++) {
+            const struct sw__lane *lane = at->lane[i];
+            unsigned waits = 0;
+            while (lane != &sw__no_lane &&
+                   atomic_load_explicit(&lane->generation, memory_order_acquire) == 0) {
+                if (++waits > 1000) {
+                    settled = false; /* It was stopped, or is being debugged, in the middle. */
+                    break;
+                }
+                sw__os_sleep_ns(100000);
+            }
+        }
+    }
+    return settled;
+}
+
+void sw__threads_end(void)
+{
+    struct sw__thread *self = sw__self;
+    if (self != &sw__detached && self->generation == atomic_load(&sw__session.generation)) {
+        sw__thread_finish(self);
+    }
+}
+
+size_t sw__threads_open_chunks(uint32_t *out, size_t most)
+{
+    size_t count = 0;
+    for (struct sw__thread *at = sw__session.threads; at; at = at->next) {
+        uint32_t chunk = atomic_load_explicit(&at->chunk, memory_order_acquire);
+        uint32_t steps = atomic_load_explicit(&at->steps_chunk, memory_order_acquire);
+        if (chunk != UINT32_MAX && count < most) {
+            out[count++] = chunk;
+        }
+        if (steps != UINT32_MAX && count < most) {
+            out[count++] = steps;
+        }
+    }
+    return count;
+}
+
+void sw__threads_release(void)
+{
+    /* Ended threads are ours to free; living ones free themselves when they notice. */
+    for (struct sw__thread *at = sw__session.threads, *next; at; at = next) {
+        next = at->next;
+        at->next = NULL;
+        if (at->dead) {
+            sw__thread_destroy(at);
+        }
+    }
+    sw__session.threads = NULL;
+}
+
+void sw__thread_forget(void)
+{
+    /* Other threads do not exist here, and lanes were wiped: what they owned is left where it is. */
+    sw__become(&sw__detached);
+    if (sw__key_made) {
+        pthread_setspecific(sw__key, NULL);
+    }
+    sw__free_lanes = NULL;
+    sw__slab = NULL;
+    sw__slab_left = 0;
+    sw__cookie = NULL;
+}
+
+void sw_thread_name(const char *name)
+{
+    if (!name || !sw_is_recording() || !sw__lane_here(0)) {
+        return;
+    }
+    uint64_t fields[4] = {0};
+    memcpy(fields, name, strnlen(name, sizeof(fields) - 1));
+    sw__copy_to_shared(sw__self->slot->name, fields, sizeof(fields));
+}
