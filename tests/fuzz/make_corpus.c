@@ -1,0 +1,208 @@
+/* Writes the seeds of corpus/trace into the folder named on the command line. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../unit/trace_builder.h"
+
+static const char *folder;
+
+static void save(const char *name, const void *bytes, size_t size)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    tb_write(path, bytes, size);
+}
+
+static void save_home(const char *name, struct tb *tb, size_t cut)
+{
+    size_t size;
+    uint8_t *bytes = tb_home(tb, &size);
+    save(name, bytes, cut && cut < size ? cut : size);
+    free(bytes);
+}
+
+/* Home and hot file in one input, see fuzz_trace.c. */
+static void save_pair(const char *name, struct tb *tb)
+{
+    size_t home_size;
+    size_t hot_size;
+    uint8_t *home = tb_home(tb, &home_size);
+    uint8_t *hot = tb_hot(tb, &hot_size);
+    uint8_t *both = malloc(home_size + hot_size + 16);
+    if (!both) {
+        abort();
+    }
+    uint64_t split = home_size;
+    memcpy(both, home, home_size);
+    memcpy(both + home_size, hot, hot_size);
+    memcpy(both + home_size + hot_size, "SW__PAIR", 8);
+    memcpy(both + home_size + hot_size + 8, &split, sizeof split);
+    save(name, both, home_size + hot_size + 16);
+    free(both);
+    free(hot);
+    free(home);
+}
+
+/* A process that was killed: open sections, a chunk that is not sealed, an open
+ * step. */
+static struct tb *killed(void)
+{
+    struct tb *tb = tb_new(SW_CLOCK_TSC);
+    tb->chunk_size = 4096;
+    tb->super.state = SW__STATE_OPEN;
+    tb->super.pid = 0;
+    memset(&tb->super.end_snapshot, 0, sizeof tb->super.end_snapshot);
+    strcpy(tb->super.hot_path, "/dev/shm/nowhere.hot");
+    tb_name(tb, 1, "epoch", SW__NAME_SECTION, SW_PHASE_INHERIT);
+    tb_name(tb, 2, "step", SW__NAME_SECTION, SW_PHASE_INHERIT);
+    tb_thread(tb, 0, "main");
+    struct tb_lane *lane = tb_lane(tb, 0, 0);
+    uint64_t at = 1000001000;
+    tb_begin(tb, lane, 1, at);
+    for (int i = 0; i < 300; i++) {
+        tb_begin(tb, lane, 2, at += 100);
+        tb_end(tb, lane, at += 300, 0);
+    }
+    tb_begin(tb, lane, 2, at + 100);
+    lane->file->step_open = 301;
+    lane->file->step_begin = at;
+    for (size_t i = 0; i < tb->block_count; i++) {
+        struct sw__fmt_block *head = tb->blocks[i].head;
+        if (head->kind == SW__BLOCK_EVENTS) {
+            tb->blocks[i].where = head->sequence < 2 ? TB_HOME : TB_HOT;
+        }
+    }
+    return tb;
+}
+
+static struct tb *monotonic(void)
+{
+    struct tb *tb = tb_new(SW_CLOCK_MONOTONIC);
+    tb->chunk_size = 4096;
+    tb_thread(tb, 0, "main");
+    struct tb_lane *lane = tb_lane(tb, 0, 0);
+    for (unsigned depth = 0; depth < 60; depth++) {
+        tb_begin(tb, lane, depth % 5 + 1, 1000000100 + depth);
+    }
+    for (unsigned depth = 0; depth < 60; depth++) {
+        tb_end(tb, lane, 1000000200 + depth, depth % 9 ? 0 : SW_RECORD_UNNESTED);
+    }
+    tb_seal(tb);
+    return tb;
+}
+
+static struct tb *many_threads(void)
+{
+    struct tb *tb = tb_new(SW_CLOCK_CNTVCT);
+    tb->chunk_size = 4096;
+    tb->super.state = SW__STATE_FOLDED;
+    for (uint32_t i = 0; i < 5; i++) {
+        tb_thread(tb, i, "worker");
+        sw_record_span span = {
+            .head = {SW_RECORD_SPAN, 1, SW_RECORD_INTERVAL, 7, 1000000000 + i},
+            .end = 1000005000 - i};
+        tb_record(tb, i * (i == 4 ? 1000 : 1), &span);
+    }
+    return tb;
+}
+
+static void save_bent(const char *name, void (*bend)(struct tb *tb))
+{
+    struct tb *tb = tb_example();
+    bend(tb);
+    save_home(name, tb, 0);
+    tb_free(tb);
+}
+
+static struct sw__fmt_block *first_of(struct tb *tb, unsigned kind)
+{
+    for (size_t i = 0; i < tb->block_count; i++) {
+        if (tb->blocks[i].head->kind == kind) {
+            return tb->blocks[i].head;
+        }
+    }
+    abort();
+}
+
+static void bend_magic(struct tb *tb)
+{
+    tb->super.magic[0] = 'X';
+}
+static void bend_version(struct tb *tb)
+{
+    tb->super.version = 2;
+}
+static void bend_snapshots(struct tb *tb)
+{
+    memset(&tb->super.start_snapshot, 0xff, sizeof tb->super.start_snapshot);
+    tb->super.clock_kind = 77;
+}
+static void bend_block(struct tb *tb)
+{
+    first_of(tb, SW__BLOCK_THREADS)->magic = 1;
+}
+static void bend_used(struct tb *tb)
+{
+    first_of(tb, SW__BLOCK_EVENTS)->used = UINT32_MAX;
+}
+static void bend_parent(struct tb *tb)
+{
+    tb->lanes[0]->nodes[1]->parent = 3;
+}
+static void bend_pages(struct tb *tb)
+{
+    memset(tb->lanes[0]->nodes[1]->hist, 0xff, 240);
+}
+static void bend_kind(struct tb *tb)
+{
+    first_of(tb, SW__BLOCK_STEPS)->kind = 60;
+}
+static void bend_stack(struct tb *tb)
+{
+    tb->lanes[0]->file->stack = first_of(tb, SW__BLOCK_HIST)->address + 128;
+}
+static void bend_units(struct tb *tb)
+{
+    ((sw_record *)(first_of(tb, SW__BLOCK_EVENTS) + 1))->units = 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 2) {
+        fprintf(stderr, "usage: make_corpus FOLDER\n");
+        return 2;
+    }
+    folder = argv[1];
+    struct tb *tb = tb_example();
+    save_home("example", tb, 0);
+    save_home("cut_in_superblock", tb, 1000);
+    save_home("cut_in_block", tb, 4096 * 3 + 1777);
+    tb_free(tb);
+    tb = killed();
+    save_pair("killed_pair", tb);
+    save_home("killed_alone", tb, 0);
+    tb->super.magic[3] = 0;
+    save_home("killed_bad_superblock", tb, 0);
+    tb_free(tb);
+    tb = monotonic();
+    save_home("monotonic", tb, 0);
+    tb_free(tb);
+    tb = many_threads();
+    save_home("many_threads", tb, 0);
+    tb_free(tb);
+    tb = tb_new(SW_CLOCK_TSC);
+    save_home("only_superblock", tb, 0);
+    tb_free(tb);
+    save_bent("bad_magic", bend_magic);
+    save_bent("bad_version", bend_version);
+    save_bent("bad_snapshots", bend_snapshots);
+    save_bent("bad_block", bend_block);
+    save_bent("bad_used", bend_used);
+    save_bent("bad_parent", bend_parent);
+    save_bent("bad_pages", bend_pages);
+    save_bent("bad_kind", bend_kind);
+    save_bent("bad_stack", bend_stack);
+    save_bent("bad_units", bend_units);
+    return 0;
+}

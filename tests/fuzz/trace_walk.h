@@ -1,0 +1,137 @@
+/* Touches everything that a trace gives, so that a sanitizer sees every byte the
+ * reader hands out. */
+#ifndef TRACE_WALK_H
+#define TRACE_WALK_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <stepwatch/trace.h>
+#include <string.h>
+
+struct trace_walk {
+    uint64_t sum; /* of all bytes: keeps the reads alive */
+    uint64_t records;
+    uint64_t nodes;
+};
+
+static inline void walk_bytes(struct trace_walk *walk, const void *bytes, size_t length)
+{
+    const unsigned char *at = bytes;
+    for (size_t i = 0; i < length; i++) {
+        walk->sum += at[i];
+    }
+}
+
+#define walk_check(good)                                                                 \
+    do {                                                                                 \
+        if (!(good)) {                                                                   \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #good);                   \
+            abort();                                                                     \
+        }                                                                                \
+    } while (0)
+
+static inline void walk_lane(void *arg, const sw_trace_lane *lane)
+{
+    struct trace_walk *walk = arg;
+    walk_check(lane->node_count >= 1);
+    for (size_t i = 0; i < lane->node_count; i++) {
+        walk_check(i == 0 ? lane->nodes[i].parent == 0 : lane->nodes[i].parent < i);
+        walk_bytes(walk, &lane->nodes[i], sizeof lane->nodes[i]);
+    }
+    for (size_t i = 0; i < lane->open_count; i++) {
+        walk_check(lane->open[i].node < lane->node_count);
+        walk_check(lane->nodes[lane->open[i].node].open > 0);
+        walk->sum += lane->open[i].start_ns;
+    }
+    uint64_t phases = 0;
+    for (size_t i = 0; i < SW_PHASE_SLOTS; i++) {
+        phases += lane->phase_ns[i];
+    }
+    walk_check(phases == lane->step_total_ns);
+    walk->nodes += lane->node_count;
+}
+
+static inline void walk_names(struct trace_walk *walk, const sw_trace *trace)
+{
+    const char *text;
+    const char *value;
+    for (uint32_t i = 0; i < sw_trace_name_limit(trace); i++) {
+        const sw_trace_name *name = sw_trace_get_name(trace, i);
+        if (name) {
+            walk_bytes(walk, name->text, name->length + 1u);
+        }
+    }
+    for (size_t i = 0; sw_trace_fact_at(trace, i, &text, &value); i++) {
+        walk_bytes(walk, text, strlen(text) + 1);
+        walk_bytes(walk, value, strlen(value) + 1);
+    }
+    for (size_t i = 0; (text = sw_trace_note(trace, i)) != NULL; i++) {
+        walk_bytes(walk, text, strlen(text) + 1);
+    }
+    for (size_t i = 0; i < sw_trace_thread_count(trace); i++) {
+        const sw_trace_thread *thread = sw_trace_get_thread(trace, i);
+        walk_bytes(walk, thread->name, strlen(thread->name) + 1);
+    }
+    walk->sum +=
+        strlen(sw_trace_domain_name(trace, 0)) + strlen(sw_trace_domain_name(trace, 1));
+    walk_check(!sw_trace_get_name(trace, UINT32_MAX) &&
+               !sw_trace_fact(trace, "no such fact"));
+}
+
+static inline void walk_lanes(struct trace_walk *walk, sw_trace *trace)
+{
+    sw_histogram *histogram = sw_histogram_create();
+    for (size_t i = 0; i < sw_trace_lane_count(trace) && histogram; i++) {
+        const sw_trace_lane *lane = sw_trace_get_lane(trace, i);
+        walk_check(lane->thread < sw_trace_thread_count(trace));
+        walk_lane(walk, lane);
+        for (size_t node = 0; node < lane->node_count; node++) {
+            walk_check(sw_trace_node_histogram(trace, i, node, histogram) <= 0);
+        }
+        walk_check(sw_trace_step_histogram(trace, i, histogram) <= 0);
+    }
+    if (histogram) {
+        walk->sum +=
+            sw_histogram_count(histogram) + sw_histogram_quantile(histogram, 0.5);
+    }
+    sw_histogram_free(histogram);
+}
+
+static inline void walk_records(struct trace_walk *walk, sw_trace *trace,
+                                const sw_cursor_filter *filter)
+{
+    sw_cursor *cursor;
+    sw_event event;
+    int result = sw_cursor_open(&cursor, &trace, 1, filter, NULL);
+    walk_check(result == SW_OK);
+    while ((result = sw_cursor_next(cursor, &event)) == SW_OK) {
+        walk_check(event.begin_ns <= event.end_ns);
+        walk_check(event.thread < sw_trace_thread_count(trace));
+        walk_check(event.record->units > 0);
+        walk_bytes(walk, event.record, (size_t)event.record->units * SW_RECORD_UNIT);
+        walk->records++;
+    }
+    walk_check(result == SW_EEND);
+    sw_cursor_free(cursor);
+}
+
+static inline void walk_trace(struct trace_walk *walk, sw_trace *trace)
+{
+    static const sw_cursor_filter with_steps = {.steps = true};
+    walk_names(walk, trace);
+    walk_lanes(walk, trace);
+    walk_records(walk, trace, &with_steps);
+    const sw_trace_info *info = sw_trace_get_info(trace);
+    const sw_cursor_filter late = {.from_ns = info->start_ns +
+                                              (info->end_ns - info->start_ns) / 2,
+                                   .kinds = 1u << SW_RECORD_SPAN};
+    walk_records(walk, trace, &late);
+    walk_check(info->start_ns <= info->end_ns);
+    walk_bytes(walk, info->name, strlen(info->name));
+    walk_bytes(walk, info->run_id, strlen(info->run_id));
+    walk_check(sw_trace_rebuild_lanes(trace, false, walk_lane, walk, NULL) == SW_OK);
+    walk_check(sw_trace_rebuild_lanes(trace, true, NULL, NULL, NULL) == SW_OK);
+    walk_lanes(walk, trace);
+}
+
+#endif
