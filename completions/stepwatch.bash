@@ -1,0 +1,69 @@
+# Completion of the stepwatch command for bash.
+
+_stepwatch()
+{
+    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
+    local command=${COMP_WORDS[1]} i
+    COMPREPLY=()
+
+    if ((COMP_CWORD == 1)); then
+        mapfile -t COMPREPLY < <(compgen -W "run report doctor help --help --version" -- "$current")
+        return
+    fi
+
+    case $command in
+    help)
+        mapfile -t COMPREPLY < <(compgen -W "run report doctor" -- "$current")
+        ;;
+    run)
+        # After -- the words are those of another command.
+        for ((i = 2; i < COMP_CWORD; i++)); do
+            if [[ ${COMP_WORDS[i]} == -- ]]; then
+                if declare -F _command_offset >/dev/null; then
+                    _command_offset $((i + 1))
+                elif declare -F _comp_command_offset >/dev/null; then
+                    _comp_command_offset $((i + 1))
+                else
+                    compopt -o default 2>/dev/null
+                fi
+                return
+            fi
+        done
+        case $previous in
+        -o | --out)
+            compopt -o dirnames 2>/dev/null
+            return
+            ;;
+        --set)
+            compopt -o nospace 2>/dev/null
+            mapfile -t COMPREPLY < <(compgen -S = -W "clock enabled events hot_dir keep_first \
+                keep_last keep_worst max_mb name out policy quiet schedule step_usage" -- "$current")
+            return
+            ;;
+        --name) return ;;
+        esac
+        mapfile -t COMPREPLY < <(compgen -W "-o --out --name --set --no-report --help --" -- "$current")
+        ;;
+    report)
+        case $previous in
+        --color)
+            mapfile -t COMPREPLY < <(compgen -W "auto always never" -- "$current")
+            return
+            ;;
+        --top | --width) return ;;
+        esac
+        if [[ $current == -* ]]; then
+            mapfile -t COMPREPLY < <(compgen -W "--json --top --ascii --unicode --color --width \
+                --help" -- "$current")
+        else
+            mapfile -t COMPREPLY < <(compgen -d -- "$current"; compgen -f -X '!*.stepwatch' -- "$current")
+            compopt -o filenames 2>/dev/null
+        fi
+        ;;
+    doctor)
+        mapfile -t COMPREPLY < <(compgen -W "--json --clean --help" -- "$current")
+        ;;
+    esac
+}
+
+complete -F _stepwatch stepwatch

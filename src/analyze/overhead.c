@@ -1,0 +1,236 @@
+/* What recording cost and what was lost. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <stepwatch/write.h>
+
+#include "analyze/summary.h"
+
+/* Calls of all sections, values of all counters and steps in a trace. */
+static void count_calls(const sw_trace *trace, uint64_t *sections, uint64_t *counters,
+                        uint64_t *steps)
+{
+    for (size_t l = 0; l < sw_trace_lane_count(trace); l++) {
+        const sw_trace_lane *lane = sw_trace_get_lane(trace, l);
+        *steps = sw__add(*steps, lane->steps);
+        for (size_t i = 1; i < lane->node_count; i++) {
+            uint64_t *to = lane->nodes[i].kind == 1 ? counters : sections;
+            *to = sw__add(*to, lane->nodes[i].calls);
+        }
+    }
+}
+
+int sw__summary_overhead(sw_summary *summary)
+{
+    sw_summary_overhead *overhead = &summary->overhead;
+    double cost_ns = 0;
+    double low_ns = 0;
+    double high_ns = 0;
+    double recorded_ns = 0;
+    double helper_ns = 0;
+    double section_cost = 0;
+    bool calibrated = summary->traces > 0;
+    for (size_t t = 0; t < summary->traces; t++) {
+        const sw_trace *trace = sw__summary_trace(summary, t);
+        const sw_trace_info *info = sw_trace_get_info(trace);
+        uint64_t sections = 0;
+        uint64_t counters = 0;
+        uint64_t steps = 0;
+        count_calls(trace, &sections, &counters, &steps);
+        uint64_t published = sw__add(info->present, info->overwritten);
+        uint64_t attempted = sw__add(published, info->dropped);
+        overhead->calls = sw__add(overhead->calls, sections);
+        overhead->events = sw__add(overhead->events, attempted);
+        overhead->dropped = sw__add(overhead->dropped, info->dropped);
+        overhead->overwritten = sw__add(overhead->overwritten, info->overwritten);
+
+        /* What became a record cost the whole, the rest only its statistics. A step costs about as
+         * much as a section. */
+        double full = (double)published + (double)steps;
+        double stats = (double)sw__sub(sw__add(sections, counters), published);
+        double cost = full * info->cost_section_ns + stats * info->cost_stats_ns;
+        double ratio_low = info->cost_section_low_ns / info->cost_section_ns;
+        double ratio_high = info->cost_section_high_ns / info->cost_section_ns;
+        if (!(info->cost_section_ns > 0) || !(ratio_low >= 0) || !(ratio_high >= 0)) {
+            calibrated = false;
+        }
+        cost_ns += cost;
+        low_ns += cost * ratio_low;
+        high_ns += cost * ratio_high;
+        recorded_ns += (double)sw__sub(info->end_ns, info->start_ns);
+        helper_ns += (double)info->helper_cpu_ns;
+        section_cost += info->cost_section_ns / (double)summary->traces;
+    }
+    overhead->helper_cpu_s = helper_ns / 1e9;
+    if (!calibrated) {
+        overhead->percent = overhead->low = overhead->high = overhead->seconds = NAN;
+        overhead->how = "not known: the recorder did not measure its own cost";
+        return SW_OK;
+    }
+    overhead->seconds = cost_ns / 1e9;
+    overhead->percent = recorded_ns > 0 ? 100 * cost_ns / recorded_ns : NAN;
+    overhead->low = recorded_ns > 0 ? 100 * low_ns / recorded_ns : NAN;
+    overhead->high = recorded_ns > 0 ? 100 * high_ns / recorded_ns : NAN;
+    char calls[32];
+    char cost[24];
+    char helper[24];
+    sw_text_count(calls, overhead->calls);
+    sw_text_duration(cost, section_cost, true);
+    sw_text_duration(helper, helper_ns, true);
+    overhead->how = sw__summary_format(
+        summary,
+        "%s section ends times %s each, as the recorder measured at its start, over the "
+        "time "
+        "recorded in all processes; its helper thread used %s of CPU besides",
+        calls, cost, helper);
+    return overhead->how ? SW_OK : SW_ENOMEM;
+}
+
+/* --- notes --- */
+
+struct losses {
+    uint64_t dropped, overwritten, reentrant, too_deep, names_folded, nodes_folded,
+        unmatched;
+    uint64_t bus_errors, steps_dropped, write_errors, hist_missed, clock_jumps;
+    uint64_t killed, running, hot_missing, damaged;
+    uint32_t first_error;
+};
+
+static void add_losses(struct losses *sum, const sw_trace_info *info)
+{
+    sum->dropped = sw__add(sum->dropped, info->dropped);
+    sum->overwritten = sw__add(sum->overwritten, info->overwritten);
+    sum->reentrant = sw__add(sum->reentrant, info->reentrant);
+    sum->too_deep = sw__add(sum->too_deep, info->too_deep);
+    sum->names_folded = sw__add(sum->names_folded, info->names_folded);
+    sum->nodes_folded = sw__add(sum->nodes_folded, info->nodes_folded);
+    sum->unmatched = sw__add(sum->unmatched, info->unmatched);
+    sum->bus_errors = sw__add(sum->bus_errors, info->bus_errors);
+    sum->steps_dropped = sw__add(sum->steps_dropped, info->steps_dropped);
+    sum->write_errors = sw__add(sum->write_errors, info->write_errors);
+    sum->hist_missed = sw__add(sum->hist_missed, info->hist_missed);
+    sum->clock_jumps += info->clock_jumps;
+    sum->killed += info->end == SW_TRACE_KILLED;
+    sum->running += info->end == SW_TRACE_RUNNING;
+    sum->hot_missing += info->hot_missing;
+    sum->damaged += info->damaged;
+    sum->first_error = sum->first_error ? sum->first_error : info->first_error;
+}
+
+/* One sentence with a number in it, when the number is not 0. `one` and `many` hold one %s each. */
+static int note_count(sw_summary *summary, uint64_t count, const char *one,
+                      const char *many)
+{
+    if (count == 0) {
+        return SW_OK;
+    }
+    char number[32];
+    char text[512];
+    sw_text_count(number, count);
+    const char *form = count == 1 ? one : many;
+    const char *hole = strstr(form, "%s");
+    snprintf(text, sizeof text, "%.*s%s%s", (int)(hole - form), form, number, hole + 2);
+    return sw_summary_add_note(summary, text);
+}
+
+static int note_errno(sw_summary *summary, const struct losses *sum)
+{
+    if (sum->first_error == 0 || sum->first_error > 4095) {
+        return SW_OK;
+    }
+    const char *text = strerrordesc_np((int)sum->first_error);
+    return sw__summary_note(summary, "The first loss came with the error \"%s\".",
+                            text ? text : "unknown");
+}
+
+int sw__summary_losses(sw_summary *summary)
+{
+    struct losses sum = {0};
+    for (size_t t = 0; t < summary->traces; t++) {
+        add_losses(&sum, sw_trace_get_info(sw__summary_trace(summary, t)));
+    }
+    const struct {
+        uint64_t count;
+        const char *one, *many;
+    } sentences[] = {
+        {sum.killed,
+         "%s process was killed or ended without closing its file; what it had recorded "
+         "is here.",
+         "%s processes were killed or ended without closing their files; what they had "
+         "recorded is here."},
+        {sum.running,
+         "%s process is still running; the report shows what it has recorded so far.",
+         "%s processes are still running; the report shows what they have recorded so "
+         "far."},
+        {sum.hot_missing,
+         "The memory of %s killed process is gone, and with it its last events.",
+         "The memory of %s killed processes is gone, and with it their last events."},
+        {sum.dropped,
+         "%s event was dropped because there was no room; statistics and steps include "
+         "it.",
+         "%s events were dropped because there was no room; statistics and steps include "
+         "them."},
+        {sum.overwritten,
+         "%s event was given up for others, as the policy says; statistics and steps "
+         "include it.",
+         "%s events were given up for others, as the policy says; statistics and steps "
+         "include them."},
+        {sum.steps_dropped, "%s step record was given up.",
+         "%s step records were given up."},
+        {sum.reentrant,
+         "%s record was lost because a signal handler interrupted the recorder.",
+         "%s records were lost because signal handlers interrupted the recorder."},
+        {sum.too_deep, "%s section was nested too deep to be recorded.",
+         "%s sections were nested too deep to be recorded."},
+        {sum.names_folded,
+         "%s name was folded into its family or into (more), for there were too many.",
+         "%s names were folded into their families or into (more), for there were too "
+         "many."},
+        {sum.nodes_folded,
+         "%s call was counted at its family or at (more), for the call tree was full.",
+         "%s calls were counted at their families or at (more), for the call tree was "
+         "full."},
+        {sum.unmatched, "%s section was ended without having been begun.",
+         "%s sections were ended without having been begun."},
+        {sum.bus_errors, "%s page of memory was lost to a bus error.",
+         "%s pages of memory were lost to bus errors."},
+        {sum.write_errors, "%s write to the trace file failed.",
+         "%s writes to the trace file failed."},
+        {sum.hist_missed,
+         "%s duration is missing in the percentiles, for there was no memory for it.",
+         "%s durations are missing in the percentiles, for there was no memory for "
+         "them."},
+        {sum.clock_jumps,
+         "The clock jumped %s time, as when a machine is suspended or migrated; times "
+         "around it are uncertain.",
+         "The clock jumped %s times, as when a machine is suspended or migrated; times "
+         "around that are uncertain."},
+    };
+    int error = SW_OK;
+    for (size_t i = 0; i < sizeof sentences / sizeof sentences[0] && !error; i++) {
+        error =
+            note_count(summary, sentences[i].count, sentences[i].one, sentences[i].many);
+    }
+    if (!error) {
+        error = note_errno(summary, &sum);
+    }
+    /* What the reader met, with the file where there are several. */
+    for (size_t t = 0; t < summary->traces && !error; t++) {
+        const sw_trace *trace = sw__summary_trace(summary, t);
+        const char *text;
+        for (size_t i = 0; !error && (text = sw_trace_note(trace, i)) != NULL; i++) {
+            const char *path = sw_trace_get_info(trace)->path;
+            const char *slash = path ? strrchr(path, '/') : NULL;
+            error =
+                summary->traces > 1 && path
+                    ? sw__summary_note(summary, "%s: %s", slash ? slash + 1 : path, text)
+                    : sw_summary_add_note(summary, text);
+        }
+    }
+    const char *text;
+    for (size_t i = 0; !error && (text = sw_run_note(summary->source, i)) != NULL; i++) {
+        error = sw_summary_add_note(summary, text);
+    }
+    return error;
+}

@@ -1,0 +1,511 @@
+/* Steps: how long they take, where the time goes, which were slow and why.
+ *
+ * Step records are read twice, so that a step costs 40 bytes of memory and not 256: once for
+ * durations, from which warm-up follows, and once for phases of the steps that count. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <stepwatch/write.h>
+
+#include "analyze/quantiles.h"
+#include "analyze/shares.h"
+#include "analyze/steps.h"
+
+#define STEP_UNITS (sizeof(sw_record_step) / SW_RECORD_UNIT)
+#define WARMUP_MOST 10
+#define WARMUP_STEPS 5 /* shorter runs have no warm-up of their own accord */
+
+/* --- the thread whose steps these are --- */
+
+static int by_step_time(const void *left, const void *right)
+{
+    const sw_summary_step_thread *a = left;
+    const sw_summary_step_thread *b = right;
+    if (a->total_ns != b->total_ns) {
+        return a->total_ns < b->total_ns ? 1 : -1;
+    }
+    if (a->count != b->count) {
+        return a->count < b->count ? 1 : -1;
+    }
+    return (a->pid > b->pid) - (a->pid < b->pid);
+}
+
+/* Lists all lanes with steps, and finds the one with the most step time. */
+static int find_step_lane(sw_summary *summary, struct sw__step_list *list)
+{
+    size_t room = 0;
+    for (size_t t = 0; t < summary->traces; t++) {
+        room += sw_trace_lane_count(sw__summary_trace(summary, t));
+    }
+    summary->step_threads =
+        sw__summary_take(summary, room, sizeof *summary->step_threads);
+    if (!summary->step_threads) {
+        return SW_ENOMEM;
+    }
+    sw_summary_step_thread best = {0};
+    for (size_t t = 0; t < summary->traces; t++) {
+        const sw_trace *trace = sw__summary_trace(summary, t);
+        for (size_t l = 0; l < sw_trace_lane_count(trace); l++) {
+            const sw_trace_lane *lane = sw_trace_get_lane(trace, l);
+            if (lane->steps == 0 && !lane->step_open) {
+                continue;
+            }
+            sw_summary_step_thread *found =
+                &summary->step_threads[summary->step_thread_count++];
+            *found = (sw_summary_step_thread){
+                .pid = sw_trace_get_info(trace)->pid,
+                .thread = sw__thread_name(trace, lane->thread),
+                .domain = sw__domain_name(trace, lane->domain),
+                .count = sw__add(lane->steps, lane->step_open),
+                .incomplete = sw__add(lane->steps_incomplete, lane->step_open),
+                .updates = lane->updates,
+                .total_ns = lane->step_total_ns,
+            };
+            if (!list->lane || by_step_time(found, &best) < 0) {
+                best = *found;
+                list->trace = trace;
+                list->lane = lane;
+                list->lane_index = l;
+            }
+        }
+    }
+    if (summary->step_thread_count > 1) {
+        qsort(summary->step_threads, summary->step_thread_count,
+              sizeof *summary->step_threads, by_step_time);
+    }
+    return SW_OK;
+}
+
+/* --- reading step records --- */
+
+static sw_cursor *open_steps(const struct sw__step_list *list)
+{
+    sw_cursor *cursor = NULL;
+    sw_cursor_filter filter = {.kinds = 1u << SW_RECORD_STEP,
+                               .steps = true,
+                               .one_thread = true,
+                               .thread = list->lane->thread};
+    sw_trace *trace = (sw_trace *)list->trace;
+    return sw_cursor_open(&cursor, &trace, 1, &filter, NULL) == SW_OK ? cursor : NULL;
+}
+
+static const sw_record_step *next_step(sw_cursor *cursor,
+                                       const struct sw__step_list *list, sw_event *event)
+{
+    while (sw_cursor_next(cursor, event) == SW_OK) {
+        const sw_record *record = event->record;
+        if (record->kind != SW_RECORD_STEP || record->units < STEP_UNITS) {
+            continue;
+        }
+        const sw_record_step *step = (const sw_record_step *)(const void *)record;
+        if (step->domain == list->lane->domain) {
+            return step;
+        }
+    }
+    return NULL;
+}
+
+static int read_steps(struct sw__step_list *list)
+{
+    list->unit = -1;
+    sw_cursor *cursor = open_steps(list);
+    if (!cursor) {
+        return SW_OK; /* as if no record were there; totals remain */
+    }
+    sw_event event;
+    const sw_record_step *record;
+    int error = SW_OK;
+    while (!error && (record = next_step(cursor, list, &event)) != NULL) {
+        if (list->count == list->room) {
+            size_t room = list->room ? list->room * 2 : 1024;
+            struct sw__step *grown = sw__realloc(list->steps, room, sizeof *grown);
+            if (!grown) {
+                error = SW_ENOMEM;
+                break;
+            }
+            list->steps = grown;
+            list->room = room;
+        }
+        list->unit = list->unit < 0 ? record->unit : list->unit;
+        list->steps[list->count++] = (struct sw__step){
+            .number = record->number,
+            .begin_ns = event.begin_ns,
+            .end_ns = event.end_ns > event.begin_ns ? event.end_ns : event.begin_ns,
+            .epoch = record->epoch,
+            .complete = !(record->head.flags & (SW_STEP_INCOMPLETE | SW_RECORD_CUT)),
+            .warmup = (record->head.flags & SW_STEP_WARMUP) != 0,
+        };
+    }
+    sw_cursor_free(cursor);
+    return error;
+}
+
+static uint64_t duration(const struct sw__step *step)
+{
+    return step->end_ns - step->begin_ns;
+}
+
+static int by_value(const void *left, const void *right)
+{
+    const uint64_t *a = left;
+    const uint64_t *b = right;
+    return (*a > *b) - (*a < *b);
+}
+
+/* Sorted durations of the steps that `counts` accepts. */
+static size_t sorted_durations(const struct sw__step_list *list, bool with_warmup,
+                               uint64_t *out)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->steps[i].complete && (with_warmup || !list->steps[i].warmup)) {
+            out[count++] = duration(&list->steps[i]);
+        }
+    }
+    if (count > 1) {
+        qsort(out, count, sizeof *out, by_value);
+    }
+    return count;
+}
+
+/* Leading steps that took more than twice the median are warm-up too. */
+static void mark_warmup(struct sw__step_list *list, uint64_t *scratch)
+{
+    size_t count = sorted_durations(list, true, scratch);
+    if (count < WARMUP_STEPS) {
+        return;
+    }
+    uint64_t median = scratch[sw__rank(count, 0.5)];
+    size_t most = (count + 9) / 10;
+    most = most < WARMUP_MOST ? most : WARMUP_MOST;
+    for (size_t i = 0, seen = 0; i < list->count && seen < most; i++) {
+        if (!list->steps[i].complete) {
+            continue;
+        }
+        if (duration(&list->steps[i]) <= sw__add(median, median)) {
+            return;
+        }
+        list->steps[i].warmup = true;
+        seen++;
+    }
+}
+
+/* --- phases --- */
+
+/* Phases of a step in ns that sum to its duration exactly. Slots beyond the known phases count as
+ * `other`. */
+static void phases_of(const sw_record_step *record, uint64_t ns,
+                      uint64_t out[SW_PHASE_COUNT])
+{
+    uint64_t ticks[SW_PHASE_COUNT] = {0};
+    uint64_t sum = 0;
+    for (size_t i = 0; i < SW_PHASE_SLOTS; i++) {
+        uint64_t *to = &ticks[i < SW_PHASE_COUNT ? i : SW_PHASE_OTHER];
+        *to = sw__add(*to, record->phase_ticks[i]);
+        sum = sw__add(sum, record->phase_ticks[i]);
+    }
+    sw__rescale(ticks, SW_PHASE_COUNT, sum, ns, out);
+}
+
+struct phase_tables {
+    sw_histogram *durations[SW_PHASE_COUNT]; /* ns of one step */
+    uint64_t *waits;                         /* data_wait by position in the list */
+};
+
+/* Keeps the slowest steps, slowest first. */
+static void offer_worst(sw_summary_steps *steps, const struct sw__step *step,
+                        const uint64_t phases[SW_PHASE_COUNT],
+                        uint64_t kept[SW_SUMMARY_WORST][SW_PHASE_COUNT])
+{
+    uint64_t ns = duration(step);
+    size_t place = steps->worst_count;
+    while (place > 0 && steps->worst[place - 1].ns < ns) {
+        place--;
+    }
+    if (place >= SW_SUMMARY_WORST) {
+        return;
+    }
+    if (steps->worst_count < SW_SUMMARY_WORST) {
+        steps->worst_count++;
+    }
+    size_t behind = steps->worst_count - 1 - place;
+    memmove(&steps->worst[place + 1], &steps->worst[place],
+            behind * sizeof *steps->worst);
+    memmove(&kept[place + 1], &kept[place], behind * sizeof *kept);
+    steps->worst[place] = (sw_summary_worst){.step = step->number, .ns = ns};
+    memcpy(kept[place], phases, sizeof *kept);
+}
+
+static int read_phases(struct sw__step_list *list, sw_summary_steps *steps,
+                       struct phase_tables *tables,
+                       uint64_t kept[SW_SUMMARY_WORST][SW_PHASE_COUNT])
+{
+    sw_cursor *cursor = list->count ? open_steps(list) : NULL;
+    sw_event event;
+    const sw_record_step *record;
+    int error = SW_OK;
+    for (size_t i = 0; cursor && i < list->count && !error; i++) {
+        record = next_step(cursor, list, &event);
+        if (!record) {
+            break;
+        }
+        const struct sw__step *step = &list->steps[i];
+        uint64_t phases[SW_PHASE_COUNT];
+        phases_of(record, duration(step), phases);
+        tables->waits[i] = phases[SW_PHASE_DATA_WAIT];
+        if (!step->complete || step->warmup) {
+            continue;
+        }
+        for (size_t p = 0; p < SW_PHASE_COUNT && !error; p++) {
+            steps->phase[p].total_ns = sw__add(steps->phase[p].total_ns, phases[p]);
+            error = sw_histogram_add(tables->durations[p], phases[p], 1);
+        }
+        offer_worst(steps, step, phases, kept);
+    }
+    sw_cursor_free(cursor);
+    return error;
+}
+
+/* A phase is measured when some section of that domain has it. */
+static void find_measured(const struct sw__step_list *list, sw_summary_steps *steps)
+{
+    uint32_t limit = sw_trace_name_limit(list->trace);
+    steps->phase[SW_PHASE_OTHER].measured = true;
+    for (uint32_t id = 1; id < limit; id++) {
+        const sw_trace_name *name = sw_trace_get_name(list->trace, id);
+        if (name && name->use == 1 && name->domain == list->lane->domain &&
+            name->phase < SW_PHASE_COUNT) {
+            steps->phase[name->phase].measured = true;
+        }
+    }
+    for (size_t p = 0; p < SW_PHASE_COUNT; p++) {
+        if (steps->phase[p].total_ns > 0) {
+            steps->phase[p].measured = true;
+        }
+    }
+}
+
+static void finish_phases(sw_summary_steps *steps, const struct phase_tables *tables)
+{
+    uint64_t amounts[SW_PHASE_COUNT];
+    uint64_t parts[SW_PHASE_COUNT];
+    for (size_t p = 0; p < SW_PHASE_COUNT; p++) {
+        amounts[p] = steps->phase[p].total_ns;
+    }
+    sw__shares(amounts, SW_PHASE_COUNT, (uint64_t)1 << 32, parts);
+    for (size_t p = 0; p < SW_PHASE_COUNT; p++) {
+        sw_summary_phase *phase = &steps->phase[p];
+        const sw_histogram *durations = tables->durations[p];
+        phase->share = (double)parts[p] / 4294967296.0;
+        bool known = phase->measured && sw_histogram_count(durations) > 0;
+        phase->p99_ns = known ? sw_histogram_quantile(durations, 0.99) : SW_UNKNOWN;
+        phase->median_ns = known ? sw_histogram_quantile(durations, 0.5) : SW_UNKNOWN;
+    }
+    if (steps->counted > 0 && steps->total_ns == 0) {
+        steps->phase[SW_PHASE_OTHER].share = 1; /* steps too short for the clock */
+    }
+}
+
+static int explain_worst(sw_summary *summary, sw_summary_steps *steps,
+                         uint64_t kept[SW_SUMMARY_WORST][SW_PHASE_COUNT])
+{
+    for (size_t i = 0; i < steps->worst_count; i++) {
+        sw_summary_worst *worst = &steps->worst[i];
+        uint64_t grown = 0;
+        for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
+            uint64_t usual = steps->phase[p].median_ns;
+            uint64_t more = usual == SW_UNKNOWN ? 0 : sw__sub(kept[i][p], usual);
+            if (more > grown) {
+                grown = more;
+                worst->phase = p;
+            }
+        }
+        worst->phase_ns = kept[i][worst->phase];
+        worst->usual_ns = steps->phase[worst->phase].median_ns;
+        char taken[24];
+        char usual[24];
+        sw_text_duration(taken, (double)worst->phase_ns, true);
+        sw_text_duration(usual, (double)worst->usual_ns, true);
+        worst->why = grown == 0
+                         ? "no longer than usual in any phase"
+                         : sw__summary_format(summary, "%s %s against %s usually",
+                                              sw_phase_name(worst->phase), taken, usual);
+        if (!worst->why) {
+            return SW_ENOMEM;
+        }
+    }
+    return SW_OK;
+}
+
+/* --- figures --- */
+
+static void exact_figures(const struct sw__step_list *list, sw_summary_steps *steps,
+                          uint64_t *sorted)
+{
+    size_t count = sorted_durations(list, false, sorted);
+    steps->counted = count;
+    if (count == 0) {
+        return;
+    }
+    double squares = 0;
+    for (size_t i = 0; i < count; i++) {
+        steps->total_ns = sw__add(steps->total_ns, sorted[i]);
+    }
+    steps->mean_ns = (double)steps->total_ns / (double)count;
+    for (size_t i = 0; i < count; i++) {
+        double distance = (double)sorted[i] - steps->mean_ns;
+        squares += distance * distance;
+    }
+    steps->std_ns = count > 1 ? sqrt(squares / (double)(count - 1)) : NAN;
+    steps->min_ns = sorted[0];
+    steps->max_ns = sorted[count - 1];
+    steps->p50_ns = sorted[sw__rank(count, 0.50)];
+    steps->p90_ns = sorted[sw__rank(count, 0.90)];
+    steps->p99_ns = sorted[sw__rank(count, 0.99)];
+}
+
+/* Records were given up: the lane's totals know of every complete step. */
+static int lane_figures(const struct sw__step_list *list, sw_summary_steps *steps)
+{
+    const sw_trace_lane *lane = list->lane;
+    steps->counted = sw__sub(lane->steps, lane->steps_incomplete);
+    steps->warmup = 0;
+    if (steps->counted == 0) {
+        return SW_OK;
+    }
+    steps->total_ns = lane->step_total_ns;
+    steps->mean_ns = (double)lane->step_total_ns / (double)steps->counted;
+    steps->min_ns = lane->step_min_ns;
+    steps->max_ns = lane->step_max_ns;
+    for (size_t i = 0; i < SW_PHASE_SLOTS; i++) {
+        sw_summary_phase *phase = &steps->phase[i < SW_PHASE_COUNT ? i : SW_PHASE_OTHER];
+        phase->total_ns = i < SW_PHASE_COUNT
+                              ? lane->phase_ns[i]
+                              : sw__add(phase->total_ns, lane->phase_ns[i]);
+    }
+    struct sw__quantiles set = {0};
+    sw_histogram *histogram = sw_histogram_create();
+    int error = histogram ? SW_OK : SW_ENOMEM;
+    if (!error &&
+        sw_trace_step_histogram(list->trace, list->lane_index, histogram) == SW_OK) {
+        error = sw__quantiles_add(&set, histogram, sw_trace_ns_per_tick(list->trace));
+    }
+    sw__quantiles_sort(&set);
+    steps->p50_ns = sw__quantiles_at(&set, 0.50, steps->min_ns, steps->max_ns);
+    steps->p90_ns = sw__quantiles_at(&set, 0.90, steps->min_ns, steps->max_ns);
+    steps->p99_ns = sw__quantiles_at(&set, 0.99, steps->min_ns, steps->max_ns);
+    steps->std_ns = sw__quantiles_std(&set, steps->mean_ns);
+    sw__quantiles_free(&set);
+    sw_histogram_free(histogram);
+    return error;
+}
+
+static int note_steps(sw_summary *summary, const sw_summary_steps *steps)
+{
+    char present[32];
+    char all[32];
+    int error = SW_OK;
+    if (steps->thinned) {
+        sw_text_count(present, steps->records);
+        sw_text_count(all, steps->count);
+        error = sw__summary_note(summary,
+                                 "Records of %s of %s steps were kept; the figures of "
+                                 "steps are over all complete "
+                                 "steps, warm-up included, and epochs and worst steps "
+                                 "are those of the kept ones.",
+                                 present, all);
+    }
+    if (!error && summary->step_thread_count > 1) {
+        sw_text_count(all, summary->step_thread_count - 1);
+        error = sw__summary_note(summary,
+                                 "Figures of steps are those of thread %s of process %u; "
+                                 "%s other thread%s with steps.",
+                                 steps->thread, steps->pid, all,
+                                 summary->step_thread_count > 2 ? "s were recorded"
+                                                                : " was recorded");
+    }
+    return error;
+}
+
+static int fill_steps(sw_summary *summary, struct sw__step_list *list)
+{
+    sw_summary_steps *steps = &summary->steps;
+    const sw_trace_lane *lane = list->lane;
+    const sw_summary_step_thread *thread = &summary->step_threads[0];
+    *steps = (sw_summary_steps){.count = thread->count,
+                                .incomplete = thread->incomplete,
+                                .updates = thread->updates,
+                                .pid = thread->pid,
+                                .thread = thread->thread,
+                                .domain = thread->domain,
+                                .unit = list->unit,
+                                .records = list->count,
+                                .thinned = list->count < lane->steps,
+                                .min_ns = SW_UNKNOWN,
+                                .max_ns = SW_UNKNOWN,
+                                .p50_ns = SW_UNKNOWN,
+                                .p90_ns = SW_UNKNOWN,
+                                .p99_ns = SW_UNKNOWN,
+                                .mean_ns = NAN,
+                                .std_ns = NAN,
+                                .steps_per_s = NAN};
+    summary->has_steps = true;
+
+    uint64_t kept[SW_SUMMARY_WORST + 1][SW_PHASE_COUNT] = {{0}};
+    struct phase_tables tables = {0};
+    uint64_t *scratch = sw__alloc_zero(list->count + 1, sizeof *scratch);
+    tables.waits = sw__alloc_zero(list->count + 1, sizeof *tables.waits);
+    int error = scratch && tables.waits ? SW_OK : SW_ENOMEM;
+    for (size_t p = 0; p < SW_PHASE_COUNT && !error; p++) {
+        tables.durations[p] = sw_histogram_create();
+        error = tables.durations[p] ? SW_OK : SW_ENOMEM;
+    }
+    if (!error) {
+        mark_warmup(list, scratch);
+        exact_figures(list, steps, scratch);
+        for (size_t i = 0; i < list->count; i++) {
+            steps->warmup += list->steps[i].warmup;
+        }
+        error = read_phases(list, steps, &tables, kept);
+    }
+    if (!error && steps->thinned) {
+        error = lane_figures(list, steps);
+    }
+    if (!error) {
+        steps->steps_per_s = steps->total_ns ? 1e9 / steps->mean_ns : NAN;
+        find_measured(list, steps);
+        finish_phases(steps, &tables);
+        error = explain_worst(summary, steps, kept);
+    }
+    if (!error) {
+        bool waits = steps->phase[SW_PHASE_DATA_WAIT].measured;
+        error = sw__summary_epochs(summary, list, waits ? tables.waits : NULL);
+    }
+    if (!error) {
+        error = note_steps(summary, steps);
+    }
+    for (size_t p = 0; p < SW_PHASE_COUNT; p++) {
+        sw_histogram_free(tables.durations[p]);
+    }
+    sw__free(tables.waits);
+    sw__free(scratch);
+    return error;
+}
+
+int sw__summary_steps(sw_summary *summary)
+{
+    struct sw__step_list list = {.unit = -1};
+    int error = find_step_lane(summary, &list);
+    if (!error && list.lane) {
+        error = read_steps(&list);
+        if (!error) {
+            error = fill_steps(summary, &list);
+        }
+    }
+    if (!error) {
+        error = sw__summary_timeline(summary, &list);
+    }
+    sw__free(list.steps);
+    return error;
+}

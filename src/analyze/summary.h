@@ -1,0 +1,81 @@
+/* The parts of a summary while it is being built. Everything in it lives in one arena. */
+#ifndef SW_ANALYZE_SUMMARY_H
+#define SW_ANALYZE_SUMMARY_H
+
+#include <stepwatch/analyze.h>
+
+#include "base/memory.h"
+
+struct sw__row_list {
+    sw_summary_section *rows;
+    size_t count;
+};
+
+struct sw__framework {
+    const char *name, *version;
+};
+
+struct sw__note {
+    struct sw__note *next;
+    const char *text;
+};
+
+struct sw_summary {
+    sw__arena *arena;
+    const sw_run *source;
+    size_t traces;
+
+    sw_summary_run run;
+    uint64_t origin_ns; /* CLOCK_MONOTONIC at the beginning of the run */
+    struct sw__framework *frameworks;
+    size_t framework_count;
+    sw_summary_process *processes; /* as many as traces */
+
+    struct sw__row_list each, families, flat;
+    sw_summary_counter *counters;
+    size_t counter_count;
+
+    bool has_steps;
+    sw_summary_steps steps;
+    sw_summary_step_thread *step_threads;
+    size_t step_thread_count;
+    sw_summary_epoch *epochs;
+    size_t epoch_count;
+    sw_summary_part *parts;
+    size_t part_count;
+    sw_summary_overhead overhead;
+
+    struct sw__note *first_note, *last_note;
+};
+
+/* Each fills its part. 0 or SW_ENOMEM; a part that cannot be read is left empty, with a note. */
+int sw__summary_run(sw_summary *summary);
+int sw__summary_sections(sw_summary *summary);
+int sw__summary_steps(sw_summary *summary);
+int sw__summary_overhead(sw_summary *summary);
+int sw__summary_losses(sw_summary *summary); /* the notes */
+
+/* Zeroed memory that lives as long as the summary. */
+void *sw__summary_take(sw_summary *summary, size_t count, size_t size);
+const char *sw__summary_copy(sw_summary *summary, const char *text, size_t length);
+const char *sw__summary_format(sw_summary *summary, const char *format, ...)
+    SW_PRINTF(2, 3);
+int sw__summary_note(sw_summary *summary, const char *format, ...) SW_PRINTF(2, 3);
+const sw_trace *sw__summary_trace(const sw_summary *summary, size_t index);
+
+/* Sums of numbers from files nobody vouches for stop at the largest value instead of wrapping. */
+static inline uint64_t sw__add(uint64_t a, uint64_t b)
+{
+    uint64_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+static inline uint64_t sw__sub(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
+/* Name of a thread and of a domain, never NULL. */
+const char *sw__thread_name(const sw_trace *trace, uint32_t thread);
+const char *sw__domain_name(const sw_trace *trace, uint32_t domain);
+
+#endif

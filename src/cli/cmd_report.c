@@ -1,0 +1,151 @@
+/* stepwatch report: the verdict on a run. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/option_parser.h"
+
+enum { JSON, TOP, ASCII, UNICODE, COLOUR, WIDTH, OPTIONS };
+
+static const struct option_spec options[OPTIONS] = {
+    [JSON] = {"json", 0, NULL, "one JSON document, schema stepwatch.report/1"},
+    [TOP] = {"top", 0, "N", "rows of each table, 20 unless told; 'all' shows all"},
+    [ASCII] = {"ascii", 0, NULL, "ASCII characters only"},
+    [UNICODE] = {"unicode", 0, NULL, "Unicode, whatever the locale says"},
+    [COLOUR] = {"color", 0, "WHEN", "auto, always or never"},
+    [WIDTH] = {"width", 0, "N", "columns, 60 to 200; else the terminal's"},
+};
+
+static const struct command command = {
+    .name = "report",
+    .usage = "RUN [options]",
+    .purpose = "Reports on RUN, a run directory or a native file (*.stepwatch).",
+    .options = options,
+    .option_count = OPTIONS,
+    .epilogue = "Colour is used on terminals, unless NO_COLOR is set.",
+};
+
+struct request {
+    const char *path;
+    bool json;
+    const char *colour;
+    int characters;
+    size_t width, top;
+};
+
+static bool parse_count(const char *option, const char *text, size_t low, size_t high,
+                        size_t *out)
+{
+    char *end;
+    errno = 0;
+    unsigned long value = strtoul(text, &end, 10);
+    bool digits = *text >= '0' && *text <= '9';
+    if (!digits || *end || errno || value < low || value > high) {
+        cli_complain("report: --%s takes a number from %zu to %zu, not '%.60s'.", option,
+                     low, high, text);
+        return false;
+    }
+    *out = value;
+    return true;
+}
+
+/* True when the arguments make sense; else `*code` is what to exit with. */
+static bool parse(struct request *request, int argc, char **argv, int *code)
+{
+    struct option_parser parser = option_parser_start(&command, argc, argv, false);
+    const char *value;
+    *code = CLI_USAGE;
+    for (int option; (option = option_next(&parser, &value)) != OPTION_END;) {
+        switch (option) {
+        case OPTION_HELP:
+            command_help(&command);
+            *code = CLI_GOOD;
+            return false;
+        case OPTION_OPERAND:
+            if (request->path) {
+                cli_complain("report: one run at a time, not '%.100s' too.", value);
+                return false;
+            }
+            request->path = value;
+            break;
+        case JSON:
+            request->json = true;
+            break;
+        case ASCII:
+            request->characters = CLI_CHARACTERS_ASCII;
+            break;
+        case UNICODE:
+            request->characters = CLI_CHARACTERS_UNICODE;
+            break;
+        case TOP:
+            if (strcmp(value, "all") == 0) {
+                request->top = SW_TEXT_ALL;
+            } else if (!parse_count("top", value, 1, 1000000, &request->top)) {
+                return false;
+            }
+            break;
+        case WIDTH:
+            if (!parse_count("width", value, SW_TEXT_COLUMNS_MIN, SW_TEXT_COLUMNS_MAX,
+                             &request->width)) {
+                return false;
+            }
+            break;
+        case COLOUR:
+            request->colour = value;
+            if (strcmp(value, "auto") != 0 && strcmp(value, "always") != 0 &&
+                strcmp(value, "never") != 0) {
+                cli_complain("report: --color takes auto, always or never, not '%.60s'.",
+                             value);
+                return false;
+            }
+            break;
+        default:
+            return false;
+        }
+    }
+    if (!request->path) {
+        cli_complain("report: which run? See 'stepwatch report --help'.");
+        return false;
+    }
+    return true;
+}
+
+int cmd_report(int argc, char **argv)
+{
+    struct request request = {.colour = "auto"};
+    int code;
+    if (!parse(&request, argc, argv, &code)) {
+        return code;
+    }
+    sw_run *run;
+    sw_summary *summary;
+    sw_error_info info = {0};
+    int error = cli_summarise(request.path, &run, &summary, &info);
+    if (error) {
+        cli_complain("%s", info.message[0] ? info.message : sw_error_text(error));
+        return CLI_UNREADABLE;
+    }
+    signal(SIGPIPE, SIG_IGN); /* a reader who has seen enough is no error */
+    sw_writer *writer = sw_writer_to_fd(STDOUT_FILENO);
+    if (writer && request.json) {
+        sw_export_report_json(writer, summary);
+    } else if (writer) {
+        sw_text_options look =
+            cli_text_options(STDOUT_FILENO, request.width, request.colour,
+                             request.characters, request.top);
+        sw_export_report_text(writer, summary, &look);
+    }
+    info = (sw_error_info){0};
+    error = writer ? sw_writer_close(writer, &info) : SW_ENOMEM;
+    sw_summary_free(summary);
+    sw_run_free(run);
+    if (error && info.os_errno != EPIPE) {
+        cli_complain("the report could not be written: %s",
+                     info.message[0] ? info.message : sw_error_text(error));
+        return CLI_UNREADABLE;
+    }
+    return CLI_GOOD;
+}

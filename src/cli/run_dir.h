@@ -1,0 +1,23 @@
+/* The directory of a run. */
+#ifndef SW_CLI_RUN_DIR_H
+#define SW_CLI_RUN_DIR_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stepwatch/error.h>
+
+struct run_dir {
+    char path[PATH_MAX]; /* absolute */
+    char id[64];
+    bool made; /* by us, and to be removed when nothing comes of it */
+};
+
+/* Makes `asked`, or runs/profiling/<UTC time>-<name> below the current folder when that is NULL. */
+int run_dir_create(struct run_dir *dir, const char *asked, const char *name,
+                   sw_error_info *info);
+/* Removes it again if it is empty and was made by us. */
+void run_dir_discard(const struct run_dir *dir);
+/* Whether it holds traces. */
+bool run_dir_has_traces(const char *path);
+
+#endif

@@ -1,0 +1,113 @@
+/* Run directories: completing their files, and reading them. */
+#include <dirent.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <stepwatch/store.h>
+
+#include "cli/cli.h"
+
+void cli_sentences_add(struct cli_sentences *list, const char *format, ...)
+{
+    char text[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    char **grown = realloc(list->text, (list->count + 1) * sizeof *grown);
+    char *copy = strdup(text);
+    list->text = grown ? grown : list->text;
+    if (!grown || !copy) {
+        free(copy); /* out of memory: there are worse losses than a remark */
+        return;
+    }
+    list->text[list->count++] = copy;
+}
+
+void cli_sentences_free(struct cli_sentences *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        free(list->text[i]);
+    }
+    free(list->text);
+    *list = (struct cli_sentences){0};
+}
+
+static void fold_file(const char *path, struct cli_sentences *problems)
+{
+    sw_fold_result result = {0};
+    sw_error_info info = {0};
+    int error = sw_store_fold(path, &result, &info);
+    /* Files that are no traces are the reader's business, which says so. */
+    if (error && error != SW_EFORMAT && error != SW_EVERSION && error != SW_ECORRUPT) {
+        const char *slash = strrchr(path, '/');
+        cli_sentences_add(problems, "%.200s could not be completed: %s",
+                          slash ? slash + 1 : path,
+                          info.message[0] ? info.message : sw_error_text(error));
+    }
+}
+
+static void fold_folder(const char *folder, bool deep, struct cli_sentences *problems)
+{
+    DIR *stream = opendir(folder);
+    if (!stream) {
+        return; /* the reader will say why */
+    }
+    const struct dirent *entry;
+    while ((entry = readdir(stream)) != NULL) {
+        char path[4096];
+        int length = snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        if (length < 0 || (size_t)length >= sizeof path) {
+            continue;
+        }
+        if (fnmatch("?*.stepwatch", entry->d_name, FNM_PERIOD) == 0) {
+            fold_file(path, problems);
+        } else if (deep && (fnmatch("rank*", entry->d_name, 0) == 0 ||
+                            fnmatch("node*", entry->d_name, 0) == 0)) {
+            fold_folder(path, false, problems);
+        }
+    }
+    closedir(stream);
+}
+
+void cli_fold_run(const char *path, struct cli_sentences *problems)
+{
+    struct stat status;
+    if (stat(path, &status) != 0) {
+        return;
+    }
+    if (S_ISDIR(status.st_mode)) {
+        fold_folder(path, true, problems);
+    } else if (S_ISREG(status.st_mode)) {
+        fold_file(path, problems);
+    }
+}
+
+int cli_summarise(const char *path, sw_run **run, sw_summary **summary,
+                  sw_error_info *info)
+{
+    struct cli_sentences problems = {0};
+    cli_fold_run(path, &problems);
+    int error = sw_run_open(run, path, info);
+    if (!error) {
+        error = sw_summary_create(summary, *run, info);
+        if (error) {
+            sw_run_free(*run);
+            *run = NULL;
+        }
+    }
+    for (size_t i = 0; !error && i < problems.count; i++) {
+        error = sw_summary_add_note(*summary, problems.text[i]);
+        if (error) {
+            sw_summary_free(*summary);
+            sw_run_free(*run);
+        }
+    }
+    cli_sentences_free(&problems);
+    return error;
+}

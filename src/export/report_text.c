@@ -1,0 +1,582 @@
+/* The report as one screen of text: what the run was, where a step's time goes, the sections, and what
+ * the reader should know before believing it. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <stepwatch/export.h>
+
+#include "analyze/shares.h"
+#include "base/memory.h"
+#include "export/text_page.h"
+
+#define ROWS_USUAL 20
+#define ITEM 160
+
+struct report {
+    struct sw__page page;
+    const sw_summary *summary;
+    size_t top;
+};
+
+/* Items of a line that flows. */
+struct items {
+    char text[12][ITEM];
+    size_t count;
+};
+
+static char *item(struct items *items)
+{
+    size_t last = sizeof items->text / sizeof items->text[0] - 1;
+    size_t index = items->count < last ? items->count++ : last;
+    return items->text[index];
+}
+
+static void flow(const struct sw__page *page, const struct items *items, size_t indent)
+{
+    const char *pointers[12];
+    for (size_t i = 0; i < items->count; i++) {
+        pointers[i] = items->text[i];
+    }
+    sw__page_flow(page, pointers, items->count, indent);
+}
+
+static void duration(const struct report *report, char out[24], double ns)
+{
+    sw_text_duration(out, ns, !report->page.unicode);
+}
+
+static void known_duration(const struct report *report, char *out, uint64_t ns)
+{
+    char text[24] = "-";
+    if (ns != SW_UNKNOWN) {
+        duration(report, text, (double)ns);
+    }
+    snprintf(out, SW__CELL, "%s", text);
+}
+
+static void plural(char *out, size_t size, uint64_t count, const char *one,
+                   const char *many)
+{
+    char number[32];
+    sw_text_count(number, count);
+    snprintf(out, size, "%s %s", number, count == 1 ? one : many);
+}
+
+static void blank(const struct report *report)
+{
+    sw_write_text(report->page.writer, "\n");
+}
+
+/* --- head --- */
+
+static void put_title(const struct report *report)
+{
+    const sw_summary_run *run = sw_summary_get_run(report->summary);
+    struct items items = {.count = 0};
+    char text[24];
+    snprintf(item(&items), ITEM, "%s", run->name ? run->name : "(unnamed)");
+    duration(report, text, (double)run->duration_ns);
+    snprintf(item(&items), ITEM, "%s", text);
+    plural(item(&items), ITEM, run->processes, "process", "processes");
+    plural(item(&items), ITEM, run->threads, "thread", "threads");
+    if (run->exit_signal > 0) {
+        const char *name = sigabbrev_np(run->exit_signal);
+        snprintf(item(&items), ITEM, "killed by SIG%s", name ? name : "?");
+    } else if (run->exit_code >= 0) {
+        snprintf(item(&items), ITEM, "exit %d", run->exit_code);
+    } else if (!run->complete) {
+        snprintf(item(&items), ITEM, "incomplete");
+    }
+    sw__page_style(&report->page, SW__BOLD);
+    flow(&report->page, &items, 0);
+    sw__page_style(&report->page, SW__PLAIN);
+    if (run->command) {
+        const char *command = run->command;
+        sw__page_style(&report->page, SW__DIM);
+        sw__page_name(&report->page, command, strlen(command), report->page.columns);
+        sw__page_style(&report->page, SW__PLAIN);
+        sw_write_text(report->page.writer, "\n");
+    }
+}
+
+static void put_timeline(const struct report *report)
+{
+    struct items items = {.count = 0};
+    uint64_t amounts[12] = {0};
+    uint64_t tenths[12];
+    size_t count = sw_summary_part_count(report->summary);
+    if (!sw_summary_get_steps(report->summary) || count < 2 || count > 11) {
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        amounts[i] = sw_summary_get_part(report->summary, i)->ns;
+    }
+    sw__shares(amounts, count, 1000, tenths);
+    for (size_t i = 0; i < count; i++) {
+        if (tenths[i] > 0) {
+            char text[24];
+            duration(report, text, (double)amounts[i]);
+            snprintf(item(&items), ITEM, "%s %s (%u.%u %%)",
+                     sw_summary_get_part(report->summary, i)->part, text,
+                     (unsigned)tenths[i] / 10, (unsigned)tenths[i] % 10);
+        }
+    }
+    sw__page_styled(&report->page, SW__BOLD, "Run    ");
+    flow(&report->page, &items, 7);
+}
+
+/* --- steps --- */
+
+static void put_step_line(const struct report *report, const sw_summary_steps *steps)
+{
+    static const char *const units[][2] = {{"step", "steps"},
+                                           {"step (batch)", "steps (batches)"},
+                                           {"step (update)", "steps (updates)"},
+                                           {"step (loop)", "steps (loop)"}};
+    struct items items = {.count = 0};
+    char text[SW__CELL];
+    size_t unit = steps->unit >= 0 && steps->unit < 4 ? (size_t)steps->unit : 0;
+    plural(item(&items), ITEM, steps->count, units[unit][0], units[unit][1]);
+    if (steps->counted > 0) {
+        duration(report, text, steps->mean_ns);
+        snprintf(item(&items), ITEM, "mean %s", text);
+        const struct {
+            const char *name;
+            uint64_t ns;
+        } figures[] = {
+            {"p50", steps->p50_ns}, {"p99", steps->p99_ns}, {"max", steps->max_ns}};
+        for (size_t i = 0; i < 3; i++) {
+            known_duration(report, text, figures[i].ns);
+            snprintf(item(&items), ITEM, "%s %s", figures[i].name, text);
+        }
+        if (!isnan(steps->steps_per_s)) {
+            sw__text_number(text, sizeof text, steps->steps_per_s);
+            snprintf(item(&items), ITEM, "%s steps/s", text);
+        }
+    }
+    if (steps->warmup) {
+        plural(item(&items), ITEM, steps->warmup, "warm-up left out", "warm-up left out");
+    }
+    if (steps->incomplete) {
+        plural(item(&items), ITEM, steps->incomplete, "incomplete", "incomplete");
+    }
+    if (steps->updates) {
+        plural(item(&items), ITEM, steps->updates, "update", "updates");
+    }
+    sw__page_styled(&report->page, SW__BOLD, "Steps  ");
+    flow(&report->page, &items, 7);
+}
+
+static void put_phases(const struct report *report, const sw_summary_steps *steps)
+{
+    uint64_t amounts[SW_PHASE_COUNT];
+    uint64_t tenths[SW_PHASE_COUNT];
+    bool done[SW_PHASE_COUNT] = {false};
+    uint64_t most = 1;
+    for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
+        amounts[p] = steps->phase[p].total_ns;
+        most = amounts[p] > most ? amounts[p] : most;
+    }
+    if (steps->counted == 0) {
+        return;
+    }
+    sw__shares(amounts, SW_PHASE_COUNT, 1000, tenths);
+    blank(report);
+    sw__page_styled(&report->page, SW__BOLD, "Where a step's time goes");
+    char text[SW__CELL];
+    sw_text_count(text, steps->counted);
+    sw_write_format(report->page.writer, " (mean of %s)\n", text);
+    size_t width = report->page.columns > 80 ? 40 : report->page.columns - 37;
+    for (unsigned shown = 0; shown < SW_PHASE_COUNT; shown++) {
+        unsigned best = SW_PHASE_COUNT;
+        for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
+            if (!done[p] && steps->phase[p].measured &&
+                (best == SW_PHASE_COUNT || amounts[p] > amounts[best])) {
+                best = p;
+            }
+        }
+        if (best == SW_PHASE_COUNT) {
+            break;
+        }
+        done[best] = true;
+        duration(report, text, (double)amounts[best] / (double)steps->counted);
+        sw_write_format(report->page.writer, "  %-13s", sw_phase_name(best));
+        size_t columns = sw_text_columns(text, strlen(text));
+        sw_write_repeat(report->page.writer, " ", columns < 10 ? 10 - columns : 0);
+        sw_write_format(report->page.writer, "%s  %3u.%u %%", text,
+                        (unsigned)tenths[best] / 10, (unsigned)tenths[best] % 10);
+        sw__page_bar(&report->page, (double)amounts[best] / (double)most, width);
+        blank(report);
+    }
+}
+
+/* Slow steps are worth a line when they are slower than the others. */
+static bool is_slow(const sw_summary_steps *steps, size_t index)
+{
+    return index < steps->worst_count && steps->p50_ns != SW_UNKNOWN &&
+           (double)steps->worst[index].ns > 1.2 * (double)steps->p50_ns;
+}
+
+static void put_worst(const struct report *report, const sw_summary_steps *steps)
+{
+    if (!is_slow(steps, 0)) {
+        return;
+    }
+    blank(report);
+    sw__page_styled(&report->page, SW__BOLD, "Slowest steps");
+    blank(report);
+    for (size_t i = 0; is_slow(steps, i); i++) {
+        const sw_summary_worst *worst = &steps->worst[i];
+        char first[64];
+        char text[24];
+        duration(report, text, (double)worst->ns);
+        size_t columns = sw_text_columns(text, strlen(text));
+        int used =
+            snprintf(first, sizeof first, "  %-8llu", (unsigned long long)worst->step);
+        snprintf(first + used, sizeof first - (size_t)used, "%*s%s  ",
+                 columns < 8 ? (int)(8 - columns) : 0, "", text);
+        sw__page_wrap(&report->page, first, SW__PLAIN, worst->why);
+    }
+}
+
+/* --- tables of sections --- */
+
+enum { CALLS, TOTAL, SELF, MEAN, P50, P99, MAX, SHARE, SECTION_COLUMNS };
+
+static struct sw__table section_table(const char *title)
+{
+    return (struct sw__table){.title = title,
+                              .column_count = SECTION_COLUMNS,
+                              .column = {[CALLS] = {"calls", 80},
+                                         [TOTAL] = {"total", 100},
+                                         [SELF] = {"self", 60},
+                                         [MEAN] = {"mean", 70},
+                                         [P50] = {"p50", 20},
+                                         [P99] = {"p99", 50},
+                                         [MAX] = {"max", 30},
+                                         [SHARE] = {"% run", 90}}};
+}
+
+static void fill_row(const struct report *report, struct sw__cells *cells,
+                     const sw_summary_section *row)
+{
+    uint64_t run_ns = sw_summary_get_run(report->summary)->duration_ns;
+    uint64_t shown = row->total_ns;
+    cells->name = row->name_length ? row->name : "(no name)";
+    cells->name_length = row->name_length ? row->name_length : strlen(cells->name);
+    if (row->open && row->calls == 0) {
+        shown = row->open_ns;
+    }
+    char errors[32];
+    sw_text_count(errors, row->errors);
+    if (row->names > 1) {
+        snprintf(cells->suffix, SW__CELL, " (%u names)", row->names);
+    } else if (row->open) {
+        snprintf(cells->suffix, SW__CELL, " (open)");
+    } else if (row->errors) {
+        snprintf(cells->suffix, SW__CELL, " (%.12s error%s)", errors,
+                 row->errors == 1 ? "" : "s");
+    }
+    char number[32];
+    sw_text_count(number, row->calls);
+    snprintf(cells->cell[CALLS], SW__CELL, "%s", number);
+    known_duration(report, cells->cell[TOTAL], shown);
+    known_duration(report, cells->cell[SELF], row->calls ? row->self_ns : SW_UNKNOWN);
+    known_duration(report, cells->cell[MEAN],
+                   row->calls ? row->total_ns / row->calls : SW_UNKNOWN);
+    known_duration(report, cells->cell[P50], row->p50_ns);
+    known_duration(report, cells->cell[P99], row->p99_ns);
+    known_duration(report, cells->cell[MAX], row->max_ns);
+    sw__text_percent(cells->cell[SHARE], SW__CELL, shown, run_ns);
+    /* The column says it already. */
+    char *sign = strstr(cells->cell[SHARE], " %");
+    if (sign) {
+        *sign = '\0';
+    }
+}
+
+static uint64_t weight(const sw_summary_section *row)
+{
+    uint64_t sum;
+    return __builtin_add_overflow(row->total_ns, row->open_ns, &sum) ? UINT64_MAX : sum;
+}
+
+/* Chooses the heaviest rows and what is above them. `top` rows at least, ancestors not counted. */
+static bool *choose_rows(const sw_summary_section *rows, size_t count, size_t top)
+{
+    bool *chosen = sw__alloc_zero(count + 1, sizeof *chosen);
+    if (!chosen) {
+        return NULL;
+    }
+    if (count <= top) {
+        memset(chosen, 1, count);
+        return chosen;
+    }
+    /* The weight of the row at place `top`, by bisection: no order has to be built. */
+    uint64_t low = 0;
+    uint64_t high = UINT64_MAX;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2 + ((high - low) & 1);
+        size_t heavier = 0;
+        for (size_t i = 0; i < count; i++) {
+            heavier += weight(&rows[i]) >= middle;
+        }
+        if (heavier >= top) {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    size_t given = 0;
+    for (size_t i = 0; i < count; i++) {
+        given += weight(&rows[i]) > low;
+        chosen[i] = weight(&rows[i]) > low;
+    }
+    for (size_t i = 0; i < count && given < top; i++) {
+        if (weight(&rows[i]) == low) {
+            chosen[i] = true;
+            given++;
+        }
+    }
+    for (size_t i = count; i-- > 0;) { /* parents come before their children */
+        if (chosen[i] && rows[i].parent != SW_NO_ROW) {
+            chosen[rows[i].parent] = true;
+        }
+    }
+    return chosen;
+}
+
+static bool same_group(const sw_summary_section *a, const sw_summary_section *b)
+{
+    return strcmp(a->thread, b->thread) == 0 && strcmp(a->domain, b->domain) == 0;
+}
+
+/* Whether rows of more than one thread or domain are in the list. */
+static bool many_groups(const sw_summary_section *rows, size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        if (rows[i].parent == SW_NO_ROW && !same_group(&rows[i], &rows[0])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void put_more(const struct report *report, size_t hidden, const char *what)
+{
+    if (hidden > 0) {
+        char number[32];
+        char text[96];
+        sw_text_count(number, hidden);
+        snprintf(text, sizeof text, "  %s %s more %s", report->page.unicode ? "…" : "...",
+                 number, what);
+        sw__page_styled(&report->page, SW__DIM, text);
+        blank(report);
+    }
+}
+
+static void put_tree(const struct report *report)
+{
+    size_t count;
+    const sw_summary_section *rows =
+        sw_summary_sections(report->summary, SW_ROWS_FAMILIES, &count);
+    bool *chosen = count ? choose_rows(rows, count, report->top) : NULL;
+    if (!chosen) {
+        return;
+    }
+    bool grouped = many_groups(rows, count);
+    struct sw__table table = section_table("Sections");
+    size_t hidden = 0;
+    const sw_summary_section *last = NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (!chosen[i]) {
+            hidden++;
+            continue;
+        }
+        struct sw__cells *cells;
+        if (grouped && (!last || !same_group(last, &rows[i]))) {
+            cells = sw__table_row(&table);
+            if (!cells) {
+                break;
+            }
+            cells->style = SW__DIM;
+            snprintf(cells->label, sizeof cells->label, "thread %.48s%s%.48s",
+                     *rows[i].thread ? rows[i].thread : "(unnamed)",
+                     *rows[i].domain ? ", domain " : "", rows[i].domain);
+        }
+        last = &rows[i];
+        cells = sw__table_row(&table);
+        if (!cells) {
+            break;
+        }
+        fill_row(report, cells, &rows[i]);
+        cells->indent = 2 * (rows[i].depth + (grouped ? 1u : 0u));
+    }
+    blank(report);
+    sw__table_print(&table, &report->page);
+    put_more(report, hidden, hidden == 1 ? "section" : "sections");
+    sw__table_free(&table);
+    sw__free(chosen);
+}
+
+static void put_flat(const struct report *report)
+{
+    size_t count;
+    size_t tree_count;
+    const sw_summary_section *rows =
+        sw_summary_sections(report->summary, SW_ROWS_FLAT, &count);
+    const sw_summary_section *tree =
+        sw_summary_sections(report->summary, SW_ROWS_FAMILIES, &tree_count);
+    bool nested = many_groups(tree, tree_count);
+    for (size_t i = 0; i < tree_count && !nested; i++) {
+        nested = tree[i].parent != SW_NO_ROW;
+    }
+    if (!nested) {
+        return; /* it would be the same table again */
+    }
+    struct sw__table table = section_table("By self time");
+    table.column[SELF].keep = 110;
+    size_t shown = report->top > 10 && report->top != SW_TEXT_ALL ? 10 : report->top;
+    for (size_t i = 0; i < count && i < shown; i++) {
+        struct sw__cells *cells = sw__table_row(&table);
+        if (cells) {
+            fill_row(report, cells, &rows[i]);
+        }
+    }
+    blank(report);
+    sw__table_print(&table, &report->page);
+    put_more(report, count > shown ? count - shown : 0,
+             count - shown == 1 ? "name" : "names");
+    sw__table_free(&table);
+}
+
+static void put_counters(const struct report *report)
+{
+    size_t count = sw_summary_counter_count(report->summary);
+    if (count == 0) {
+        return;
+    }
+    struct sw__table table = {
+        .title = "Counters",
+        .column_count = 5,
+        .column = {
+            {"values", 50}, {"mean", 100}, {"min", 80}, {"max", 70}, {"last", 90}}};
+    for (size_t i = 0; i < count && i < report->top; i++) {
+        const sw_summary_counter *counter = sw_summary_get_counter(report->summary, i);
+        struct sw__cells *cells = sw__table_row(&table);
+        if (!cells) {
+            break;
+        }
+        char number[32];
+        cells->name = counter->name;
+        cells->name_length = counter->name_length;
+        sw_text_count(number, counter->count);
+        snprintf(cells->cell[0], SW__CELL, "%s", number);
+        const double values[] = {counter->mean, counter->min, counter->max,
+                                 counter->last};
+        for (size_t c = 0; c < 4; c++) {
+            sw__text_number(cells->cell[c + 1], SW__CELL, values[c]);
+        }
+    }
+    blank(report);
+    sw__table_print(&table, &report->page);
+    put_more(report, count > report->top ? count - report->top : 0, "counters");
+    sw__table_free(&table);
+}
+
+/* --- foot --- */
+
+/* A percentage with two significant digits, as text. */
+static void small_percent(char *out, size_t size, double percent)
+{
+    if (!isfinite(percent)) {
+        snprintf(out, size, "?");
+        return;
+    }
+    snprintf(out, size, percent >= 10 ? "%.0f" : percent >= 1 ? "%.1f" : "%.2g", percent);
+    if (strchr(out, 'e')) {
+        snprintf(out, size, "0.0001");
+    }
+    for (char *c = out; *c; c++) {
+        *c = *c == ',' ? '.' : *c;
+    }
+}
+
+static void put_overhead(const struct report *report)
+{
+    const sw_summary_overhead *overhead = sw_summary_get_overhead(report->summary);
+    char text[512];
+    char events[32];
+    sw_text_count(events, overhead->events);
+    if (isnan(overhead->percent)) {
+        snprintf(text, sizeof text, "cost not known; %s events", events);
+    } else {
+        char percent[24];
+        char low[24];
+        char high[24];
+        small_percent(percent, sizeof percent, overhead->percent);
+        small_percent(low, sizeof low, overhead->low);
+        small_percent(high, sizeof high, overhead->high);
+        snprintf(text, sizeof text, "cost %s %% of the time (%s to %s %%); %s events",
+                 percent, low, high, events);
+    }
+    char lost[32];
+    if (overhead->dropped) {
+        sw_text_count(lost, overhead->dropped);
+        snprintf(text + strlen(text), sizeof text - strlen(text), ", %s dropped", lost);
+    }
+    if (overhead->overwritten) {
+        sw_text_count(lost, overhead->overwritten);
+        snprintf(text + strlen(text), sizeof text - strlen(text), ", %s given up", lost);
+    }
+    if (!overhead->dropped && !overhead->overwritten && overhead->events) {
+        snprintf(text + strlen(text), sizeof text - strlen(text), ", none lost");
+    }
+    blank(report);
+    sw__page_wrap(&report->page, "Recording  ", SW__BOLD, text);
+}
+
+static void put_notes(const struct report *report)
+{
+    const char *note;
+    for (size_t i = 0; (note = sw_summary_note(report->summary, i)) != NULL; i++) {
+        sw__page_wrap(&report->page, "Note  ", SW__YELLOW, note);
+    }
+}
+
+void sw_export_report_text(sw_writer *writer, const sw_summary *summary,
+                           const sw_text_options *options)
+{
+    size_t columns = options->columns ? options->columns : 80;
+    columns = columns < SW_TEXT_COLUMNS_MIN ? SW_TEXT_COLUMNS_MIN : columns;
+    columns = columns > SW_TEXT_COLUMNS_MAX ? SW_TEXT_COLUMNS_MAX : columns;
+    const struct report report = {
+        .page = {writer, columns, options->colour, options->unicode},
+        .summary = summary,
+        .top = options->top ? options->top : ROWS_USUAL,
+    };
+    const sw_summary_steps *steps = sw_summary_get_steps(summary);
+    size_t sections;
+    (void)sw_summary_sections(summary, SW_ROWS_EACH, &sections);
+
+    put_title(&report);
+    if (steps) {
+        put_step_line(&report, steps);
+        put_timeline(&report);
+        put_phases(&report, steps);
+    }
+    put_tree(&report);
+    put_flat(&report);
+    put_counters(&report);
+    if (steps) {
+        put_worst(&report, steps);
+    }
+    if (!steps && sections == 0 && sw_summary_counter_count(summary) == 0) {
+        blank(&report);
+        sw__page_wrap(&report.page, "", SW__PLAIN,
+                      "No sections, steps or counters were recorded.");
+    }
+    put_overhead(&report);
+    put_notes(&report);
+}

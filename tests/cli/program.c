@@ -1,0 +1,144 @@
+/* A program for the tests of the command: it records a little, then does what its arguments say.
+ *
+ *   steps N          N steps with sections; the 8th takes longer in data
+ *   print TEXT       TEXT on stdout
+ *   complain TEXT    TEXT on stderr
+ *   echo             copies stdin to stdout
+ *   exit N           exits with that code
+ *   raise N          dies from that signal
+ *   wait             prints "ready", then the number of each signal that arrives; exits at SIGTERM
+ *   fork N           N children, each with a section, which are waited for
+ *   names TEXT       a section of that name
+ *   families N       sections family_0 … family_N-1, each with a section below it */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <stepwatch/stepwatch.h>
+
+static void spend(long microseconds)
+{
+    struct timespec begin;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    do {
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    } while ((now.tv_sec - begin.tv_sec) * 1000000 +
+                 (now.tv_nsec - begin.tv_nsec) / 1000 <
+             microseconds);
+}
+
+static void run_steps(int count)
+{
+    for (int i = 0; i < count; i++) {
+        sw_epoch((uint32_t)(i / 10));
+        sw_step_begin();
+        SW_SECTION("data") {
+            spend(i == 7 ? 20000 : 100);
+        }
+        SW_SECTION("forward") {
+            SW_SECTION("layer") {
+                spend(50);
+            }
+        }
+        SW_SECTION("backward") {
+            spend(100);
+        }
+        sw_counter("loss", 1.0 / (i + 1));
+        sw_update();
+        sw_step_end();
+    }
+}
+
+static void wait_for_signals(void)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        sigaddset(&set, numbers[i]);
+    }
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    printf("ready\n");
+    fflush(stdout);
+    for (int number = 0; number != SIGTERM;) {
+        if (sigwait(&set, &number) == 0) {
+            printf("signal %d\n", number);
+            fflush(stdout);
+        }
+    }
+}
+
+static void fork_children(int count)
+{
+    for (int i = 0; i < count; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            SW_SECTION("child") {
+                spend(100);
+            }
+            exit(0);
+        }
+        waitpid(child, NULL, 0);
+    }
+}
+
+static void open_families(int count)
+{
+    for (int i = 0; i < count; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "family_%d", i);
+        sw_section *section = sw_section_get(name);
+        sw_begin(section);
+        SW_SECTION("member") {
+            spend(10);
+        }
+        sw_end(section);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    sw_init(NULL);
+    for (int i = 1; i < argc; i++) {
+        const char *word = argv[i];
+        const char *value = i + 1 < argc ? argv[i + 1] : "";
+        if (strcmp(word, "echo") == 0) {
+            for (int c; (c = getchar()) != EOF;) {
+                putchar(c);
+            }
+            continue;
+        }
+        if (strcmp(word, "wait") == 0) {
+            wait_for_signals();
+            continue;
+        }
+        i++;
+        if (strcmp(word, "steps") == 0) {
+            run_steps(atoi(value));
+        } else if (strcmp(word, "print") == 0) {
+            printf("%s\n", value);
+        } else if (strcmp(word, "complain") == 0) {
+            fprintf(stderr, "%s\n", value);
+        } else if (strcmp(word, "exit") == 0) {
+            exit(atoi(value));
+        } else if (strcmp(word, "raise") == 0) {
+            fflush(stdout);
+            raise(atoi(value));
+        } else if (strcmp(word, "fork") == 0) {
+            fork_children(atoi(value));
+        } else if (strcmp(word, "families") == 0) {
+            open_families(atoi(value));
+        } else if (strcmp(word, "names") == 0) {
+            sw_section *section = sw_section_get(value);
+            sw_begin(section);
+            spend(100);
+            sw_end(section);
+        }
+    }
+    return 0;
+}
