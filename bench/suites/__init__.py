@@ -1,0 +1,31 @@
+"""All suites, in the order in which they run and are shown."""
+
+from __future__ import annotations
+
+from bench.harness import Suite
+from bench.suites import (
+    cap,
+    cost,
+    instructions,
+    latency,
+    overhead,
+    rivals,
+    size,
+    startup,
+    stream,
+    threads,
+)
+
+# The stream suite comes last of those that measure time: what it wrote, the disk still works on.
+SUITES: tuple[Suite, ...] = (
+    cost.SUITE,
+    instructions.SUITE,
+    rivals.SUITE,
+    threads.SUITE,
+    latency.SUITE,
+    startup.SUITE,
+    overhead.SUITE,
+    cap.SUITE,
+    stream.SUITE,
+    size.SUITE,
+)

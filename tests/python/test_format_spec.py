@@ -1,0 +1,286 @@
+"""A reader of traces in plain Python, written from docs/FORMAT.md and nothing else.
+
+It proves that the page suffices, on files that tests/fuzz/make_corpus.c writes.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+CORPUS = Path(__file__).parents[1] / "fuzz" / "corpus" / "trace"
+PAGE = 4096
+DEFS, THREADS, LANE, STACK, NODES, HIST, EVENTS, STEPS, FREE = range(1, 10)
+CHUNKS = (EVENTS, STEPS)
+
+
+class Block(NamedTuple):
+    kind: int
+    flags: int
+    size: int
+    used: int
+    address: int
+    sequence: int
+    thread: int
+    domain: int
+    revision: int
+    records: int
+    payload: bytes
+    hot: bool
+
+
+class Node(NamedTuple):
+    section: int
+    parent: int
+    number: int
+    calls: int
+    inclusive: int
+    child: int
+    errors: int
+    hist: tuple[int, ...]
+
+
+class Record(NamedTuple):
+    kind: int
+    flags: int
+    id: int
+    ticks: int
+    end: int
+    body: bytes
+
+
+def blocks_of(data: bytes, file_id: bytes, hot: bool) -> Iterator[Block]:
+    """Yield the blocks of a file; pages that are no header are stepped over."""
+    at = PAGE
+    while at + 128 <= len(data):
+        magic, kind, flags, size, used, address, sequence, thread, domain, revision = (
+            struct.unpack_from("<IHHIIQQIIQ", data, at)
+        )
+        if magic != 0x4B4C4253 or kind == 0 or size < PAGE or size % PAGE:
+            at += PAGE
+            continue
+        used = min(used, size - 128, len(data) - at - 128)
+        (records,) = struct.unpack_from("<I", data, at + 72)
+        if kind < FREE and data[at + 48 : at + 56] == file_id[:8]:
+            payload = data[at + 128 : at + min(size, len(data) - at)]
+            yield Block(
+                kind, flags, size, used, address, sequence, thread, domain, revision, records,
+                payload, hot,
+            )  # fmt: skip
+        at += size
+
+
+class Trace:
+    """The content of a home file and, where it should be read, of its hot file."""
+
+    def __init__(self, home: bytes, hot: bytes | None = None) -> None:
+        super_block = home[:PAGE]
+        assert super_block[:8] == b"STEPWTCH"
+        self.version, endian, _, role = struct.unpack_from("<IIII", super_block, 8)
+        assert self.version == 1
+        assert endian == 0x01020304
+        assert role == 1
+        file_id = super_block[24:40]
+        (self.state,) = struct.unpack_from("<I", super_block, 40)
+        if self.state != 0 or hot is None or hot[24:40] != file_id or hot[20] != 2:
+            hot = None
+        found = list(blocks_of(hot, file_id, True)) if hot else []
+        found += blocks_of(home, file_id, False)
+        self.super = hot[:PAGE] if hot else super_block
+        self.name = self.super[528:656].split(b"\0")[0].decode()
+        self.total = struct.unpack_from("<24Q", self.super, 272)
+        self.chunks: dict[tuple[int, int, int], Block] = {}
+        self.blocks: dict[int, Block] = {}
+        for block in found:
+            if block.kind in CHUNKS:
+                key = (block.kind, block.thread, block.sequence)
+                other = self.chunks.get(key)
+                if not other or (block.used, block.flags & 1) > (other.used, other.flags & 1):
+                    self.chunks[key] = block
+            else:
+                other = self.blocks.get(block.address)
+                if not other or (block.hot, block.revision) > (other.hot, other.revision):
+                    self.blocks[block.address] = block
+
+    def of_kind(self, kind: int) -> list[Block]:
+        return sorted((b for b in self.blocks.values() if b.kind == kind), key=lambda b: b.sequence)
+
+    def names(self) -> tuple[dict[int, str], dict[str, str]]:
+        """Return names by id, and facts."""
+        names: dict[int, str] = {}
+        facts: dict[str, str] = {}
+        for block in self.of_kind(DEFS):
+            at = 0
+            while at + 8 <= block.used:
+                size, kind = struct.unpack_from("<IH", block.payload, at)
+                entry = block.payload[at : at + size]
+                if kind == 1:
+                    number, _, _, length = struct.unpack_from("<IIII", entry, 8)
+                    names.setdefault(number, entry[24 : 24 + length].decode())
+                elif kind == 2:
+                    key, value = struct.unpack_from("<II", entry, 8)
+                    text = entry[16:].decode()
+                    facts[text[:key]] = text[key : key + value]
+                at += size
+        return names, facts
+
+    def threads(self) -> dict[int, tuple[str, int, int]]:
+        """Return name, dropped and overwritten by index."""
+        threads = {}
+        for block in self.of_kind(THREADS):
+            for at in range(0, block.used - 127, 128):
+                index, _, incarnations = struct.unpack_from("<III", block.payload, at)
+                dropped, overwritten = struct.unpack_from("<QQ", block.payload, at + 40)
+                name = block.payload[at + 64 : at + 96].split(b"\0")[0].decode()
+                if incarnations:
+                    threads[index] = (name, dropped, overwritten)
+        return threads
+
+    def nodes(self, thread: int, domain: int) -> dict[int, Node]:
+        nodes = {}
+        for block in self.of_kind(NODES):
+            if (block.thread, block.domain) == (thread, domain):
+                for at in range(0, block.used - 319, 320):
+                    fields = struct.unpack_from("<IIIHHQQQQQQQQ60I", block.payload, at)
+                    section, parent, index, _, _, calls, inclusive, child = fields[:8]
+                    nodes[index] = Node(
+                        section, parent, index, calls, inclusive, child, fields[11], fields[13:]
+                    )
+        return nodes
+
+    def at_address(self, address: int, length: int) -> tuple[Block, int]:
+        for block in self.blocks.values():
+            if block.address + 128 <= address <= block.address + block.size - length:
+                return block, address - block.address - 128
+        raise LookupError(address)
+
+    def histogram(self, pages: tuple[int, ...]) -> dict[int, int]:
+        """Return counts by the lowest value of their bucket."""
+        counts = {}
+        for octave, page in enumerate(pages[:59]):
+            if page:
+                block, at = self.at_address(page * 64, 512)
+                assert block.kind == HIST
+                for bucket, count in enumerate(struct.unpack_from("<64Q", block.payload, at)):
+                    low = bucket if octave == 0 else (64 + bucket) << (octave - 1)
+                    if count:
+                        counts[low] = count
+        return counts
+
+    def open_sections(self, thread: int, domain: int) -> list[int]:
+        """Return the indexes of the nodes of open sections, outermost first."""
+        lane = next(b for b in self.of_kind(LANE) if (b.thread, b.domain) == (thread, domain))
+        capacity, stack = struct.unpack_from("<IQ", lane.payload, 12)
+        found = []
+        for level in range(capacity):
+            block, at = self.at_address(stack + level * 32, 32)
+            (node,) = struct.unpack_from("<I", block.payload, at + 24)
+            if node == 0:
+                break
+            block, at = self.at_address(node * 64, 320)
+            found.append(struct.unpack_from("<I", block.payload, at + 8)[0])
+        return found
+
+    def records(self, kind: int, thread: int) -> Iterator[Record]:
+        for key in sorted(k for k in self.chunks if k[:2] == (kind, thread)):
+            chunk, at, count = self.chunks[key], 0, 0
+            while at + 32 <= chunk.used:
+                number, units, flags, name, ticks = struct.unpack_from("<BBHIQ", chunk.payload, at)
+                body = chunk.payload[at : at + units * 32]
+                end = struct.unpack_from("<Q", body, 16)[0] if flags & 1 else ticks
+                yield Record(number, flags, name, ticks, end, body)
+                at += units * 32
+                count += 1
+            assert not chunk.flags & 1 or count == chunk.records
+
+    def rebuilt(self, thread: int, domain: int) -> dict[tuple[int, ...], tuple[int, int]]:
+        """Return calls and inclusive ticks by path, from SPAN records alone."""
+        sums: Counter[tuple[int, ...]] = Counter()
+        calls: Counter[tuple[int, ...]] = Counter()
+        waiting: list[tuple[int, tuple[int, ...], int]] = []  # depth, path so far, duration
+        for record in self.records(EVENTS, thread):
+            if record.kind == 1:
+                depth, span_domain = struct.unpack_from("<HH", record.body, 28)
+                if span_domain == domain:
+                    inside = [w for w in waiting if w[0] > depth]
+                    waiting = [w for w in waiting if w[0] <= depth]
+                    waiting += [(depth, (record.id, *path), time) for _, path, time in inside]
+                    waiting.append((depth, (record.id,), record.end - record.ticks))
+        for _, path, time in waiting:
+            calls[path] += 1
+            sums[path] += time
+        return {path: (calls[path], sums[path]) for path in calls}
+
+
+def paths(nodes: dict[int, Node]) -> dict[tuple[int, ...], tuple[int, int]]:
+    """Return calls and inclusive ticks of stored nodes by path."""
+    by_index: dict[int, tuple[int, ...]] = {0: ()}
+    for index in sorted(nodes)[1:]:
+        by_index[index] = (*by_index[nodes[index].parent], nodes[index].section)
+    return {by_index[n.number]: (n.calls, n.inclusive) for n in nodes.values() if n.calls}
+
+
+def test_closed_trace() -> None:
+    trace = Trace((CORPUS / "example").read_bytes())
+    names, facts = trace.names()
+    threads = trace.threads()
+    assert (trace.state, trace.name) == (1, "example")
+    assert names == {1: "step", 2: "forward", 3: "layer_*", 4: "loss", 5: "train.py"}
+    assert facts == {"host": "gpu-7", "command": "train --epochs 3"}
+    assert [threads[i][0] for i in (0, 1)] == ["main", "loader"]
+    assert trace.total[0] + sum(t[1] for t in threads.values()) == 6
+    assert trace.total[1] + sum(t[2] for t in threads.values()) == 15
+    nodes = trace.nodes(0, 0)
+    assert [(n.section, n.parent, n.calls, n.errors) for n in nodes.values()] == [
+        (0, 0, 0, 0),
+        (1, 0, 20, 0),
+        (2, 1, 20, 3),
+        (3, 2, 60, 0),
+    ]
+    assert nodes[2].child == nodes[3].inclusive
+    assert trace.open_sections(0, 0) == []
+    for thread, domain in ((0, 0), (0, 1), (1, 0)):
+        assert paths(trace.nodes(thread, domain)) == trace.rebuilt(thread, domain)
+
+
+def test_histograms() -> None:
+    trace = Trace((CORPUS / "example").read_bytes())
+    durations = [r.end - r.ticks for r in trace.records(EVENTS, 0) if r.kind == 1 and r.id == 3]
+    expected: Counter[int] = Counter()
+    for value in durations:
+        octave = max(0, value.bit_length() - 1 - 5)
+        bucket = (value >> max(0, octave - 1)) & 63
+        expected[bucket if octave == 0 else (64 + bucket) << (octave - 1)] += 1
+    assert trace.histogram(trace.nodes(0, 0)[3].hist) == expected
+
+
+def test_every_kind_of_record() -> None:
+    trace = Trace((CORPUS / "example").read_bytes())
+    loader = Counter(r.kind for r in trace.records(EVENTS, 1))
+    assert loader == {1: 20, **dict.fromkeys((2, 3, *range(5, 17)), 1)}
+    steps = list(trace.records(STEPS, 0))
+    assert [struct.unpack_from("<Q", s.body, 24)[0] for s in steps] == list(range(20))
+    for step in steps:
+        assert sum(struct.unpack_from("<20Q", step.body, 96)) == step.end - step.ticks
+    sample = next(r for r in trace.records(EVENTS, 1) if r.kind == 7)
+    (depth,) = struct.unpack_from("<H", sample.body, 28)
+    frames = [struct.unpack_from("<II", sample.body, 32 + 8 * i) for i in range(depth)]
+    assert frames == [(1, 10), (2, 20), (3, 30)]
+
+
+def test_killed_process() -> None:
+    data = (CORPUS / "killed_pair").read_bytes()
+    assert data[-16:-8] == b"SW__PAIR"
+    (split,) = struct.unpack("<Q", data[-8:])
+    trace = Trace(data[:split], data[split:-16])
+    spans = list(trace.records(EVENTS, 0))
+    assert len(spans) == 300
+    assert [s.ticks for s in spans] == sorted(s.ticks for s in spans)
+    nodes = trace.nodes(0, 0)
+    assert [nodes[i].section for i in trace.open_sections(0, 0)] == [1, 2]
+    assert nodes[2].calls == 300
+    home_only = Trace(data[:split])
+    assert len(list(home_only.records(EVENTS, 0))) == 248
