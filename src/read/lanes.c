@@ -72,7 +72,8 @@ static int load_frames(sw_trace *trace, const struct part *part, struct sw__lane
     size_t room = 0;
     size_t count = 0;
     bool whole = true;
-    while (sw__block_read_room(trace, block, offset, &frame, sizeof frame) ==
+    while (count < from->stack_capacity &&
+           sw__block_read_room(trace, block, offset, &frame, sizeof frame) ==
                sizeof frame &&
            frame.node != 0) {
         uint32_t index;

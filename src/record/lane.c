@@ -252,9 +252,10 @@ bool sw__lane_grow_stack(struct sw__lane *lane)
 {
     uint32_t capacity = lane->file->stack_capacity * 2;
     size_t depth = (size_t)(lane->top - lane->bottom);
-    if (depth >= SW__DEPTH_MOST) {
+    if (lane->file->stack_capacity >= SW__DEPTH_MOST) {
         return false;
     }
+    capacity = capacity > SW__DEPTH_MOST ? SW__DEPTH_MOST : capacity;
     uint64_t size = sizeof(struct sw__fmt_block) + ((uint64_t)capacity + 2) * 32;
     size = (size + SW__FMT_PAGE - 1) / SW__FMT_PAGE * SW__FMT_PAGE;
     struct sw__fmt_block *block = sw__lane_block(lane, SW__BLOCK_STACK, (uint32_t)size);
@@ -284,6 +285,10 @@ void sw__lane_reset(struct sw__lane *lane)
     lane->node = lane->root;
     lane->start = 0;
     lane->phase_gate = 0;
+    if (lane->overflow && sw__clock_is_register()) {
+        lane->idle &= ~SW__GATE_SLOW;
+    }
+    lane->overflow = 0;
     atomic_store_explicit(&lane->file->step_open, 0, memory_order_release);
     sw__lane_idle(lane);
 }

@@ -28,7 +28,7 @@
 #define SW__THREADS_APART 256  /* threads that keep a slot of their own after they ended */
 #define SW__THREADS_MOST 4096
 #define SW__DEPTH_FIRST 230    /* frames in a lane's first block */
-#define SW__DEPTH_MOST 65536
+#define SW__DEPTH_MOST 65535 /* a record has 16 bits for it */
 #define SW__LANE_BLOCK 8192u
 #define SW__NODES_BLOCK 16384u
 #define SW__HIST_BLOCK 16384u
@@ -39,6 +39,7 @@
 #define SW__GATE_SLOW 0x80000000u
 #define SW__FRAME_PHASED 1     /* frame.flags: its end restores phase_before */
 #define SW__FRAME_KEYED 2      /* frame.flags: its key counts */
+#define SW__FRAME_CHILD 4      /* frame.flags: child_before counts */
 
 /* A named stretch of code. Lives for ever, also across fork; `gate` is the only part that changes. */
 struct sw_section {
@@ -109,6 +110,7 @@ struct sw__lane {
     struct sw__slot *slots; /* all nodes, by hash */
     struct sw__fmt_lane *file;
     uint32_t node_count;
+    uint32_t overflow; /* sections open beyond the deepest frame */
     uint64_t step_start, step_number;
     struct sw__fmt_node *root;
     struct sw__fmt_node *more;         /* for paths that there is no room for */

@@ -42,9 +42,11 @@ static void sw__frame_open(struct sw__lane *lane, uint32_t node, const struct sw
 {
     struct sw__fmt_frame *frame = lane->top;
     bool phased = section->phase < lane->phase_gate;
-    uint64_t flags = (key ? SW__FRAME_KEYED : 0) | (phased ? SW__FRAME_PHASED : 0);
-    uint64_t tail = node | (uint64_t)lane->phase << 32 | flags << 40;
+    uint64_t flags = (key ? SW__FRAME_KEYED | SW__FRAME_CHILD : 0) |
+                     (phased ? SW__FRAME_PHASED | SW__FRAME_CHILD : 0);
+    uint64_t tail = node | (uint64_t)(flags ? lane->phase : 0) << 32 | flags << 40;
     __atomic_store_n(&frame->key, key, __ATOMIC_RELAXED);
+    __atomic_store_n(&frame->child_before, sw__node_at(lane, node)->child, __ATOMIC_RELAXED);
     lane->top = frame + 1;
     lane->node = sw__node_at(lane, node);
     uint64_t now = sw__clock_now();
@@ -105,8 +107,11 @@ static SW__COLD void sw__begin_slow(struct sw_section *section, uint64_t key)
     if (!lane) {
         return;
     }
-    if (lane->top >= lane->limit && !sw__lane_grow_stack(lane)) {
+    if (lane->overflow || (lane->top >= lane->limit && !sw__lane_grow_stack(lane))) {
+        /* Ends must find the way back: until then everything takes the slow path. */
         sw__total_add(SW__TOTAL_TOO_DEEP, 1);
+        lane->overflow++;
+        lane->idle |= SW__GATE_SLOW;
     } else {
         const struct sw__fmt_node *node = sw__lane_node(lane, lane->node, section);
         sw__frame_open(lane, sw__node_reference(lane, node), section, key);
@@ -218,6 +223,16 @@ static bool sw__frame_is(const struct sw__lane *lane, const struct sw__fmt_frame
            node->section == sw__section_more(section->domain)->id;
 }
 
+/* What a call that does not nest would add to its node's self time: all but what ended inside it. */
+static uint64_t sw__frame_self(const struct sw__fmt_frame *frame, const struct sw__fmt_node *node,
+                               uint64_t duration)
+{
+    uint64_t inside = frame->flags & SW__FRAME_CHILD ? node->child - frame->child_before : 0;
+    uint64_t self = duration > inside ? duration - inside : 0;
+    uint64_t most = node->inclusive > node->child ? node->inclusive - node->child : 0;
+    return self < most ? self : most;
+}
+
 /* Takes a frame out of the middle of the stack: the section does not nest, so it has inclusive time and no
  * part in anybody's self time. */
 static void sw__frame_pull(struct sw__lane *lane, struct sw__fmt_frame *frame, uint64_t now,
@@ -227,7 +242,7 @@ static void sw__frame_pull(struct sw__lane *lane, struct sw__fmt_frame *frame, u
     now = now < frame->start ? frame->start : now;
     uint64_t duration = now - frame->start;
     sw__node_count(node, duration);
-    sw__add(&node->child, duration); /* no self time */
+    sw__add(&node->child, sw__frame_self(frame, node, duration));
     sw__add(&node->unnested, 1);
     sw__hist_add(lane, node->hist, duration);
     if (flags & SW_RECORD_ERROR) {
@@ -237,12 +252,15 @@ static void sw__frame_pull(struct sw__lane *lane, struct sw__fmt_frame *frame, u
         sw__span_put(lane, frame, node, now, flags | SW_RECORD_UNNESTED);
     }
     if (frame->flags & SW__FRAME_PHASED) {
-        /* The next one above inherits what this one would have restored. */
-        for (struct sw__fmt_frame *above = frame + 1; above < lane->top; above++) {
-            if (above->flags & SW__FRAME_PHASED) {
-                __atomic_store_n(&above->phase_before, frame->phase_before, __ATOMIC_RELAXED);
-                break;
-            }
+        /* The next one above inherits what this one would have restored; with none, it is restored now. */
+        struct sw__fmt_frame *above = frame + 1;
+        while (above < lane->top && !(above->flags & SW__FRAME_PHASED)) {
+            above++;
+        }
+        if (above < lane->top) {
+            __atomic_store_n(&above->phase_before, frame->phase_before, __ATOMIC_RELAXED);
+        } else {
+            sw__phase_switch(lane, now, frame->phase_before);
         }
     }
     for (struct sw__fmt_frame *at = frame; at + 1 < lane->top; at++) {
@@ -259,6 +277,14 @@ static SW__COLD void sw__end_slow(struct sw_section *section, uint64_t key, unsi
 {
     struct sw__lane *lane = sw__lane_cold(section);
     if (!lane) {
+        return;
+    }
+    if (lane->overflow) {
+        lane->overflow--;
+        if (!lane->overflow && sw__clock_is_register()) {
+            lane->idle &= ~SW__GATE_SLOW;
+        }
+        sw__lane_idle(lane);
         return;
     }
     struct sw__fmt_frame *match = NULL;

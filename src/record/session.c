@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define SW__MIB ((uint64_t)1 << 20)
-#define SW__HOT_FIRST (768u * 1024u)
+#define SW__HOT_FIRST (256u * 1024u) /* the helper makes more, right after the start */
 
 struct sw__session sw__session = {.lock = PTHREAD_MUTEX_INITIALIZER,
                                   .home = {.fd = -1},
@@ -84,8 +84,8 @@ bool sw__session_lazy(void)
     return known == 2;
 }
 
-/* Room for the hot file by policy. A ring and the memory of policy drop live in it, with a quarter left for
- * the rest of the process's recording; streams and policy auto need only what is on its way. */
+/* Room for the hot file by policy. A ring and the memory of policy drop live in it; streams and policy auto need
+ * only what is on its way. A quarter of the cap is left for the process's own memory. */
 static uint64_t sw__hot_limit(const struct sw__settings *settings)
 {
     uint64_t cap = settings->max_bytes ? settings->max_bytes : 1024 * SW__MIB;
@@ -274,7 +274,6 @@ static int sw__session_start(sw_error_info *info)
     sw__facts_collect(&session->settings, sw__fact_put, NULL);
     sw__fact_put(NULL, "hot_memory", session->hot.where);
     (void)sw__names_define();
-    (void)sw__pool_serve(&session->pool);
     (void)sw__mirror_copy(&session->mirror, false);
     result = sw__home_put_super(&session->home, session->super, SW__STATE_OPEN, session->hot.path);
     if (result) {

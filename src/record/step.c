@@ -11,13 +11,13 @@ static void sw__step_phases(struct sw__lane *lane)
     for (struct sw__fmt_frame *at = lane->bottom; at < lane->top; at++) {
         const struct sw_section *section =
             sw__section_by_id(sw__node_at(lane, at->node)->section);
+        uint8_t flags = (uint8_t)(at->flags & ~SW__FRAME_PHASED);
         if (section && section->phase < SW_PHASE_COUNT) {
             __atomic_store_n(&at->phase_before, phase, __ATOMIC_RELAXED);
-            __atomic_store_n(&at->flags, SW__FRAME_PHASED, __ATOMIC_RELAXED);
+            flags |= SW__FRAME_PHASED;
             phase = section->phase;
-        } else {
-            __atomic_store_n(&at->flags, 0, __ATOMIC_RELAXED);
         }
+        __atomic_store_n(&at->flags, flags, __ATOMIC_RELAXED);
     }
     lane->phase = phase;
 }

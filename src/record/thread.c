@@ -9,7 +9,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define SW__LANE_SIZE ((sizeof(struct sw__lane) + 63) / 64 * 64)
+#if defined(__SANITIZE_ADDRESS__)
+void __lsan_register_root_region(const void *pages, size_t size);
+#endif
+
+/* Neighbouring lanes belong to different threads: no two share a pair of cache lines. */
+#define SW__LANE_SIZE ((sizeof(struct sw__lane) + 127) / 128 * 128)
 #define SW__SLAB (64u * 1024u)
 
 /* Always busy, so that the hot path needs no test for threads without a lane. */
@@ -47,13 +52,17 @@ static bool sw__slab_new(void)
         return false;
     }
     (void)madvise(pages, SW__SLAB, MADV_WIPEONFORK);
+#if defined(__SANITIZE_ADDRESS__)
+    /* Tables that only a lane points to are no leaks. */
+    __lsan_register_root_region(pages, SW__SLAB);
+#endif
     sw__slab = pages;
     sw__slab_left = SW__SLAB;
     if (!sw__cookie) {
         sw__cookie = pages;
         atomic_store_explicit(sw__cookie, 1, memory_order_relaxed);
-        sw__slab += 64;
-        sw__slab_left -= 64;
+        sw__slab += 128;
+        sw__slab_left -= 128;
     }
     return true;
 }
@@ -82,6 +91,15 @@ void sw__lane_release(struct sw__lane *lane)
     memset(lane, 0, sizeof(*lane));
     *(struct sw__lane **)(void *)lane = sw__free_lanes;
     sw__free_lanes = lane;
+}
+
+/* The calling thread has no part in the session any more. */
+static void sw__thread_detach(void)
+{
+    sw__become(&sw__detached);
+    if (sw__key_made) {
+        pthread_setspecific(sw__key, NULL);
+    }
 }
 
 /* Gives back what the heap holds for a thread. session.lock held; nobody else uses it. */
@@ -374,12 +392,9 @@ struct sw__lane *sw__lane_here(uint16_t domain)
     thread = sw__self;
     if (thread != &sw__detached && thread->generation != generation) {
         /* What is left of an earlier session. */
-        sw__become(&sw__detached);
+        sw__thread_detach();
         sw__thread_destroy(thread);
         thread = &sw__detached;
-        if (sw__key_made) {
-            pthread_setspecific(sw__key, NULL);
-        }
     }
     if (thread == &sw__detached) {
         thread = sw__thread_attach(generation);
@@ -445,11 +460,14 @@ size_t sw__threads_open_chunks(uint32_t *out, size_t most)
 
 void sw__threads_release(void)
 {
-    /* Ended threads are ours to free; living ones free themselves when they notice. */
+    /* Ended threads and our own are ours to free; other living ones free themselves when they notice. */
     for (struct sw__thread *at = sw__session.threads, *next; at; at = next) {
         next = at->next;
         at->next = NULL;
-        if (at->dead) {
+        if (at == sw__self) {
+            sw__thread_detach();
+            sw__thread_destroy(at);
+        } else if (at->dead) {
             sw__thread_destroy(at);
         }
     }
@@ -459,10 +477,7 @@ void sw__threads_release(void)
 void sw__thread_forget(void)
 {
     /* Other threads do not exist here, and lanes were wiped: what they owned is left where it is. */
-    sw__become(&sw__detached);
-    if (sw__key_made) {
-        pthread_setspecific(sw__key, NULL);
-    }
+    sw__thread_detach();
     sw__free_lanes = NULL;
     sw__slab = NULL;
     sw__slab_left = 0;

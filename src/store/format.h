@@ -181,11 +181,11 @@ struct sw__fmt_thread {
 /* An open section. */
 struct sw__fmt_frame {
     uint64_t start; /* ticks */
-    uint64_t reserved0;
+    uint64_t child_before; /* with flag 4: `child` of its node when it began */
     uint64_t key;  /* which activation opened it (a frame, a task), if flag 2 is set */
     uint32_t node; /* address of its node / 64; 0: this frame and those after it are not open */
     uint8_t phase_before; /* with flag 1: the phase that its end goes back to */
-    uint8_t flags;        /* 1: it has a phase, 2: it has a key */
+    uint8_t flags;        /* 1: it has a phase, 2: it has a key, 4: child_before is there */
     uint16_t reserved;
 };
 

@@ -164,6 +164,8 @@ int sw__hot_create(struct sw__hot *hot, const struct sw__hot_place *place, uint6
         }
         snprintf(hot->where, sizeof(hot->where), "memory of the process");
     }
+    /* Names and statistics are always kept: events leave room for them. */
+    hot->reserve = hot->limit / 4;
     atomic_store(&hot->committed, first);
     atomic_store(&hot->next, SW__FMT_PAGE);
     if (hot->fd >= 0) {
@@ -176,7 +178,8 @@ int sw__hot_create(struct sw__hot *hot, const struct sw__hot_place *place, uint6
 
 bool sw__hot_has_room(const struct sw__hot *hot, uint64_t size)
 {
-    return atomic_load_explicit(&hot->next, memory_order_relaxed) + size <= hot->limit;
+    return atomic_load_explicit(&hot->next, memory_order_relaxed) + size + hot->reserve <=
+           hot->limit;
 }
 
 /* Makes room for `size` more bytes. Called with the lock held. */
@@ -244,7 +247,8 @@ struct sw__fmt_block *sw__hot_try_take(struct sw__hot *hot, enum sw__fmt_kind ki
     if (*busy) {
         return NULL;
     }
-    struct sw__fmt_block *block = sw__hot_take_locked(hot, kind, size);
+    struct sw__fmt_block *block =
+        sw__hot_has_room(hot, size) ? sw__hot_take_locked(hot, kind, size) : NULL;
     pthread_mutex_unlock(&hot->lock);
     return block;
 }

@@ -17,6 +17,7 @@ struct sw__hot {
     uint8_t *base;              /* start of the mapping; NULL when closed */
     size_t reserved;            /* bytes of address space */
     uint64_t limit;             /* bytes it may have */
+    uint64_t reserve;           /* the last bytes of them, which are not for chunks */
     _Atomic uint64_t committed; /* bytes it has */
     _Atomic uint64_t next;      /* first byte not given out */
     int fd;                     /* -1: anonymous memory, lost when the process dies */
@@ -42,10 +43,11 @@ int sw__hot_create(struct sw__hot *hot, const struct sw__hot_place *place, uint6
 /* A block of `size` bytes (a multiple of SW__FMT_PAGE), zeroed but for its header; NULL when there is no
  * room. Takes the lock. */
 struct sw__fmt_block *sw__hot_take(struct sw__hot *hot, enum sw__fmt_kind kind, uint32_t size);
-/* As sw__hot_take, but gives up at once (NULL, `*busy` true) when another thread holds the lock. */
+/* As sw__hot_take, but leaves the reserve alone and gives up at once (NULL, `*busy` true) when another thread
+ * holds the lock. */
 struct sw__fmt_block *sw__hot_try_take(struct sw__hot *hot, enum sw__fmt_kind kind,
                                        uint32_t size, bool *busy);
-/* Whether another `size` bytes may be had. */
+/* Whether another `size` bytes may be had for a chunk. */
 bool sw__hot_has_room(const struct sw__hot *hot, uint64_t size);
 /* Ends the life of the file and removes it (unless `keep`). When a thread may still be about to store something
  * (`settled` false), the mapping is replaced by empty memory rather than removed. */

@@ -86,14 +86,9 @@ static uint32_t sw__pool_take_free(struct sw__pool *pool)
     return chunk;
 }
 
-/* A chunk that did not exist before, in no list yet. */
-static uint32_t sw__pool_grow(struct sw__pool *pool, bool *busy)
+/* Gives a new block of the hot file a number. */
+static uint32_t sw__pool_adopt(struct sw__pool *pool, struct sw__fmt_block *block)
 {
-    struct sw__fmt_block *block =
-        sw__hot_try_take(pool->hot, SW__BLOCK_FREE, SW__FMT_CHUNK, busy);
-    if (!block) {
-        return SW__NONE;
-    }
     uint32_t chunk = atomic_fetch_add_explicit(&pool->count, 1, memory_order_relaxed);
     if (chunk >= pool->capacity) {
         atomic_fetch_sub_explicit(&pool->count, 1, memory_order_relaxed);
@@ -101,6 +96,14 @@ static uint32_t sw__pool_grow(struct sw__pool *pool, bool *busy)
     }
     pool->chunks[chunk].block = block;
     return chunk;
+}
+
+/* A chunk that did not exist before, in no list yet. */
+static uint32_t sw__pool_grow(struct sw__pool *pool, bool *busy)
+{
+    struct sw__fmt_block *block =
+        sw__hot_try_take(pool->hot, SW__BLOCK_FREE, SW__FMT_CHUNK, busy);
+    return block ? sw__pool_adopt(pool, block) : SW__NONE;
 }
 
 static void sw__pool_discard(struct sw__pool *pool, uint32_t chunk);
@@ -164,6 +167,13 @@ static SW__COLD uint32_t sw__pool_take_hard(struct sw__pool *pool)
     return SW__NONE;
 }
 
+/* Step records are kept even where there is no room for events. */
+static SW__COLD uint32_t sw__pool_take_reserve(struct sw__pool *pool)
+{
+    struct sw__fmt_block *block = sw__hot_take(pool->hot, SW__BLOCK_FREE, SW__FMT_CHUNK);
+    return block ? sw__pool_adopt(pool, block) : SW__NONE;
+}
+
 /* One bracketed reading: enough for a chunk, of which there are many. */
 static void sw__pool_snapshot(sw_clock_snapshot *out)
 {
@@ -184,6 +194,9 @@ uint32_t sw__pool_take(struct sw__pool *pool, enum sw__fmt_kind kind, struct sw_
     uint32_t chunk = sw__pool_take_free(pool);
     if (SW__UNLIKELY(chunk == SW__NONE)) {
         chunk = sw__pool_take_hard(pool);
+    }
+    if (SW__UNLIKELY(chunk == SW__NONE && kind == SW__BLOCK_STEPS)) {
+        chunk = sw__pool_take_reserve(pool);
     }
     *low = atomic_load_explicit(&pool->free_count, memory_order_relaxed) < 4;
     if (chunk == SW__NONE) {

@@ -288,6 +288,34 @@ static void test_open_sections(void **state)
     tb_free(tb);
 }
 
+/* Children that ended under a call that is still open do not eat up the self time of others. */
+static void test_self_of_open_section(void **state)
+{
+    (void)state;
+    const uint64_t begin = 1000000000;
+    struct tb *tb = tb_new(SW_CLOCK_MONOTONIC);
+    tb->super.state = SW__STATE_FOLDED;
+    tb->super.latest_snapshot[1] = tb_snapshot(tb, begin + 2500);
+    memset(&tb->super.end_snapshot, 0, sizeof tb->super.end_snapshot);
+    tb_thread(tb, 0, "main");
+    struct tb_lane *lane = tb_lane(tb, 0, 0);
+    tb_begin(tb, lane, 1, begin);
+    tb_begin(tb, lane, 2, begin + 100);
+    tb_end(tb, lane, begin + 500, 0);
+    tb_end(tb, lane, begin + 1000, 0);
+    tb_begin(tb, lane, 1, begin + 2000);
+    tb_begin(tb, lane, 2, begin + 2100);
+    tb_end(tb, lane, begin + 2400, 0);
+    sw_trace *trace = open_home(tb);
+    const sw_trace_node *node = &sw_trace_get_lane(trace, 0)->nodes[1];
+    assert_int_equal(sw_trace_get_info(trace)->end_ns, begin + 2500);
+    assert_int_equal(node->open, 1);
+    assert_int_equal(node->inclusive_ns, 1000);
+    assert_int_equal(node->self_ns, 600 + 200);
+    sw_trace_free(trace);
+    tb_free(tb);
+}
+
 /* Frames that moved to a block of their own. */
 static void test_stack_block(void **state)
 {
@@ -387,11 +415,17 @@ static void test_large_block(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_info),        cmocka_unit_test(test_names_and_facts),
-        cmocka_unit_test(test_threads),     cmocka_unit_test(test_tree),
-        cmocka_unit_test(test_steps),       cmocka_unit_test(test_counter_nodes),
-        cmocka_unit_test(test_every_kind),  cmocka_unit_test(test_open_sections),
-        cmocka_unit_test(test_stack_block), cmocka_unit_test(test_unknown_things),
+        cmocka_unit_test(test_info),
+        cmocka_unit_test(test_names_and_facts),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_tree),
+        cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_counter_nodes),
+        cmocka_unit_test(test_every_kind),
+        cmocka_unit_test(test_open_sections),
+        cmocka_unit_test(test_self_of_open_section),
+        cmocka_unit_test(test_stack_block),
+        cmocka_unit_test(test_unknown_things),
         cmocka_unit_test(test_large_block),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
