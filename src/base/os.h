@@ -60,6 +60,9 @@ int sw__os_populate(void *address, size_t length);
 /* Smallest of the soft RLIMIT_FSIZE and UINT64_MAX. */
 uint64_t sw__os_file_size_limit(void);
 
+/* Whether a descriptor still is the file it was: programs close descriptors that are not theirs. */
+bool sw__os_is_file(int fd, dev_t device, ino_t inode);
+
 /* What kind of file system holds `path` (which must exist). */
 enum sw__os_fs { SW__FS_UNKNOWN, SW__FS_MEMORY, SW__FS_LOCAL, SW__FS_NETWORK };
 enum sw__os_fs sw__os_fs_kind(const char *path, uint64_t *free_bytes, const char **name);

@@ -142,3 +142,10 @@ int sw__os_read_file(const char *path, char *to, size_t size)
     to[done] = '\0';
     return result ? result : (int)done;
 }
+
+bool sw__os_is_file(int fd, dev_t device, ino_t inode)
+{
+    struct stat facts;
+    return fd >= 0 && fstat(fd, &facts) == 0 && facts.st_dev == device &&
+           facts.st_ino == inode;
+}

@@ -142,8 +142,7 @@ static void put_text(sw_writer *w, const struct checks *checks,
             status_names[check->status], look->colour ? "\033[0m" : "", check->name);
         put_wrapped(w, check->text, 27, look->columns);
     }
-    sw_write_text(w,
-                  "\nOptions (environment STEPWATCH_<NAME>, or run --set NAME=VALUE)\n");
+    sw_write_text(w, "\nOptions (STEPWATCH_<NAME>, or run --set NAME=VALUE)\n");
     size_t count;
     const sw_option *known = sw_options(&count);
     for (size_t i = 0; i < count; i++) {
@@ -152,12 +151,12 @@ static void put_text(sw_writer *w, const struct checks *checks,
         look_up(&known[i], &setting);
         snprintf(value, sizeof value, "%.100s",
                  *setting.value ? setting.value : "(none)");
-        sw_write_format(w, "      %-19s  ", known[i].name);
+        sw_write_format(w, "  %-12s  ", known[i].name);
         size_t used = sw_write_visible(w, value, strlen(value), 24, true);
         sw_write_repeat(w, " ", used < 8 ? 8 - used : 0);
         sw_write_format(w, "  %s\n", setting.source);
-        sw_write_repeat(w, " ", 27);
-        put_wrapped(w, setting.problem ? setting.problem : known[i].help, 27,
+        sw_write_repeat(w, " ", 6);
+        put_wrapped(w, setting.problem ? setting.problem : known[i].help, 6,
                     look->columns);
     }
 }

@@ -155,9 +155,8 @@ static void follow(struct watch *watch, const sigset_t *set)
             continue;
         }
         if (number == SIGTSTP && watch->stopped && sent_by_terminal(&info)) {
-            stop_together(
-                watch->child,
-                number); /* it had stopped before, and now the shell is wanted */
+            /* It had stopped before, and now the shell is wanted. */
+            stop_together(watch->child, number);
             watch->stopped = false;
         } else if (!sent_by_terminal(&info)) {
             kill(watch->child, number);

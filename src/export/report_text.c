@@ -151,7 +151,11 @@ static void put_step_line(const struct report *report, const sw_summary_steps *s
             snprintf(item(&items), ITEM, "%s %s", figures[i].name, text);
         }
         if (!isnan(steps->steps_per_s)) {
-            sw__text_number(text, sizeof text, steps->steps_per_s);
+            if (steps->steps_per_s >= 1000) {
+                sw_text_count(text, (uint64_t)(steps->steps_per_s + 0.5));
+            } else {
+                sw__text_number(text, sizeof text, steps->steps_per_s);
+            }
             snprintf(item(&items), ITEM, "%s steps/s", text);
         }
     }

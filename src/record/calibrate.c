@@ -7,6 +7,7 @@
 
 #define SW__BATCHES 24
 #define SW__PAIRS 32
+#define SW__SCRATCH_GATE 1
 
 /* A lane, a thread and a chunk that belong to no file. */
 struct sw__scratch {
@@ -15,7 +16,7 @@ struct sw__scratch {
     struct sw__lane lane;
     struct sw__thread thread;
     struct sw__fmt_thread slot;
-    struct sw__slot slots[64];
+    struct sw__slot slots[64], quick[64];
     struct sw_section section;
 };
 
@@ -40,13 +41,15 @@ static void sw__scratch_fill(struct sw__scratch *scratch)
     lane->root = root;
     lane->thread = &scratch->thread;
     lane->node = root;
-    lane->quick = scratch->slots;
+    lane->slots = scratch->slots;
+    lane->slots_bits = 6;
+    lane->quick = scratch->quick;
     lane->quick_mask = 63;
     uint32_t generation = atomic_load(&sw__session.generation);
-    lane->idle = generation | (sw__clock_is_register() ? 0 : SW__GATE_SLOW);
+    lane->idle = SW__SCRATCH_GATE | (sw__clock_is_register() ? 0 : SW__GATE_SLOW);
     atomic_store(&lane->generation, lane->idle);
     scratch->section.id = 1;
-    atomic_store(&scratch->section.gate, generation);
+    atomic_store(&scratch->section.gate, SW__SCRATCH_GATE);
     scratch->section.phase = SW_PHASE_INHERIT;
     node->section = 1;
     node->index = 1;
@@ -54,8 +57,9 @@ static void sw__scratch_fill(struct sw__scratch *scratch)
     for (unsigned i = 0; i < SW_HISTOGRAM_OCTAVES; i++) {
         node->hist[i] = (32768 + 512) / 64;
     }
-    lane->quick[1] =
-        (struct sw__slot){.parent = root, .section = 1, .node = sw__node_reference(lane, node)};
+    sw__lane_add_slot(lane, (struct sw__slot){.parent = root,
+                                              .section = 1,
+                                              .node = sw__node_reference(lane, node)});
     for (unsigned i = 0; i < SW__DOMAINS; i++) {
         scratch->thread.lane[i] = lane;
     }
@@ -104,12 +108,16 @@ void sw__calibrate(struct sw__fmt_super *super)
     sw__scratch_fill(scratch);
     struct sw__thread *self = sw__self;
     bool events = atomic_load(&sw__events_on);
+    int holding = sw__holding;
+    sw__holding = 0; /* The slow path of a slow clock asks for both. */
+    atomic_store(&sw__domain_at(0)->gate, SW__SCRATCH_GATE);
     sw__become(&scratch->thread);
     sw__calibrate_tier(scratch, true, full); /* Warms caches and branches. */
     sw__scratch_rewind(scratch);
     sw__calibrate_tier(scratch, true, full);
     sw__calibrate_tier(scratch, false, statistics);
     sw__become(self);
+    sw__holding = holding;
     atomic_store(&sw__events_on, events);
     super->cost_section_low = full[0];
     super->cost_section = full[1];

@@ -1,5 +1,6 @@
 /* fork: the parent's helper stops for the moment of the fork, the child forgets everything that was
  * its parent's and starts a file of its own with its first record. */
+#include "base/os.h"
 #include "record/recorder.h"
 #include <string.h>
 #include <unistd.h>
@@ -7,7 +8,7 @@
 static void sw__fork_prepare(void)
 {
     struct sw__session *session = &sw__session;
-    pthread_mutex_lock(&session->lock);
+    sw__lock(&session->lock);
     sw__helper_stop(true);
     sw__names_before_fork();
 }
@@ -17,7 +18,7 @@ static void sw__fork_parent(void)
     /* The helper comes back at the next step or when chunks run low: a program that forks many children in
      * a row does not start and stop it for each. */
     sw__names_after_fork(false);
-    pthread_mutex_unlock(&sw__session.lock);
+    sw__unlock(&sw__session.lock);
 }
 
 /* The child's half, also for children that were made behind the C library's back. No inherited lock is
@@ -27,6 +28,7 @@ void sw__forked_child(void)
     struct sw__session *session = &sw__session;
     uint32_t state = atomic_load(&session->state);
     pthread_mutex_init(&session->lock, NULL);
+    sw__holding = 0;
     sw__names_after_fork(true);
     sw__helper_forget();
     sw__thread_forget();
@@ -34,7 +36,7 @@ void sw__forked_child(void)
         /* The parent's memory is not mapped here, its descriptors are. What is on the heap stays: it may
          * have been in the middle of a change. */
         sw__hot_abandon(&session->hot);
-        if (session->home.fd >= 0) {
+        if (sw__os_is_file(session->home.fd, session->home.device, session->home.inode)) {
             close(session->home.fd);
         }
         memset(&session->home, 0, sizeof(session->home));

@@ -69,6 +69,7 @@ void sw__helper_round(bool copy_state)
     struct sw__session *session = &sw__session;
     pthread_mutex_lock(&session->pool.serve_lock);
     if (copy_state && sw__home_check(&session->home)) {
+        sw__session_repair_super();
         (void)sw__mirror_copy(&session->mirror, false);
         session->super->revision++;
         (void)sw__home_put_super(&session->home, session->super, SW__STATE_OPEN, session->hot.path);
@@ -166,13 +167,14 @@ void sw__helper_ensure(void)
         return;
     }
     /* Whoever holds the lock may be this very thread, on its way out; the next one will do it. */
-    if (pthread_mutex_trylock(&sw__session.lock)) {
+    if (sw__holding || pthread_mutex_trylock(&sw__session.lock)) {
         return;
     }
+    sw__holding++;
     if (atomic_load(&sw__helper.wanted) && atomic_load(&sw__session.state) == SW__SESSION_ON) {
         (void)sw__helper_start();
     }
-    pthread_mutex_unlock(&sw__session.lock);
+    sw__unlock(&sw__session.lock);
 }
 
 void sw__helper_forget(void)

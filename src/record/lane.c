@@ -107,6 +107,13 @@ static struct sw__fmt_node *sw__node_room(struct sw__lane *lane)
     return (struct sw__fmt_node *)(void *)((uint8_t *)(block + 1) + used);
 }
 
+void sw__lane_add_slot(struct sw__lane *lane, struct sw__slot slot)
+{
+    sw__slot_put(lane->slots, lane->slots_bits, slot);
+    sw__quick_grow(lane, slot.section);
+    lane->quick[slot.section & lane->quick_mask] = slot;
+}
+
 static struct sw__fmt_node *sw__node_make(struct sw__lane *lane, const struct sw__fmt_node *parent,
                                           uint32_t section, unsigned kind, unsigned flags)
 {
@@ -128,9 +135,7 @@ static struct sw__fmt_node *sw__node_make(struct sw__lane *lane, const struct sw
     if (parent) {
         const struct sw__slot slot = {
             .parent = parent, .section = section, .node = sw__node_reference(lane, node)};
-        sw__slot_put(lane->slots, lane->slots_bits, slot);
-        sw__quick_grow(lane, section);
-        lane->quick[section & lane->quick_mask] = slot;
+        sw__lane_add_slot(lane, slot);
     }
     return node;
 }
@@ -241,7 +246,7 @@ bool sw__lane_open(struct sw__lane *lane, struct sw__thread *thread, uint16_t do
                      __ATOMIC_RELAXED);
     lane->node = lane->root;
     sw__lane_span_bits(lane);
-    lane->idle = sw__gate(domain, thread->generation) |
+    lane->idle = atomic_load(&sw__domain_at(domain)->gate) |
                  (sw__clock_is_register() ? 0 : SW__GATE_SLOW);
     sw__lane_idle(lane);
     return true;

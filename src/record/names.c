@@ -71,7 +71,7 @@ static uint32_t sw__gate_now(const struct sw_domain *domain)
         return 0;
     }
     if (state == SW__SESSION_ON) {
-        return sw__gate(domain->index, atomic_load(&sw__session.generation));
+        return atomic_load(&domain->gate);
     }
     /* The first record of such a process starts its session. */
     return state == SW__SESSION_FORKED || (state == SW__SESSION_NEVER && sw__session_lazy())
@@ -159,9 +159,9 @@ static bool sw__define_missing(void)
 
 bool sw__names_define(void)
 {
-    pthread_mutex_lock(&sw__names.lock);
+    sw__lock(&sw__names.lock);
     bool done = sw__define_missing();
-    pthread_mutex_unlock(&sw__names.lock);
+    sw__unlock(&sw__names.lock);
     return done;
 }
 
@@ -192,6 +192,7 @@ static struct sw_section *sw__section_new(uint32_t id, const struct sw__name_key
 }
 
 static struct sw_domain *sw__domain_new(const char *name);
+static void sw__domain_switch(struct sw_domain *domain, bool open);
 
 /* The section of a key, made if it is new and below `limit`. names.lock held. */
 static struct sw_section *sw__name_put(const struct sw__name_key *key, size_t length, uint32_t limit)
@@ -257,7 +258,10 @@ struct sw_section *sw__name_get(uint16_t domain, const char *text, size_t length
     if (section) {
         return section;
     }
-    pthread_mutex_lock(&sw__names.lock);
+    if (sw__holding) {
+        return &sw__void_section; /* A signal handler with a new name, at the wrong moment. */
+    }
+    sw__lock(&sw__names.lock);
     if (sw__names_begin()) {
         section = sw__name_put(&key, length, SW__NAMES_MOST);
         if (!section) {
@@ -265,7 +269,7 @@ struct sw_section *sw__name_get(uint16_t domain, const char *text, size_t length
             sw__total_add(SW__TOTAL_NAMES_FOLDED, 1);
         }
     }
-    pthread_mutex_unlock(&sw__names.lock);
+    sw__unlock(&sw__names.lock);
     return section ? section : &sw__void_section;
 }
 
@@ -277,10 +281,10 @@ struct sw_section *sw__section_family(struct sw_section *section)
     }
     struct sw__name_key key;
     sw__key_fill(&key, section->domain, section->text, section->length, section->phase, section->use);
-    pthread_mutex_lock(&sw__names.lock);
+    sw__lock(&sw__names.lock);
     family = sw__family_of(&key, section->length);
     atomic_store_explicit(&section->family, family, memory_order_release);
-    pthread_mutex_unlock(&sw__names.lock);
+    sw__unlock(&sw__names.lock);
     return family;
 }
 
@@ -302,6 +306,9 @@ static struct sw_domain *sw__domain_new(const char *name)
     domain->name = sw__strndup(name, strnlen(name, SW__NAME_LONGEST));
     atomic_store(&domain->enabled, true);
     atomic_store(&domain->epoch, UINT32_MAX);
+    if (atomic_load(&sw__session.state) == SW__SESSION_ON) {
+        sw__domain_switch(domain, true);
+    }
     sw__key_fill(&key, domain->index, "(more)", 6, SW_PHASE_INHERIT, SW__NAME_SECTION);
     domain->more = domain->name ? sw__name_put(&key, 6, SW__NAMES_HARD) : NULL;
     if (!domain->more) {
@@ -319,7 +326,7 @@ sw_domain *sw_domain_get(const char *name)
     if (!name) {
         name = "";
     }
-    pthread_mutex_lock(&sw__names.lock);
+    sw__lock(&sw__names.lock);
     if (sw__names_begin()) {
         uint32_t count = atomic_load(&sw__names.domain_count);
         for (uint32_t i = 0; i < count && !found; i++) {
@@ -332,8 +339,23 @@ sw_domain *sw_domain_get(const char *name)
             (void)sw__define_missing();
         }
     }
-    pthread_mutex_unlock(&sw__names.lock);
+    sw__unlock(&sw__names.lock);
     return found;
+}
+
+/* Opens the gates of a domain with a number of their own, or closes them. names.lock held. */
+static void sw__domain_switch(struct sw_domain *domain, bool open)
+{
+    static uint32_t last;
+    uint32_t gate = 0;
+    if (open && atomic_load(&domain->enabled)) {
+        last = last + 1 < SW__GATE_DOMAIN ? last + 1 : 1;
+        gate = last | (domain->index ? SW__GATE_DOMAIN : 0);
+    }
+    atomic_store(&domain->gate, gate);
+    for (struct sw_section *at = domain->sections; at; at = at->next) {
+        atomic_store_explicit(&at->gate, gate, memory_order_relaxed);
+    }
 }
 
 void sw_domain_enable(sw_domain *domain, bool on)
@@ -342,27 +364,27 @@ void sw_domain_enable(sw_domain *domain, bool on)
     if (!domain) {
         return;
     }
-    pthread_mutex_lock(&sw__names.lock);
-    atomic_store(&domain->enabled, on);
-    uint32_t gate = sw__gate_now(domain);
-    for (struct sw_section *at = domain->sections; at; at = at->next) {
-        atomic_store_explicit(&at->gate, gate, memory_order_relaxed);
-    }
-    pthread_mutex_unlock(&sw__names.lock);
-}
-
-void sw__names_open_gates(uint32_t generation)
-{
-    pthread_mutex_lock(&sw__names.lock);
-    uint32_t count = atomic_load(&sw__names.domain_count);
-    for (uint32_t i = 0; i < count; i++) {
-        struct sw_domain *domain = &sw__names.domains[i];
-        uint32_t gate = atomic_load(&domain->enabled) ? sw__gate(domain->index, generation) : 0;
-        for (struct sw_section *at = domain->sections; at; at = at->next) {
-            atomic_store_explicit(&at->gate, gate, memory_order_relaxed);
+    sw__lock(&sw__names.lock);
+    if (atomic_exchange(&domain->enabled, on) != on) {
+        if (atomic_load(&sw__session.state) == SW__SESSION_ON) {
+            sw__domain_switch(domain, on);
+        } else {
+            for (struct sw_section *at = domain->sections; at; at = at->next) {
+                atomic_store_explicit(&at->gate, sw__gate_now(domain), memory_order_relaxed);
+            }
         }
     }
-    pthread_mutex_unlock(&sw__names.lock);
+    sw__unlock(&sw__names.lock);
+}
+
+void sw__names_open_gates(bool open)
+{
+    sw__lock(&sw__names.lock);
+    uint32_t count = atomic_load(&sw__names.domain_count);
+    for (uint32_t i = 0; i < count; i++) {
+        sw__domain_switch(&sw__names.domains[i], open);
+    }
+    sw__unlock(&sw__names.lock);
 }
 
 void sw__names_restart_steps(void)
@@ -375,7 +397,7 @@ void sw__names_restart_steps(void)
 
 void sw__names_before_fork(void)
 {
-    pthread_mutex_lock(&sw__names.lock);
+    sw__lock(&sw__names.lock);
 }
 
 void sw__names_after_fork(bool child)
@@ -386,7 +408,7 @@ void sw__names_after_fork(bool child)
             sw__intern_after_fork(sw__names.table);
         }
     } else {
-        pthread_mutex_unlock(&sw__names.lock);
+        sw__unlock(&sw__names.lock);
     }
 }
 

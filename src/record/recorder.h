@@ -2,7 +2,7 @@
  *   session    one recording of this process: from sw_init to sw_shutdown. Its number is the generation.
  *   thread     a thread that records in the current session (struct sw__thread).
  *   lane       a thread in a domain: stack of open sections, call tree, step (struct sw__lane).
- *   gate       first word of a section: the generation while its domain records, else 0.
+ *   gate       first word of a section: its domain's number while that records, else 0.
  *
  * Threading: a lane and a thread belong to their thread alone. What the session owns is changed under
  * session.lock, names under names.lock; order: session, names, then the store's own locks. The hot
@@ -28,13 +28,14 @@
 #define SW__THREADS_APART 256  /* threads that keep a slot of their own after they ended */
 #define SW__THREADS_MOST 4096
 #define SW__DEPTH_FIRST 230    /* frames in a lane's first block */
-#define SW__DEPTH_MOST 65535 /* a record has 16 bits for it */
+#define SW__DEPTH_MOST 65536 /* a record has 16 bits for the depth */
 #define SW__LANE_BLOCK 8192u
 #define SW__NODES_BLOCK 16384u
 #define SW__HIST_BLOCK 16384u
 #define SW__DEFS_BLOCK 16384u
-/* Generations are below these bits. A gate has the first where its section is not of the default domain, so that the
- * default domain's lane never fits; a lane has the second where no section may take the fast path. */
+/* A gate is a number that no recording and no switching on of a domain had before, below these bits. It has the first
+ * where the domain is not the default one, so that the default domain's lane never fits; a lane has the second where no
+ * section may take the fast path. */
 #define SW__GATE_DOMAIN 0x40000000u
 #define SW__GATE_SLOW 0x80000000u
 #define SW__FRAME_PHASED 1     /* frame.flags: its end restores phase_before */
@@ -43,7 +44,7 @@
 
 /* A named stretch of code. Lives for ever, also across fork; `gate` is the only part that changes. */
 struct sw_section {
-    _Atomic uint32_t gate; /* generation while its domain records, 0 otherwise */
+    _Atomic uint32_t gate; /* that of its domain while it records, 0 otherwise */
     uint32_t id;
     uint64_t head; /* first 8 bytes of its SPAN records, without flags */
     uint16_t domain;
@@ -58,6 +59,7 @@ struct sw_section {
 struct sw_domain {
     uint16_t index;
     _Atomic bool enabled;
+    _Atomic uint32_t gate; /* of its sections while it records, else 0 */
     _Atomic uint64_t next_step;
     _Atomic uint32_t epoch;
     const char *name;
@@ -156,6 +158,7 @@ struct sw__session {
     struct sw__mirror mirror;
     struct sw__pool pool;
     struct sw__fmt_super *super;
+    struct sw__fmt_super first_super; /* as it was at the start */
     struct sw__thread *threads;
     uint32_t thread_count;
     uint32_t threads_dead;
@@ -181,6 +184,22 @@ void sw__become(struct sw__thread *thread); /* sets both */
 extern struct sw__thread sw__detached;
 extern struct sw__lane sw__no_lane; /* what threads without a lane of their own have: always busy */
 
+/* How many of session.lock and names.lock this thread holds. A signal handler that records must not wait for what the
+ * thread it interrupted holds. */
+extern SW__TLS int sw__holding;
+SW__INLINE void sw__lock(pthread_mutex_t *lock)
+{
+    sw__holding++;
+    atomic_signal_fence(memory_order_seq_cst);
+    pthread_mutex_lock(lock);
+}
+SW__INLINE void sw__unlock(pthread_mutex_t *lock)
+{
+    pthread_mutex_unlock(lock);
+    atomic_signal_fence(memory_order_seq_cst);
+    sw__holding--;
+}
+
 /* thread.c */
 struct sw__lane *sw__lane_here(uint16_t domain); /* attaches; NULL: cannot record */
 bool sw__thread_new_chunk(struct sw__thread *thread);
@@ -205,7 +224,8 @@ struct sw__fmt_node *sw__lane_node(struct sw__lane *lane, struct sw__fmt_node *p
 uint32_t sw__lane_page(struct sw__lane *lane, uint32_t *refs, unsigned octave);
 /* Adds a duration to the histogram whose page references are `refs`. */
 void sw__hist_add(struct sw__lane *lane, uint32_t *refs, uint64_t value);
-void sw__lane_reset(struct sw__lane *lane);
+void sw__lane_reset(struct sw__lane *lane); /* forgets what is open, keeps the tree */
+void sw__lane_add_slot(struct sw__lane *lane, struct sw__slot slot);
 SW__INLINE struct sw__fmt_node *sw__node_at(const struct sw__lane *lane, uint32_t reference)
 {
     return (struct sw__fmt_node *)(void *)(lane->base + (uint64_t)reference * 64);
@@ -221,11 +241,6 @@ SW__INLINE void sw__chunk_publish(struct sw__lane *main, uint8_t *cursor)
     main->cursor = cursor;
     atomic_store_explicit((_Atomic uint32_t *)(void *)(main->data - back),
                           (uint32_t)(cursor - main->data), memory_order_release);
-}
-/* The gate of a domain's sections in a session. */
-SW__INLINE uint32_t sw__gate(uint16_t domain, uint32_t generation)
-{
-    return domain && generation ? generation | SW__GATE_DOMAIN : generation;
 }
 /* Entering the recorder: from here on a signal handler of this thread finds the lane busy, and so does
  * whoever ends the session. What follows must look at the gate after this, not before. */
@@ -271,7 +286,7 @@ SW__INLINE void sw__add(uint64_t *to, uint64_t amount)
 void sw__names_after_fork(bool child);
 void sw__names_before_fork(void);
 void sw__names_restart_steps(void);
-void sw__names_open_gates(uint32_t generation); /* all sections of enabled domains; 0 closes */
+void sw__names_open_gates(bool open); /* of all sections of enabled domains */
 bool sw__names_define(void);        /* session.lock or names.lock not held: writes missing definitions */
 struct sw_section *sw__section_family(struct sw_section *section);
 struct sw_section *sw__section_more(uint16_t domain);
@@ -284,6 +299,7 @@ void sw__fact_put(void *arg, const char *key, const char *value);
 /* session.c */
 bool sw__session_lazy(void);  /* whether the environment asks for a session at the first record */
 bool sw__session_ready(void); /* starts lazily where that is asked for; false: do not record */
+void sw__session_repair_super(void);
 void sw__total_add(enum sw__fmt_total which, uint64_t amount);
 void sw__say(const char *format, ...) SW_PRINTF(1, 2);
 void sw__loss_note(const char *format, ...) SW_PRINTF(1, 2);

@@ -8,6 +8,7 @@
 
 SW__TLS struct sw__thread *sw__self = &sw__detached;
 SW__TLS struct sw__lane *sw__self_lane = &sw__no_lane;
+SW__TLS int sw__holding;
 _Atomic bool sw__events_on;
 
 /* Switches the running phase at `now`, within a step. */

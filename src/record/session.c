@@ -217,6 +217,7 @@ static int sw__session_build(struct sw__session *session, sw_error_info *info)
     }
     session->super = sw__hot_super(&session->hot);
     sw__os_random(session->super->file_id);
+    memcpy(&session->hot.file_id, session->super->file_id, sizeof(session->hot.file_id));
     const struct sw__pool_config config = {
         .policy = settings->policy == SW_POLICY_STREAM ? SW__POOL_STREAM
                   : settings->policy == SW_POLICY_RING ? SW__POOL_RING
@@ -236,6 +237,7 @@ static int sw__session_build(struct sw__session *session, sw_error_info *info)
         return sw_error_set(info, result, "there is no memory for recording");
     }
     sw__super_fill(session);
+    session->first_super = *session->super;
     return 0;
 }
 
@@ -250,7 +252,7 @@ static int sw__session_start(sw_error_info *info)
     struct sw__session *session = &sw__session;
     static bool registered;
     uint32_t generation = atomic_load(&session->generation) + 1;
-    generation = generation >= SW__GATE_DOMAIN ? 1 : generation;
+    generation = generation ? generation : 1;
     atomic_store(&session->generation, generation);
     session->pid = getpid();
     session->threads = NULL;
@@ -299,7 +301,7 @@ static int sw__session_start(sw_error_info *info)
                 : 1000000;
     atomic_store(&sw__events_on, session->settings.events &&
                                      session->settings.schedule.form == SW_SCHEDULE_ALWAYS);
-    sw__names_open_gates(generation);
+    sw__names_open_gates(true);
     (void)sw__helper_start();
     return 0;
 }
@@ -318,7 +320,7 @@ int sw_init_info(const sw_config *config, size_t size, sw_error_info *info)
     if (sw__wiped()) {
         sw__forked_child();
     }
-    pthread_mutex_lock(&session->lock);
+    sw__lock(&session->lock);
     if (atomic_load(&session->state) == SW__SESSION_ON) {
         result = sw_error_set(info, SW_ESTATE, "recording has started already");
         goto out;
@@ -334,10 +336,10 @@ int sw_init_info(const sw_config *config, size_t size, sw_error_info *info)
     }
     if (result) {
         atomic_store(&session->state, SW__SESSION_OFF);
-        sw__names_open_gates(0);
+        sw__names_open_gates(false);
     }
 out:
-    pthread_mutex_unlock(&session->lock);
+    sw__unlock(&session->lock);
     return result;
 }
 
@@ -369,21 +371,32 @@ bool sw__session_ready(void)
     }
     sw_error_info info = {0};
     int result = 0;
-    pthread_mutex_lock(&session->lock);
+    sw__lock(&session->lock);
     if (atomic_load(&session->state) == SW__SESSION_FORKED) {
         result = sw__session_start(&info);
         if (result) {
             atomic_store(&session->state, SW__SESSION_OFF);
-            sw__names_open_gates(0);
+            sw__names_open_gates(false);
             sw__say("process %ld is not recorded: %s", (long)getpid(), info.message);
         }
     }
-    pthread_mutex_unlock(&session->lock);
+    sw__unlock(&session->lock);
     return atomic_load(&session->state) == SW__SESSION_ON;
 }
 
+/* Somebody cut the hot file, and its first page came back empty: what identifies the trace is put back. */
+void sw__session_repair_super(void)
+{
+    struct sw__session *session = &sw__session;
+    if (memcmp(session->super->magic, SW__FMT_MAGIC, sizeof(session->super->magic)) != 0) {
+        uint64_t pages = atomic_load(&session->super->total[SW__TOTAL_BUS_ERRORS]);
+        *session->super = session->first_super;
+        atomic_store(&session->super->total[SW__TOTAL_BUS_ERRORS], pages);
+    }
+}
+
 /* One line for the user when something is missing from the trace. */
-static void sw__session_say_losses(const struct sw__session *session, uint64_t dropped, bool cut)
+static void sw__session_say_losses(const struct sw__session *session, uint64_t dropped)
 {
     const struct sw__fmt_super *super = session->super;
     uint64_t pages = sw__sigbus_count(session->hot.base);
@@ -395,9 +408,9 @@ static void sw__session_say_losses(const struct sw__session *session, uint64_t d
         sw__say("%s: %s; %llu events and %llu step records were lost", session->home.path,
                 strerror(session->home.error), (unsigned long long)dropped,
                 (unsigned long long)steps);
-    } else if (cut) {
-        sw__say("%s was truncated by another process; what it held by then is lost",
-                session->home.path);
+    } else if (session->home.cuts) {
+        sw__say("%s was truncated by another process; %llu events were lost", session->home.path,
+                (unsigned long long)dropped);
     } else if (pages) {
         sw__say("the recording memory was truncated by another process; %llu pages of events were lost",
                 (unsigned long long)pages);
@@ -425,19 +438,20 @@ static void sw__session_close(struct sw__session *session)
     uint32_t *open = sw__alloc_zero(most, sizeof(*open));
     session->quiet_end = sw__threads_settle();
     sw__threads_end();
-    bool cut = sw__home_truncated(&session->home);
     size_t count = open ? sw__threads_open_chunks(open, most) : 0;
     sw__pool_finish(&session->pool, open, count);
     sw__free(open);
+    sw__session_repair_super();
     sw_clock_snap(&session->super->end_snapshot);
     session->super->exit_reason = 1;
     session->super->revision++;
-    atomic_store(&session->super->total[SW__TOTAL_WRITE_ERRORS], session->home.errors);
-    atomic_store(&session->super->error, (uint32_t)session->home.error);
     (void)sw__home_check(&session->home);
     (void)sw__mirror_copy(&session->mirror, false);
+    atomic_store(&session->super->total[SW__TOTAL_WRITE_ERRORS], session->home.errors);
+    atomic_fetch_add(&session->super->total[SW__TOTAL_DROPPED], session->home.cut_records);
+    atomic_store(&session->super->error, (uint32_t)session->home.error);
     int result = sw__home_put_super(&session->home, session->super, SW__STATE_CLOSED, "");
-    sw__session_say_losses(session, sw__session_dropped(session), cut);
+    sw__session_say_losses(session, sw__session_dropped(session));
     sw__threads_release();
     /* A file that could not be closed can still be completed from memory once there is room. */
     bool keep = result != 0 && !session->home.gone;
@@ -456,21 +470,21 @@ void sw_shutdown(void)
     if (sw__wiped()) {
         sw__forked_child();
     }
-    pthread_mutex_lock(&session->lock);
+    sw__lock(&session->lock);
     if (atomic_load(&session->state) == SW__SESSION_ON) {
         sw__helper_stop(false);
         /* The state first: a section made from now on finds its gate closed too. */
         atomic_store(&session->state, SW__SESSION_ENDING);
-        sw__names_open_gates(0);
+        sw__names_open_gates(false);
         sw__session_close(session);
         atomic_store(&sw__events_on, false);
         atomic_store(&session->state, SW__SESSION_OFF);
     } else if (atomic_load(&session->state) == SW__SESSION_FORKED) {
         /* A child that recorded nothing has no file. */
         atomic_store(&session->state, SW__SESSION_OFF);
-        sw__names_open_gates(0);
+        sw__names_open_gates(false);
     }
-    pthread_mutex_unlock(&session->lock);
+    sw__unlock(&session->lock);
 }
 
 static size_t sw__copy_text(char *out, size_t size, const char *text)
@@ -481,16 +495,16 @@ static size_t sw__copy_text(char *out, size_t size, const char *text)
 
 size_t sw_trace_path(char *out, size_t size)
 {
-    pthread_mutex_lock(&sw__session.lock);
+    sw__lock(&sw__session.lock);
     size_t length = sw__copy_text(out, size, sw_is_recording() ? sw__session.home.path : "");
-    pthread_mutex_unlock(&sw__session.lock);
+    sw__unlock(&sw__session.lock);
     return length;
 }
 
 size_t sw_run_dir(char *out, size_t size)
 {
-    pthread_mutex_lock(&sw__session.lock);
+    sw__lock(&sw__session.lock);
     size_t length = sw__copy_text(out, size, sw_is_recording() ? sw__session.run_dir : "");
-    pthread_mutex_unlock(&sw__session.lock);
+    sw__unlock(&sw__session.lock);
     return length;
 }

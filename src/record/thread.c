@@ -207,7 +207,7 @@ static void sw__thread_ended(void *value)
     if (sw__wiped()) {
         return;
     }
-    pthread_mutex_lock(&sw__session.lock);
+    sw__lock(&sw__session.lock);
     if (thread->generation == atomic_load(&sw__session.generation) &&
         atomic_load(&sw__session.state) == SW__SESSION_ON) {
         sw__thread_finish(thread);
@@ -223,7 +223,7 @@ static void sw__thread_ended(void *value)
         sw__thread_destroy(thread);
     }
     sw__become(&sw__detached);
-    pthread_mutex_unlock(&sw__session.lock);
+    sw__unlock(&sw__session.lock);
 }
 
 static void sw__key_create(void)
@@ -365,6 +365,24 @@ static struct sw__lane *sw__thread_lane(struct sw__thread *thread, uint16_t doma
     return lane;
 }
 
+/* A domain that was switched off and on has another gate; what was open on the lane then, is not any more. */
+static struct sw__lane *sw__lane_renew(struct sw__lane *lane)
+{
+    uint32_t gate =
+        atomic_load_explicit(&sw__domain_at(lane->domain)->gate, memory_order_relaxed);
+    if (SW__LIKELY(gate == (lane->idle & ~SW__GATE_SLOW) || sw__lane_is_busy(lane))) {
+        return lane; /* Perhaps a busy one: the caller looks. */
+    }
+    if (gate == 0) {
+        return NULL;
+    }
+    sw__lane_busy(lane);
+    sw__step_close(lane, SW_STEP_INCOMPLETE);
+    lane->idle = gate | (sw__clock_is_register() ? 0 : SW__GATE_SLOW);
+    sw__lane_reset(lane);
+    return lane;
+}
+
 /* The lane of the calling thread, made if need be. NULL: nothing can be recorded here. */
 struct sw__lane *sw__lane_here(uint16_t domain)
 {
@@ -375,16 +393,20 @@ struct sw__lane *sw__lane_here(uint16_t domain)
         sw__forked_child();
         thread = sw__self;
     }
+    if (SW__UNLIKELY(sw__holding)) {
+        sw__total_add(SW__TOTAL_REENTRANT, 1);
+        return NULL;
+    }
     struct sw__lane *lane = thread->lane[domain];
     if (SW__LIKELY(lane != &sw__no_lane && thread->generation == generation &&
                    atomic_load_explicit(&session->state, memory_order_relaxed) == SW__SESSION_ON)) {
-        return lane; /* Perhaps a busy one: the caller looks. */
+        return sw__lane_renew(lane);
     }
     if (!sw__session_ready()) {
         return NULL;
     }
     lane = NULL;
-    pthread_mutex_lock(&session->lock);
+    sw__lock(&session->lock);
     generation = atomic_load(&session->generation);
     if (atomic_load(&session->state) != SW__SESSION_ON) {
         goto out;
@@ -409,7 +431,7 @@ struct sw__lane *sw__lane_here(uint16_t domain)
         sw__total_add(SW__TOTAL_DROPPED, 1);
     }
 out:
-    pthread_mutex_unlock(&session->lock);
+    sw__unlock(&session->lock);
     return lane;
 }
 

@@ -93,7 +93,13 @@ struct sw__fmt_super {
     char name[128];
     char hot_path[1024];  /* in the home file: where the hot file is; empty when there is none */
     char home_path[1024]; /* in the hot file: where the home file is */
-    uint8_t reserved[1392];
+    /* A chunk that is being given up for newer events at this moment: its count and its block change in two
+     * stores, and this tells a reader of a process killed between them. redo_address 0: none. */
+    _Atomic uint64_t redo_address; /* of the chunk's block */
+    uint64_t redo_before;          /* `overwritten` of the thread before */
+    uint32_t redo_thread;
+    uint32_t redo_records;
+    uint8_t reserved[1368];
 };
 
 enum sw__fmt_kind {

@@ -59,6 +59,26 @@ int sw__home_create(struct sw__home *home, const char *folder, const char *stem,
     return sw_error_set(info, SW_EOPEN, "%s holds too many traces of this name", folder);
 }
 
+/* What lay beyond the end of a file that was cut is lost; the room is used as before. */
+static void sw__home_count_cut(struct sw__home *home, uint64_t size)
+{
+    size_t kept = 0;
+    home->cuts++;
+    for (size_t i = 0; i < home->chunk_count; i++) {
+        if (home->chunks[i].slot + home->chunks[i].size > size) {
+            home->cut_records += home->chunks[i].records;
+        } else {
+            home->chunks[kept++] = home->chunks[i];
+        }
+    }
+    home->chunk_count = kept;
+    /* The file gets its length back, so that one cut is noticed once. */
+    if (sw__os_pwrite_all(home->fd, "", 1, home->end - 1)) {
+        home->end = (size + SW__FMT_PAGE - 1) / SW__FMT_PAGE * SW__FMT_PAGE;
+        home->end = home->end < SW__FMT_PAGE ? SW__FMT_PAGE : home->end;
+    }
+}
+
 bool sw__home_check(struct sw__home *home)
 {
     struct stat facts;
@@ -71,14 +91,25 @@ bool sw__home_check(struct sw__home *home)
         home->error = home->error ? home->error : ENOENT;
         return false;
     }
+    if (home->started && (uint64_t)facts.st_size < home->end) {
+        sw__home_count_cut(home, (uint64_t)facts.st_size);
+    }
     return true;
 }
 
-bool sw__home_truncated(const struct sw__home *home)
+static void sw__home_note_chunk(struct sw__home *home, uint64_t slot, uint32_t size, uint32_t records)
 {
-    struct stat facts;
-    return home->fd >= 0 && fstat(home->fd, &facts) == 0 &&
-           (uint64_t)facts.st_size < home->end;
+    if (home->chunk_count == home->chunk_capacity) {
+        size_t capacity = home->chunk_capacity ? home->chunk_capacity * 2 : 64;
+        struct sw__home_chunk *chunks = sw__realloc(home->chunks, capacity, sizeof(*chunks));
+        if (!chunks) {
+            return;
+        }
+        home->chunks = chunks;
+        home->chunk_capacity = capacity;
+    }
+    home->chunks[home->chunk_count++] =
+        (struct sw__home_chunk){.slot = slot, .size = size, .records = records};
 }
 
 static int sw__home_fail(struct sw__home *home, int result)
@@ -97,7 +128,7 @@ int sw__home_put(struct sw__home *home, const struct sw__fmt_block *header, cons
 {
     struct sw__fmt_block copy;
     uint64_t offset = *slot;
-    if (home->fd < 0 || home->gone) {
+    if (!sw__home_check(home)) {
         return SW_EWRITE;
     }
     memcpy(&copy, header, sizeof(copy));
@@ -136,13 +167,22 @@ int sw__home_put(struct sw__home *home, const struct sw__fmt_block *header, cons
         home->end += copy.size;
     }
     *slot = offset;
+    if (copy.kind == SW__BLOCK_EVENTS) {
+        sw__home_note_chunk(home, offset, copy.size, copy.records);
+    }
     return 0;
 }
 
 void sw__home_release(struct sw__home *home, uint64_t slot)
 {
-    if (!slot || home->fd < 0 || home->gone) {
+    if (!slot || !sw__home_check(home)) {
         return;
+    }
+    for (size_t i = 0; i < home->chunk_count; i++) {
+        if (home->chunks[i].slot == slot) {
+            home->chunks[i] = home->chunks[--home->chunk_count];
+            break;
+        }
     }
     if (home->free_count == home->free_capacity) {
         size_t capacity = home->free_capacity ? home->free_capacity * 2 : 64;
@@ -168,7 +208,7 @@ int sw__home_put_super(struct sw__home *home, const struct sw__fmt_super *from,
                        enum sw__fmt_state state, const char *hot_path)
 {
     struct sw__fmt_super copy;
-    if (home->fd < 0 || home->gone) {
+    if (!sw__home_check(home)) {
         return SW_EWRITE;
     }
     sw__copy_shared(&copy, from, sizeof(copy));
@@ -178,19 +218,17 @@ int sw__home_put_super(struct sw__home *home, const struct sw__fmt_super *from,
     memset(copy.home_path, 0, sizeof(copy.home_path));
     snprintf(copy.hot_path, sizeof(copy.hot_path), "%s", hot_path ? hot_path : "");
     int result = sw__os_pwrite_all(home->fd, &copy, sizeof(copy), 0);
+    home->started |= result == 0;
     return result ? sw__home_fail(home, result) : 0;
 }
 
 void sw__home_close(struct sw__home *home)
 {
     /* Only what is still ours is closed: the number may belong to the program by now. */
-    if (home->fd >= 0) {
-        struct stat facts;
-        if (fstat(home->fd, &facts) == 0 && facts.st_dev == home->device &&
-            facts.st_ino == home->inode) {
-            close(home->fd);
-        }
+    if (sw__os_is_file(home->fd, home->device, home->inode)) {
+        close(home->fd);
     }
+    sw__free(home->chunks);
     sw__free(home->free_slots);
     memset(home, 0, sizeof(*home));
     home->fd = -1;

@@ -7,6 +7,12 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+/* An EVENTS block in the file: how many records are lost if it is. */
+struct sw__home_chunk {
+    uint64_t slot;
+    uint32_t size, records;
+};
+
 /* Invariants: `end` is a multiple of SW__FMT_PAGE and beyond every block; slots in `free_slots` are
  * SW__FMT_CHUNK long, below `end`, and hold nothing that counts. One thread at a time uses it. */
 struct sw__home {
@@ -17,9 +23,14 @@ struct sw__home {
     uint64_t max_bytes; /* 0: no cap */
     uint64_t *free_slots;
     size_t free_count, free_capacity;
+    bool started;    /* the superblock was written */
     int error;       /* first errno of a failed write, 0 none */
     uint64_t errors; /* failed writes */
     bool gone;       /* the descriptor is not ours any more, or the file was removed */
+    uint32_t cuts;   /* times the file was found shorter than it should be */
+    uint64_t cut_records; /* event records that were lost by that */
+    struct sw__home_chunk *chunks; /* EVENTS blocks in the file */
+    size_t chunk_count, chunk_capacity;
     char path[1024];
 };
 
@@ -36,12 +47,11 @@ void sw__home_release(struct sw__home *home, uint64_t slot);
 /* Writes the superblock. `from` is the hot one; role, paths and state are set here. */
 int sw__home_put_super(struct sw__home *home, const struct sw__fmt_super *from,
                        enum sw__fmt_state state, const char *hot_path);
-/* Whether the descriptor still is our file. Programs that close all descriptors and open their own must not
- * find our bytes in their files. */
+/* Whether the descriptor still is our file, which is asked before every write: programs that close all descriptors
+ * and open their own must not find our bytes in their files. Notices also when somebody cut the file: then what was
+ * beyond the cut is counted as lost, and copies of state are due again (`cuts` rises). */
 bool sw__home_check(struct sw__home *home);
 void sw__home_close(struct sw__home *home);
-/* Whether the file was cut by someone else: shorter than what was written. */
-bool sw__home_truncated(const struct sw__home *home);
 
 /* Copies `length` bytes that another thread may be storing into, eight at a time, without tearing a
  * field and without a data race in the sense of C11. Both ends are aligned to 8. */

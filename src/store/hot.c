@@ -195,6 +195,15 @@ static bool sw__hot_grow(struct sw__hot *hot, uint64_t need)
     uint64_t target = committed + SW__HOT_GROWTH;
     target = target < need ? need : target;
     target = target > hot->limit ? hot->limit : target;
+    if (hot->fd >= 0 && !sw__os_is_file(hot->fd, hot->device, hot->inode)) {
+        /* The program closed it; the number may be that of a file of its own by now. */
+        hot->fd = -1;
+        hot->lost = true;
+    }
+    if (hot->lost) {
+        hot->limit = committed;
+        return false;
+    }
     if (hot->fd >= 0) {
         int result = sw__os_allocate(hot->fd, committed, target, false);
         if (result && target > need) {
@@ -224,7 +233,7 @@ static struct sw__fmt_block *sw__hot_take_locked(struct sw__hot *hot, enum sw__f
     block->size = size;
     block->address = address;
     block->thread = UINT32_MAX;
-    memcpy(&block->file_id, sw__hot_super(hot)->file_id, sizeof(block->file_id));
+    block->file_id = hot->file_id;
     /* The magic last: a reader of a killed process takes a block only when its header is whole. */
     atomic_thread_fence(memory_order_release);
     block->magic = SW__FMT_BLOCK_MAGIC;
@@ -270,10 +279,10 @@ void sw__hot_close(struct sw__hot *hot, bool settled, bool keep)
          * space alone: the new pages are not backed by anything until someone touches them. */
         munmap(hot->base + used, hot->reserved - used);
     }
-    if (hot->fd >= 0) {
-        if (!keep) {
-            unlink(hot->path);
-        }
+    if (hot->path[0] && !keep) {
+        unlink(hot->path);
+    }
+    if (sw__os_is_file(hot->fd, hot->device, hot->inode)) {
         close(hot->fd);
     }
     hot->fd = -1;
@@ -289,7 +298,7 @@ void sw__hot_abandon(struct sw__hot *hot)
     }
     /* The mapping is not inherited (MADV_DONTFORK), the descriptor is. */
     sw__sigbus_unwatch(hot->base);
-    if (hot->fd >= 0) {
+    if (sw__os_is_file(hot->fd, hot->device, hot->inode)) {
         close(hot->fd);
     }
     hot->fd = -1;

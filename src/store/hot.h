@@ -23,6 +23,8 @@ struct sw__hot {
     int fd;                     /* -1: anonymous memory, lost when the process dies */
     dev_t device;               /* identity of the file behind fd */
     ino_t inode;
+    bool lost;                  /* fd was closed by someone else: no more growth */
+    uint64_t file_id;           /* what blocks carry */
     pthread_mutex_t lock;
     char path[1024]; /* empty: anonymous */
     char where[96];  /* "tmpfs /dev/shm", for notes */

@@ -78,7 +78,7 @@ static int sw__mirror_one(struct sw__mirror *mirror, struct sw__mirrored *entry)
     }
     sw__copy_shared(mirror->buffer, block + 1, length);
     uint64_t hash = sw__mirror_hash((const uint64_t *)(const void *)mirror->buffer, length / 8) ^ used;
-    if (entry->slot && hash == entry->hash) {
+    if (entry->slot && hash == entry->hash && entry->cuts == mirror->home->cuts) {
         return 0;
     }
     struct sw__fmt_block header;
@@ -87,6 +87,7 @@ static int sw__mirror_one(struct sw__mirror *mirror, struct sw__mirrored *entry)
     int result = sw__home_put(mirror->home, &header, mirror->buffer, used, &entry->slot, false, true);
     if (!result) {
         entry->hash = hash;
+        entry->cuts = mirror->home->cuts;
         __atomic_store_n(&block->revision, header.revision, __ATOMIC_RELAXED);
     }
     return result;

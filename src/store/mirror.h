@@ -14,6 +14,7 @@ struct sw__mirrored {
     struct sw__fmt_block *block;
     uint64_t slot; /* in the home file, 0 none yet */
     uint64_t hash; /* of what was copied */
+    uint32_t cuts; /* of the home file by then */
 };
 
 /* `entries` grows under `lock`; slots and hashes belong to the one thread that copies. */

@@ -241,12 +241,19 @@ static void sw__pool_release(struct sw__pool *pool, uint32_t chunk)
     atomic_fetch_add_explicit(&pool->free_count, 1, memory_order_relaxed);
 }
 
-/* Gives a chunk up for newer events. */
+/* Gives a chunk up for newer events. lock held: there is one note of what is being given up. */
 static void sw__pool_discard(struct sw__pool *pool, uint32_t chunk)
 {
     struct sw__chunk *entry = &pool->chunks[chunk];
+    struct sw__fmt_super *super = sw__hot_super(pool->hot);
+    super->redo_before = atomic_load_explicit(&entry->owner->overwritten, memory_order_relaxed);
+    super->redo_thread = entry->owner->index;
+    super->redo_records = entry->block->records;
+    atomic_store_explicit(&super->redo_address, entry->block->address, memory_order_release);
     atomic_fetch_add_explicit(&entry->owner->overwritten, entry->block->records,
-                              memory_order_relaxed);
+                              memory_order_release);
+    __atomic_store_n(&entry->block->kind, (uint16_t)SW__BLOCK_FREE, __ATOMIC_RELEASE);
+    atomic_store_explicit(&super->redo_address, 0, memory_order_release);
     sw__pool_release(pool, chunk);
 }
 
@@ -380,7 +387,9 @@ static void sw__pool_settle(struct sw__pool *pool, uint32_t chunk, enum sw__fate
     bool steps = block->kind == SW__BLOCK_STEPS;
     uint64_t slot = 0;
     if (fate == SW__FATE_DISCARD) {
+        pthread_mutex_lock(&pool->lock);
         sw__pool_discard(pool, chunk);
+        pthread_mutex_unlock(&pool->lock);
         return;
     }
     if (!sw__pool_write(pool, chunk, &slot, shrink && !steps)) {

@@ -3,6 +3,7 @@ waited for until the test as a whole gives up."""
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import pty
@@ -16,6 +17,16 @@ from pathlib import Path
 import pytest
 
 PATIENCE = 60.0
+
+
+def descendants(pid: int) -> list[int]:
+    """Return the children of a process and theirs, parents first."""
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+    found = [int(child) for child in children]
+    return found + [below for child in found for below in descendants(child)]
 
 
 class Supervised:
@@ -34,10 +45,7 @@ class Supervised:
 
     def read_until_count(self, text: bytes, count: int) -> None:
         while self.output.count(text) < count:
-            ready, _, _ = select.select([self.terminal], [], [], PATIENCE)
-            assert ready, f"{text!r} did not come; so far {self.output!r}"
-            data = self.read_some()
-            assert data, f"{text!r} did not come; the end was {self.output!r}"
+            assert self.read_some(), f"{text!r} did not come; the end was {self.output!r}"
 
     def wait_for_foreground(self, group: int) -> None:
         """Wait until the terminal belongs to a group that is not stopped."""
@@ -51,6 +59,8 @@ class Supervised:
 
     def read_some(self) -> bytes:
         """Collect what is there; nothing at the end, which Linux calls EIO."""
+        ready, _, _ = select.select([self.terminal], [], [], PATIENCE)
+        assert ready, f"nothing more came after {self.output!r}"
         try:
             data = os.read(self.terminal, 65536)
         except OSError as error:
@@ -72,6 +82,15 @@ class Supervised:
     def wait(self, flags: int = 0) -> int:
         return os.waitpid(self.pid, flags)[1]
 
+    def end(self) -> None:
+        """End whatever is left of it, children first."""
+        for pid in [*reversed(descendants(self.pid)), self.pid]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(self.pid, 0)
+        os.close(self.terminal)
+
 
 @pytest.fixture
 def waiting(
@@ -81,12 +100,7 @@ def waiting(
     supervised = Supervised(command, {**env, "TERM": "dumb"}, tmp_path)
     supervised.read_until(b"ready")
     yield supervised
-    try:
-        os.kill(supervised.pid, signal.SIGKILL)
-        os.waitpid(supervised.pid, 0)
-    except (ProcessLookupError, ChildProcessError):
-        pass
-    os.close(supervised.terminal)
+    supervised.end()
 
 
 def test_interrupt_from_the_terminal_comes_once(waiting: Supervised) -> None:
@@ -120,8 +134,7 @@ def test_signals_are_passed_on(waiting: Supervised, number: int) -> None:
 def test_stop_and_continue(waiting: Supervised) -> None:
     # A shell would give the terminal to the job's group; the session leader has it already, and an
     # orphaned group does not stop, so the stop is sent by hand to the program.
-    children = Path(f"/proc/{waiting.pid}/task/{waiting.pid}/children").read_text().split()
-    program = int(children[0])
+    (program,) = descendants(waiting.pid)
     os.kill(program, signal.SIGSTOP)
     assert os.WIFSTOPPED(waiting.wait(os.WUNTRACED))
     os.kill(waiting.pid, signal.SIGCONT)
@@ -137,30 +150,29 @@ def test_job_control_in_a_shell(
     stepwatch_cli: Path, program: Path, env: dict[str, str], tmp_path: Path
 ) -> None:
     bash = ["/bin/bash", "--norc", "--noprofile", "-i"]
-    shell = Supervised(bash, {**env, "TERM": "dumb", "PS1": "$ "}, tmp_path)
     line = f"{stepwatch_cli} run -o out -- {program} steps 3 wait; echo code=$?\n"
-    shell.type(b"stty -echo; echo begin$((40 + 2))\n")
-    shell.read_until(b"begin42")
-    shell.type(line.encode())
-    shell.read_until(b"ready")
-    job = os.tcgetpgrp(shell.terminal)
-    shell.type(b"\x1a")
-    shell.read_until(b"Stopped")
-    shell.read_until(b"code=148")
-    for interrupts in (1, 2):
-        shell.type(b"fg\n")
-        shell.wait_for_foreground(job)
-        shell.type(b"\x03")
-        shell.read_until_count(b"signal 2\r\n", interrupts)
+    shell = Supervised(bash, {**env, "TERM": "dumb", "PS1": "$ "}, tmp_path)
+    try:
+        shell.type(b"stty -echo; echo begin$((40 + 2))\n")
+        shell.read_until(b"begin42")
+        shell.type(line.encode())
+        shell.read_until(b"ready")
+        job = os.tcgetpgrp(shell.terminal)
         shell.type(b"\x1a")
-        shell.read_until_count(b"Stopped", interrupts + 1)
-    shell.type(b"kill %1\n")  # which also continues it
-    shell.read_until(b"signal 15\r\n")
-    shell.read_until(b"/out\r\n")
-    shell.type(b"wait %1; echo left=$?; exit\n")
-    assert b"left=0" in shell.read_rest()
-    shell.wait()
-    os.close(shell.terminal)
+        shell.read_until(b"Stopped")
+        shell.read_until(b"code=148")
+        for interrupts in (1, 2):
+            shell.type(b"fg\n")
+            shell.wait_for_foreground(job)
+            shell.type(b"\x03")
+            shell.read_until_count(b"signal 2\r\n", interrupts)
+            shell.type(b"\x1a")
+            shell.read_until_count(b"Stopped", interrupts + 1)
+        shell.type(b"kill %1\n")  # which also continues it
+        shell.read_until(b"signal 15\r\n")
+        shell.read_until(b"/out\r\n")
+    finally:
+        shell.end()
 
 
 def test_terminate_without_a_terminal(

@@ -166,9 +166,9 @@ static void json_mistakes_are_found(void **state)
 {
     (void)state;
     static const char *const bad[] = {
-        "",    "{",  "[1",      "[1,]x",     "\"abc", "\"\\x\"",        "\"\\u12\"",
-        "tru", "-",  "{1:2}",   "{\"a\" 1}", "[1 2]", "\"\\ud800\\u\"", "nul",
-        "}",   "+1", "\"a\nb\""};
+        "",   "{",  "[1",      "[1,]x",     "\"abc", "\"\\x\"",        "\"\\u12\"",
+        "tr", "-",  "{1:2}",   "{\"a\" 1}", "[1 2]", "\"\\ud800\\u\"", "nul",
+        "}",  "+1", "\"a\nb\""};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct sw__scan json = scan(bad[i]);
         assert_false(sw__scan_skip(&json) && json.at == json.end);

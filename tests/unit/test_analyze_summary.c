@@ -580,7 +580,7 @@ static void the_supervisor_knows_more(void **state)
     write_trace(fixture, steps_trace());
     write_run_json(
         fixture,
-        "{\"schema\": \"stepwatch.run/1\", \"id\": \"the id\", \"name\": \"caf\\u00e9\","
+        "{\"schema\": \"stepwatch.run/1\", \"id\": \"the id\", \"name\": \"\\u00e9t\","
         " \"command\": [\"./train me\", \"--lr=3\", \"it's\"], \"unknown\": [{}, 1],"
         " \"started_unix_s\": 1700000000.25, \"started_monotonic_ns\": 900000000,"
         " \"duration_s\": 3.5, \"exit\": {\"code\": null, \"signal\": 9},"
@@ -589,7 +589,7 @@ static void the_supervisor_knows_more(void **state)
     const sw_summary_run *run = sw_summary_get_run(summary);
     assert_true(run->supervised);
     assert_string_equal(run->id, "the id");
-    assert_string_equal(run->name, "caf\xc3\xa9");
+    assert_string_equal(run->name, "\xc3\xa9t");
     assert_string_equal(run->command, "'./train me' --lr=3 'it'\\''s'");
     assert_int_equal(run->duration_ns, 3500 * MS);
     assert_int_equal(run->exit_code, -1);

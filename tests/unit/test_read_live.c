@@ -19,7 +19,7 @@
 
 #define INNER 10
 #define THREADS 2
-#define LOOKS 12
+#define LOOKS 8
 
 static char folder[64];
 
@@ -69,7 +69,7 @@ static pid_t start(const char *policy)
         sw_config config = {.out = folder,
                             .policy = policy,
                             .name = policy,
-                            .max_mb = 64,
+                            .max_mb = 24,
                             .quiet = SW_ON};
         if (sw_init(&config) != 0) {
             _exit(1);

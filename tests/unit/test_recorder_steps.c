@@ -1,0 +1,510 @@
+/* Steps: numbers, phases that add up, usage, schedules. */
+#include "recorder_util.h"
+
+#include <stepwatch/schedule.h>
+
+#define STEPS (1u << SW_RECORD_STEP)
+#define SPANS (1u << SW_RECORD_SPAN)
+
+static void test_numbers_and_units(void **state)
+{
+    (void)state;
+    const int units[] = {SW_STEP_MANUAL, SW_STEP_BATCH, SW_STEP_UPDATE, SW_STEP_LOOP};
+    assert_int_equal(sw_step_number(), -1);
+    sw_step_begin(); /* Not recording: not a step. */
+    sw_step_end();
+    ru_start((sw_config){0});
+    assert_int_equal(sw_step_number(), 0);
+    for (int i = 0; i < 40; i++) {
+        if (i == 10 || i == 30) {
+            sw_epoch((uint32_t)i / 10);
+        }
+        sw_step_begin_unit(units[i % 4]);
+        assert_int_equal(sw_step_number(), i);
+        if (i % 5 == 0) {
+            sw_update();
+        }
+        sw_step_end();
+        assert_int_equal(sw_step_number(), i + 1);
+    }
+    struct ru_trace trace = ru_finish();
+    struct ru_records steps = ru_read(&trace, STEPS);
+    assert_int_equal(steps.count, 40);
+    uint64_t before = 0;
+    for (size_t i = 0; i < 40; i++) {
+        const sw_record_step *step = &steps.at[i].record->step;
+        assert_int_equal(step->number, i);
+        assert_int_equal(step->unit, units[i % 4]);
+        assert_int_equal(step->epoch, i < 10 ? UINT32_MAX : i < 30 ? 1 : 3);
+        assert_int_equal(step->domain, 0);
+        assert_int_equal(step->samples, 0);
+        assert_true(step->head.flags & SW_STEP_EVENTS);
+        assert_false(step->head.flags & (SW_STEP_INCOMPLETE | SW_STEP_WARMUP));
+        assert_true(step->head.ticks >= before);
+        before = step->end;
+    }
+    const sw_trace_lane *lane = ru_lane(&trace, 0, 0);
+    assert_int_equal(lane->steps, 40);
+    assert_int_equal(lane->updates, 8);
+    assert_false(lane->step_open);
+    ru_records_free(&steps);
+    ru_free(&trace);
+    /* The next recording counts from 0 again. */
+    ru_start((sw_config){.out = ru_path("second")});
+    assert_int_equal(sw_step_number(), 0);
+    sw_step_begin();
+    sw_step_end();
+    trace = ru_finish();
+    steps = ru_read(&trace, STEPS);
+    assert_int_equal(steps.count, 1);
+    assert_int_equal(steps.at[0].record->step.number, 0);
+    assert_int_equal(steps.at[0].record->step.epoch, UINT32_MAX);
+    ru_records_free(&steps);
+    ru_free(&trace);
+}
+
+static void test_incomplete_steps(void **state)
+{
+    (void)state;
+    ru_start((sw_config){0});
+    sw_step_end(); /* None is open. */
+    sw_step_abandon();
+    sw_step_begin(); /* 0: still open when the next begins */
+    sw_step_begin(); /* 1: complete */
+    sw_step_end();
+    sw_step_end();
+    sw_step_begin(); /* 2: left by break */
+    sw_step_abandon();
+    sw_step_begin(); /* 3: open at the end */
+    struct ru_trace trace = ru_finish();
+    struct ru_records steps = ru_read(&trace, STEPS);
+    assert_int_equal(steps.count, 4);
+    for (size_t i = 0; i < 4; i++) {
+        const sw_record_step *step = &steps.at[i].record->step;
+        bool incomplete = (step->head.flags & SW_STEP_INCOMPLETE) != 0;
+        assert_int_equal(step->number, i);
+        assert_int_equal(incomplete, i != 1);
+    }
+    const sw_trace_lane *lane = ru_lane(&trace, 0, 0);
+    assert_int_equal(lane->steps, 4);
+    assert_int_equal(lane->steps_incomplete, 3);
+    uint64_t whole = 0;
+    for (unsigned i = 0; i < SW_PHASE_SLOTS; i++) {
+        whole += lane->phase_ns[i];
+    }
+    assert_int_equal(whole, lane->step_total_ns);
+    ru_records_free(&steps);
+    ru_free(&trace);
+}
+
+static void test_usage(void **state)
+{
+    (void)state;
+    ru_start((sw_config){0});
+    for (int i = 0; i < 30; i++) {
+        sw_step_begin();
+        /* Longer than the period of reading, in ticks of any clock there is. */
+        ru_spin(10000000);
+        sw_step_end();
+    }
+    struct ru_trace trace = ru_finish();
+    struct ru_records steps = ru_read(&trace, STEPS);
+    uint64_t covered = 0, cpu = 0;
+    for (size_t i = 0; i < steps.count; i++) {
+        const sw_record_step *step = &steps.at[i].record->step;
+        covered += step->usage_steps;
+        if (step->usage_steps) {
+            assert_true(step->cpu_ns > 0);
+            cpu += step->cpu_ns;
+        } else {
+            assert_int_equal(step->cpu_ns, 0);
+            assert_int_equal(step->run_delay_ns, UINT64_MAX);
+        }
+    }
+    /* The first reading has nothing to compare with; after it no step is left out or counted twice. */
+    assert_true(covered >= 25 && covered <= 29);
+    uint64_t from = steps.at[0].begin_ns;
+    uint64_t to = steps.at[steps.count - 1].end_ns;
+    assert_true(cpu <= (to - from) + (to - from) / 4);
+    ru_records_free(&steps);
+    ru_free(&trace);
+
+    ru_start((sw_config){.out = ru_path("without"), .step_usage = SW_OFF});
+    for (int i = 0; i < 5; i++) {
+        sw_step_begin();
+        ru_spin(10000000);
+        sw_step_end();
+    }
+    trace = ru_finish();
+    steps = ru_read(&trace, STEPS);
+    for (size_t i = 0; i < steps.count; i++) {
+        assert_int_equal(steps.at[i].record->step.usage_steps, 0);
+        assert_int_equal(steps.at[i].record->step.run_delay_ns, UINT64_MAX);
+    }
+    ru_records_free(&steps);
+    ru_free(&trace);
+}
+
+/* Time goes to the innermost open section that has a phase; others inherit. */
+static void test_phase_of_innermost_section(void **state)
+{
+    (void)state;
+    const uint64_t long_time = 300000;
+    sw_section *forward = sw_section_get("forward");
+    sw_section *loss = sw_section_get("loss");
+    sw_section *plain = sw_section_get("no phase of its own");
+    sw_section *chosen =
+        sw_section_get_n("my own name", 11, SW_PHASE_COMMUNICATION);
+    ru_start((sw_config){0});
+    sw_begin(forward); /* Open when the step begins: counts from its first tick. */
+    sw_step_begin();
+    ru_spin(long_time);
+    sw_begin(plain);
+    ru_spin(long_time);
+    sw_begin(loss);
+    ru_spin(long_time);
+    sw_end(loss);
+    sw_end(plain);
+    sw_end(forward);
+    sw_begin(chosen);
+    ru_spin(long_time);
+    sw_step_end(); /* Still open when the step ends. */
+    sw_step_begin();
+    ru_spin(long_time);
+    sw_end(chosen);
+    ru_spin(long_time);
+    sw_step_end();
+    struct ru_trace trace = ru_finish();
+    struct ru_records steps = ru_read(&trace, STEPS);
+    const uint64_t *one = steps.at[0].record->step.phase_ticks;
+    const uint64_t *two = steps.at[1].record->step.phase_ticks;
+    assert_true(one[SW_PHASE_FORWARD] >= 2 * long_time);
+    assert_true(one[SW_PHASE_LOSS] >= long_time);
+    assert_true(one[SW_PHASE_COMMUNICATION] >= long_time);
+    assert_true(two[SW_PHASE_COMMUNICATION] >= long_time);
+    assert_true(two[SW_PHASE_OTHER] >= long_time);
+    assert_int_equal(two[SW_PHASE_FORWARD], 0);
+    /* The section's own record says how long it was; its phase cannot have been longer. */
+    struct ru_records spans = ru_read(&trace, SPANS);
+    for (size_t i = 0; i < spans.count; i++) {
+        const sw_record_span *span = &spans.at[i].record->span;
+        if (strcmp(ru_name(&trace, span->head.id), "loss") == 0) {
+            assert_int_equal(one[SW_PHASE_LOSS], span->end - span->head.ticks);
+        }
+    }
+    ru_records_free(&spans);
+    ru_records_free(&steps);
+    ru_free(&trace);
+}
+
+/* A section with a phase that ends before one without, opened inside it: its phase ends with it. */
+static void test_phase_of_unnested_section(void **state)
+{
+    (void)state;
+    const uint64_t long_time = 300000;
+    sw_section *forward = sw_section_get("forward");
+    sw_section *loss = sw_section_get("loss");
+    sw_section *plain = sw_section_get("plain");
+    ru_start((sw_config){0});
+    sw_step_begin();
+    sw_begin(forward);
+    sw_begin(plain);
+    sw_end(forward);
+    ru_spin(long_time);
+    sw_end(plain);
+    sw_step_end();
+    sw_step_begin();
+    sw_begin(forward);
+    sw_begin(loss);
+    sw_end(forward);
+    sw_end(loss);
+    ru_spin(long_time);
+    sw_step_end();
+    struct ru_trace trace = ru_finish();
+    struct ru_records steps = ru_read(&trace, STEPS);
+    struct ru_records spans = ru_read(&trace, SPANS);
+    const sw_record_span *ended = &spans.at[0].record->span;
+    const sw_record_step *step = &steps.at[0].record->step;
+    assert_int_equal(step->phase_ticks[SW_PHASE_FORWARD],
+                     ended->end - ended->head.ticks);
+    assert_true(step->phase_ticks[SW_PHASE_OTHER] >= long_time);
+    step = &steps.at[1].record->step;
+    assert_true(step->phase_ticks[SW_PHASE_OTHER] >= long_time);
+    ru_records_free(&spans);
+    ru_records_free(&steps);
+    ru_free(&trace);
+}
+
+/* Thousands of steps with random sections; a model of the rule "the innermost phase wins" gives the
+ * same ticks per phase from the records alone. */
+#define DEPTH 6
+#define KINDS 9
+static void random_steps(uint64_t seed, int rounds)
+{
+    static const int phases[KINDS] = {
+        SW_PHASE_INHERIT, SW_PHASE_FORWARD,  SW_PHASE_BACKWARD,
+        SW_PHASE_OTHER,   SW_PHASE_INHERIT,  SW_PHASE_DATA_WAIT,
+        SW_PHASE_LOSS,    SW_PHASE_OPTIMIZER, SW_PHASE_CHECKPOINT};
+    sw_section *sections[KINDS];
+    size_t stack[DEPTH];
+    unsigned depth = 0;
+    bool open = false;
+    for (size_t i = 0; i < KINDS; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "kind %zu", i);
+        sections[i] = sw_section_get_n(name, strlen(name), phases[i]);
+    }
+    for (int i = 0; i < rounds; i++) {
+        uint64_t dice = ru_random(&seed);
+        if (dice % 8 == 0) {
+            if (open && dice % 3 == 0) {
+                sw_step_abandon();
+                open = false;
+            } else if (open && dice % 3 == 1) {
+                sw_step_end();
+                open = false;
+            } else {
+                sw_step_begin();
+                open = true;
+            }
+        } else if (dice % 2 && depth < DEPTH) {
+            /* Three ways on from each node, one of them recursion: the tree stays small enough
+             * for every path to have a node, and a phase, of its own. */
+            size_t way = (size_t)(dice >> 8) % 3;
+            size_t kind = way == 2 && depth ? stack[depth - 1] : (depth + way * 3) % KINDS;
+            sw_begin(sections[kind]);
+            stack[depth++] = kind;
+        } else if (depth) {
+            sw_end(sections[stack[--depth]]);
+        }
+    }
+    while (depth) {
+        sw_end(sections[stack[--depth]]);
+    }
+    if (open) {
+        sw_step_end();
+    }
+}
+
+/* A moment at which the running phase may change. */
+struct edge {
+    uint64_t ticks;
+    bool begin;
+    uint16_t depth;
+    int phase;
+};
+
+/* Begins and ends in the order in which they happened, which ticks alone do not tell: two may have the
+ * same. Records come in the order of ends; read backwards, a span comes before all that was in it, so
+ * a span's begin is where the next one that is not in it ends. Gives the number of edges; the first
+ * is edges[0]. */
+static size_t edges_of(const struct ru_trace *trace, const struct ru_records *spans,
+                       struct edge *edges)
+{
+    const sw_record_span *open[DEPTH + 1];
+    unsigned depth = 0;
+    size_t at = spans->count * 2;
+    for (size_t i = spans->count; i-- > 0 || depth;) {
+        bool more = i != SIZE_MAX;
+        const sw_record_span *span = more ? &spans->at[i].record->span : NULL;
+        while (depth > (more ? span->depth : 0u)) {
+            const sw_record_span *begun = open[--depth];
+            edges[--at] = (struct edge){
+                begun->head.ticks, true, begun->depth,
+                sw_trace_get_name(trace->trace, begun->head.id)->phase};
+        }
+        if (!more) {
+            break;
+        }
+        assert_int_equal(span->depth, depth);
+        edges[--at] =
+            (struct edge){span->end, false, span->depth,
+                          sw_trace_get_name(trace->trace, span->head.id)->phase};
+        open[depth++] = span;
+    }
+    assert_int_equal(at, 0);
+    return spans->count * 2;
+}
+
+static void check_phases_by_model(const struct ru_trace *trace)
+{
+    struct ru_records steps = ru_read(trace, STEPS);
+    struct ru_records spans = ru_read(trace, SPANS);
+    struct edge *edges = calloc(spans.count * 2 + 1, sizeof *edges);
+    assert_non_null(edges);
+    assert_int_equal(trace->info->nodes_folded, 0);
+    size_t count = edges_of(trace, &spans, edges);
+    int open[DEPTH + 1];
+    for (unsigned i = 0; i <= DEPTH; i++) {
+        open[i] = SW_PHASE_INHERIT;
+    }
+    size_t next = 0;
+    for (size_t i = 0; i < steps.count; i++) {
+        const sw_record_step *step = &steps.at[i].record->step;
+        uint64_t sums[SW_PHASE_SLOTS] = {0};
+        uint64_t at = step->head.ticks;
+        for (;;) {
+            bool within = next < count && edges[next].ticks < step->end;
+            uint64_t until = within ? edges[next].ticks : step->end;
+            int phase = SW_PHASE_OTHER;
+            for (unsigned d = 0; d <= DEPTH; d++) {
+                phase = open[d] == SW_PHASE_INHERIT ? phase : open[d];
+            }
+            if (until > at) {
+                sums[phase] += until - at;
+                at = until;
+            }
+            if (!within) {
+                break;
+            }
+            open[edges[next].depth] =
+                edges[next].begin ? edges[next].phase : SW_PHASE_INHERIT;
+            next++;
+        }
+        for (unsigned k = 0; k < SW_PHASE_SLOTS; k++) {
+            assert_int_equal(step->phase_ticks[k], sums[k]);
+        }
+    }
+    free(edges);
+    ru_records_free(&spans);
+    ru_records_free(&steps);
+}
+
+static void record_random_steps(void *arg)
+{
+    const uint64_t *seed = arg;
+    ru_start((sw_config){.policy = "stream"});
+    random_steps(*seed, 40000);
+}
+
+static void test_phases_by_property(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 4; seed++) {
+        char folder[16];
+        snprintf(folder, sizeof folder, "run%d", (int)seed);
+        ru_start((sw_config){.policy = "stream", .out = ru_path(folder)});
+        random_steps(seed, 40000);
+        struct ru_trace trace = ru_finish();
+        assert_true(ru_lane(&trace, 0, 0)->steps > 1000);
+        check_phases_by_model(&trace);
+        ru_free(&trace);
+    }
+    /* And with the clock that takes the slow path. */
+    uint64_t seed = 5;
+    setenv("STEPWATCH_CLOCK", "monotonic", 1);
+    ru_child(record_random_steps, &seed);
+    unsetenv("STEPWATCH_CLOCK");
+    struct ru_trace trace = ru_open_run(ru_path("run"));
+    check_phases_by_model(&trace);
+    ru_free(&trace);
+}
+
+static void record_steps(uint64_t steps)
+{
+    sw_section *section = sw_section_get("work");
+    for (uint64_t i = 0; i < steps; i++) {
+        sw_step_begin();
+        for (int j = 0; j < 3; j++) {
+            sw_begin(section);
+            sw_end(section);
+        }
+        sw_counter("value", (double)i);
+        sw_mark("here");
+        sw_step_end();
+        sw_begin(section); /* Between steps. */
+        sw_end(section);
+    }
+}
+
+static void test_schedules(void **state)
+{
+    (void)state;
+    const char *const texts[] = {
+        "always",
+        "wait=2,warmup=1,active=3,repeat=4,every=20,skip_first=5",
+        "wait=1,warmup=1,active=2",
+        "every=7",
+        "every=10,skip_first=25",
+        "steps=0,3,4,50,99,1000",
+        "wait=1000,warmup=0,active=1",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        char folder[16];
+        sw_schedule schedule;
+        assert_int_equal(sw_schedule_parse(&schedule, texts[i], NULL), 0);
+        assert_int_equal(sw_schedule_check(&schedule, NULL, NULL), 0);
+        snprintf(folder, sizeof folder, "run%zu", i);
+        ru_start((sw_config){.out = ru_path(folder), .schedule = texts[i]});
+        record_steps(100);
+        struct ru_trace trace = ru_finish();
+        struct ru_records steps = ru_read(&trace, STEPS);
+        struct ru_records events = ru_read(&trace, 0);
+        assert_int_equal(steps.count, 100);
+        size_t inside = 0;
+        for (size_t j = 0; j < steps.count; j++) {
+            const sw_record_step *step = &steps.at[j].record->step;
+            enum sw_action action = sw_schedule_action(&schedule, j);
+            size_t within = 0;
+            for (size_t k = 0; k < events.count; k++) {
+                uint64_t ticks = events.at[k].record->head.ticks;
+                within += ticks >= step->head.ticks && ticks <= step->end;
+            }
+            assert_int_equal(within, action >= SW_ACTION_RECORD ? 5 : 0);
+            assert_int_equal((step->head.flags & SW_STEP_EVENTS) != 0,
+                             action >= SW_ACTION_RECORD);
+            assert_int_equal((step->head.flags & SW_STEP_WARMUP) != 0,
+                             action == SW_ACTION_WARMUP);
+            inside += within;
+        }
+        /* Between steps only where everything is recorded; statistics of all, always. */
+        assert_int_equal(events.count, inside + (i == 0 ? 100 : 0));
+        assert_int_equal(ru_calls(&trace, "work"), 400);
+        assert_int_equal(ru_calls(&trace, "value"), 100);
+        assert_int_equal(trace.info->dropped, 0);
+        ru_records_free(&events);
+        ru_records_free(&steps);
+        ru_free(&trace);
+    }
+}
+
+static void test_statistics_only(void **state)
+{
+    (void)state;
+    ru_start((sw_config){.events = SW_OFF});
+    record_steps(1000);
+    struct ru_trace trace = ru_finish();
+    assert_false(trace.info->events);
+    assert_int_equal(trace.info->present, 0);
+    assert_int_equal(trace.info->dropped, 0);
+    assert_int_equal(ru_count(&trace, 0), 0);
+    assert_int_equal(ru_count(&trace, STEPS), 1000);
+    assert_int_equal(ru_calls(&trace, "work"), 4000);
+    assert_int_equal(ru_calls(&trace, "value"), 1000);
+    struct ru_records steps = ru_read(&trace, STEPS);
+    assert_false(steps.at[0].record->head.flags & SW_STEP_EVENTS);
+    ru_records_free(&steps);
+    ru_free(&trace);
+
+    /* A schedule does not switch events on that the tier has off. */
+    ru_start((sw_config){.out = ru_path("both"), .events = SW_OFF, .schedule = "every=2"});
+    record_steps(10);
+    trace = ru_finish();
+    assert_int_equal(trace.info->present, 0);
+    ru_free(&trace);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        ru_test(test_numbers_and_units),
+        ru_test(test_incomplete_steps),
+        ru_test(test_usage),
+        ru_test(test_phase_of_innermost_section),
+        ru_test(test_phase_of_unnested_section),
+        ru_test(test_phases_by_property),
+        ru_test(test_schedules),
+        ru_test(test_statistics_only),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
