@@ -101,7 +101,7 @@ static bool take_hex(struct sw__scan *json, unsigned *out)
 static size_t encode(unsigned code, char out[4])
 {
     if (code < 0x80) {
-        out[0] = code ? (char)code : '?';
+        out[0] = (char)(code ? code : '?');
         return 1;
     }
     if (code < 0x800) {

@@ -129,6 +129,9 @@ static uint32_t find_row(struct sw__merge *merge, uint32_t parent, uint32_t grou
 
 static int add_source(struct sw__merge *merge, uint32_t row, struct sw__source source)
 {
+    if (row >= merge->tree.count || !merge->tree.rows) {
+        return SW_EINVAL;
+    }
     if (merge->source_count == merge->source_room) {
         size_t room = merge->source_room ? merge->source_room * 2 : 256;
         struct sw__source *grown =
@@ -213,7 +216,7 @@ static int finish_counters(sw_summary *summary, struct counter_table *table)
 {
     size_t count = sw__intern_count(table->keys);
     summary->counters = sw__summary_take(summary, count, sizeof *summary->counters);
-    if (!summary->counters) {
+    if (!summary->counters || (count > 0 && !(table->counters && table->sums))) {
         return SW_ENOMEM;
     }
     for (size_t i = 0; i < count; i++) {

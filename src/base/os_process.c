@@ -6,6 +6,7 @@
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -114,8 +115,28 @@ uint64_t sw__os_process_start(pid_t pid)
     /* The command's name, field 2, may hold spaces and parentheses: count from its
      * end. */
     const char *at = strrchr(text, ')');
+    if (at && (strncmp(at, ") Z", 3) == 0 || strncmp(at, ") X", 3) == 0)) {
+        return 0; /* It has ended; only its parent has not asked yet. */
+    }
     for (int field = 2; at && field < 22; field++) {
         at = strchr(at + 1, ' ');
     }
     return at ? strtoull(at + 1, NULL, 10) : 0;
+}
+
+bool sw__os_only_thread_left(void)
+{
+    struct stat tasks;
+    char path[64];
+    char text[512];
+    /* A folder has a link for itself, its name and each folder in it: one a thread. */
+    if (stat("/proc/self/task", &tasks) || tasks.st_nlink != 2 + 2) {
+        return false;
+    }
+    snprintf(path, sizeof path, "/proc/self/task/%ld/stat", (long)getpid());
+    if (sw__os_read_file(path, text, sizeof text) <= 0) {
+        return false;
+    }
+    const char *name_end = strrchr(text, ')');
+    return name_end && strncmp(name_end, ") Z", 3) == 0;
 }

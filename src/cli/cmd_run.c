@@ -48,11 +48,12 @@ static const struct command full_command = {
     .name = "run", .options = options, .option_count = OPTIONS};
 
 #define SETTINGS_MOST 64
+#define SETTING_NAME 64
 
 struct request {
     const char *out, *name;
     bool report, disabled;
-    const char *key[SETTINGS_MOST];
+    char key[SETTINGS_MOST][SETTING_NAME];
     const char *value[SETTINGS_MOST];
     size_t settings;
     char **program;
@@ -74,7 +75,7 @@ static bool is_off(const char *value)
 static bool add_setting(struct request *request, const char *text)
 {
     const char *equals = strchr(text, '=');
-    char key[64];
+    char key[SETTING_NAME];
     if (!equals || equals == text || (size_t)(equals - text) >= sizeof key) {
         cli_complain("run: --set takes KEY=VALUE, not '%.100s'", text);
         return false;
@@ -102,7 +103,7 @@ static bool add_setting(struct request *request, const char *text)
     } else if (strcmp(key, "enabled") == 0) {
         request->disabled = is_off(equals + 1);
     } else if (request->settings < SETTINGS_MOST) {
-        request->key[request->settings] = strndup(key, sizeof key);
+        memcpy(request->key[request->settings], key, sizeof key);
         request->value[request->settings++] = equals + 1;
     }
     return true;
@@ -273,7 +274,8 @@ static void put_run_json(sw_writer *w, const struct request *request,
              (unsigned)(outcome->started_real_ns % 1000000000u / 1000000u));
     put_text(w, "started_utc", text);
     sw_json_key(w, "started_unix_s");
-    sw_json_double(w, (double)(outcome->started_real_ns / 1000) / 1e6);
+    uint64_t microseconds = outcome->started_real_ns / 1000;
+    sw_json_double(w, (double)microseconds / 1e6);
     sw_json_key(w, "started_monotonic_ns");
     sw_json_uint(w, outcome->started_mono_ns);
     sw_json_key(w, "duration_s");
@@ -444,9 +446,6 @@ int cmd_run(int argc, char **argv)
         }
     } else if (recorded) {
         leave_results(&request, &dir, name, &outcome);
-    }
-    for (size_t i = 0; i < request.settings; i++) {
-        free((char *)request.key[i]);
     }
     return outcome_code(&outcome);
 }

@@ -1,6 +1,7 @@
 /* Checks of the machine. Each tries the thing itself; what a kernel says it can do is not evidence. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -165,7 +166,8 @@ static void existing_part(char *path)
     while (access(path, F_OK) != 0) {
         char *slash = strrchr(path, '/');
         if (!slash) {
-            strcpy(path, ".");
+            path[0] = '.'; /* the path is not empty */
+            path[1] = '\0';
             return;
         }
         slash[slash == path ? 1 : 0] = '\0';
@@ -252,12 +254,13 @@ static unsigned cgroup_percent(void)
     }
     ssize_t got = read(fd, text, sizeof text - 1);
     close(fd);
-    double quota;
-    double period;
-    if (got <= 0 || sscanf(text, "%lf %lf", &quota, &period) != 2 || period <= 0) {
-        return 0;
-    }
-    return (unsigned)(100 * quota / period);
+    char *rest = text;
+    unsigned long quota =
+        got > 0 ? strtoul(text, &rest, 10) : 0; /* "max 100000": no limit */
+    unsigned long period = strtoul(rest, NULL, 10);
+    return quota > 0 && quota < ULONG_MAX / 100 && period > 0
+               ? (unsigned)(100 * quota / period)
+               : 0;
 }
 
 void check_cpus(struct checks *checks)

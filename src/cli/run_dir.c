@@ -43,7 +43,11 @@ static void safe_name(char *out, size_t size, const char *name)
         bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
                      (c >= '0' && c <= '9') || c == '_' || c == '-' ||
                      (c == '.' && used > 0);
-        out[used++] = plain ? c : '_';
+        out[used] = '_';
+        if (plain) {
+            out[used] = c;
+        }
+        used++;
     }
     out[used] = '\0';
 }

@@ -3,8 +3,11 @@
  * only signals that somebody sent to us alone are passed on. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -54,6 +57,27 @@ static int await_start(int report)
         got = read(report, &error, sizeof error);
     } while (got < 0 && errno == EINTR);
     return got == (ssize_t)sizeof error ? error : 0;
+}
+
+/* execvp says EACCES also when a folder of PATH may not be searched. As in a shell, a program that is nowhere
+ * to be seen was not found. */
+static int true_reason(const char *program, int error)
+{
+    const char *path = getenv("PATH");
+    if (error != EACCES || strchr(program, '/') || !path) {
+        return error;
+    }
+    while (*path) {
+        size_t length = strcspn(path, ":");
+        char file[PATH_MAX];
+        int used = snprintf(file, sizeof file, "%.*s/%s", (int)(length ? length : 1),
+                            length ? path : ".", program);
+        if (used > 0 && (size_t)used < sizeof file && access(file, F_OK) == 0) {
+            return error;
+        }
+        path += length + (path[length] == ':');
+    }
+    return ENOENT;
 }
 
 /* Whether the terminal sent it to all of our process group, the program included. */
@@ -221,7 +245,8 @@ void supervise(char **argv, struct outcome *outcome)
     }
     int fork_error = errno;
     close(channel[1]);
-    outcome->start_error = watch.child < 0 ? fork_error : await_start(channel[0]);
+    outcome->start_error =
+        watch.child < 0 ? fork_error : true_reason(argv[0], await_start(channel[0]));
     close(channel[0]);
     if (watch.child > 0) {
         follow(&watch, &set);

@@ -415,7 +415,7 @@ static void put_tree(const struct report *report)
             break;
         }
         fill_row(report, cells, &rows[i]);
-        cells->indent = 2 * (rows[i].depth + (grouped ? 1u : 0u));
+        cells->indent = 2 * ((size_t)rows[i].depth + (grouped ? 1 : 0));
     }
     blank(report);
     sw__table_print(&table, &report->page);
@@ -503,7 +503,9 @@ static void small_percent(char *out, size_t size, double percent)
         snprintf(out, size, "0.0001");
     }
     for (char *c = out; *c; c++) {
-        *c = *c == ',' ? '.' : *c;
+        if (*c == ',') {
+            *c = '.';
+        }
     }
 }
 

@@ -340,6 +340,8 @@ void sw__text_number(char *out, size_t size, double value)
     }
     snprintf(out, size, "%.4g", value);
     for (char *c = out; *c; c++) {
-        *c = *c == ',' ? '.' : *c; /* whatever the locale of the program */
+        if (*c == ',') { /* whatever the locale of the program */
+            *c = '.';
+        }
     }
 }

@@ -70,9 +70,30 @@ static bool is_same(const struct sw__block *a, const struct sw__block *b)
                                  : a->address == b->address;
 }
 
+const struct sw__fmt_super *sw__trace_redo(const sw_trace *trace)
+{
+    const struct sw__source *hot = &trace->source[SW__SOURCE_HOT];
+    bool open = trace->has_hot && !trace->alive && hot->quality != SW__SUPER_NONE;
+    return open && hot->super.redo_address ? &hot->super : NULL;
+}
+
+/* The writer died while it gave a chunk up for newer events: the chunk is gone. */
+static void finish_giving_up(sw_trace *trace)
+{
+    const struct sw__fmt_super *super = sw__trace_redo(trace);
+    for (size_t i = 0; super && i < trace->block_count; i++) {
+        struct sw__block *block = &trace->blocks[i];
+        if (block->source == SW__SOURCE_HOT && block->offset == super->redo_address &&
+            block->kind == SW__BLOCK_EVENTS && block->thread == super->redo_thread) {
+            block->kind = SW__BLOCK_FREE;
+        }
+    }
+}
+
 void sw__index_merge(sw_trace *trace)
 {
     size_t kept = 0;
+    finish_giving_up(trace);
     for (size_t i = 0; i < trace->block_count; i++) {
         if (trace->blocks[i].kind != SW__BLOCK_FREE) {
             trace->blocks[kept++] = trace->blocks[i];

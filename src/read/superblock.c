@@ -68,25 +68,13 @@ static bool is_locked(int fd)
     return fd >= 0 && fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
-/* A process that has ended but was not waited for still has an entry, in state Z. */
 static bool is_alive(const struct sw__fmt_super *super, int hot_fd)
 {
     if (is_locked(hot_fd)) {
         return true;
     }
-    if (super->pid == 0 || super->pid > INT32_MAX || super->process_start == 0 ||
-        sw__os_process_start((pid_t)super->pid) != super->process_start) {
-        return false;
-    }
-    char path[48];
-    char text[1024];
-    snprintf(path, sizeof path, "/proc/%u/stat", (unsigned)super->pid);
-    if (sw__os_read_file(path, text, sizeof text) <= 0) {
-        return false;
-    }
-    const char *name_end = strrchr(text, ')');
-    return !name_end ||
-           (strncmp(name_end, ") Z", 3) != 0 && strncmp(name_end, ") X", 3) != 0);
+    return super->pid != 0 && super->pid <= INT32_MAX && super->process_start != 0 &&
+           sw__os_process_start((pid_t)super->pid) == super->process_start;
 }
 
 static uint64_t id_prefix(const struct sw__fmt_super *super)

@@ -49,7 +49,10 @@ int sw__clock_build(sw_trace *trace, sw_error_info *info)
         }
     }
     for (size_t i = trace->state_count; i < trace->block_count; i++) {
-        add(&all, trace->blocks[i].snapshot);
+        /* Empty chunks are not folded, and times must not change by that. */
+        if (trace->blocks[i].used) {
+            add(&all, trace->blocks[i].snapshot);
+        }
     }
     enum sw_clock_kind kind = clock_kind(trace, &all);
     int result = SW_ECORRUPT;

@@ -145,6 +145,10 @@ struct sw_trace {
     bool told_recycled; /* that chunks were recycled under a cursor */
 };
 
+/* --- block_index.c --- */
+/* The superblock of a writer that died while it gave a chunk up, else NULL. */
+const struct sw__fmt_super *sw__trace_redo(const sw_trace *trace);
+
 /* --- notes.c --- */
 /* Adds a sentence. Past SW__READ_NOTES they are only counted. */
 void sw__trace_say(sw_trace *trace, const char *format, ...) SW_PRINTF(2, 3);

@@ -98,6 +98,10 @@ static void *sw__helper_main(void *arg)
         }
         atomic_store_explicit(&session->super->total[SW__TOTAL_HELPER_NS],
                               cpu_before + sw__os_thread_cpu_ns(), memory_order_relaxed);
+        /* A program may end by its last thread's end; the helper is not to keep it alive. */
+        if (!any && sw__os_only_thread_left()) {
+            break;
+        }
         sw__helper_sleep(any ? SW__BUSY_PERIOD : SW__CLOCK_PERIOD, !any);
     }
     return NULL;
@@ -147,7 +151,7 @@ void sw__helper_stop(bool bounded)
             atomic_store(&sw__helper.stop, false);
             return;
         }
-    } else {
+    } else if (!pthread_equal(pthread_self(), sw__helper.thread)) {
         pthread_join(sw__helper.thread, NULL);
     }
     sw__helper.running = false;

@@ -204,8 +204,8 @@ static int sw__session_build(struct sw__session *session, sw_error_info *info)
     if (result) {
         return result;
     }
-    /* A sixteenth stays for names and statistics, which are always kept. */
-    uint64_t cap = settings->max_bytes - settings->max_bytes / 16;
+    /* Three eighths stay for step records, names and statistics, which are always kept. */
+    uint64_t cap = settings->max_bytes / 8 * 5;
     result = sw__home_create(&session->home, session->run_dir, stem, cap, info);
     if (result) {
         return result;

@@ -96,6 +96,20 @@ static const struct sw__known *sw__fold_find(const struct sw__fold *fold,
     return NULL;
 }
 
+/* Counts the records of a chunk that was being given up, unless the writer had done so. */
+static void sw__fold_redo(struct sw__fold *fold, uint32_t used)
+{
+    struct sw__fmt_thread *slots = (struct sw__fmt_thread *)(void *)fold->buffer;
+    for (size_t i = 0; (i + 1) * sizeof(*slots) <= used; i++) {
+        if (slots[i].index == fold->super.redo_thread && slots[i].incarnations &&
+            atomic_load_explicit(&slots[i].overwritten, memory_order_relaxed) ==
+                fold->super.redo_before) {
+            atomic_fetch_add_explicit(&slots[i].overwritten, fold->super.redo_records,
+                                      memory_order_relaxed);
+        }
+    }
+}
+
 /* Copies one block of the hot file. Returns 0 (also when it is in the home file already) or an error. */
 static int sw__fold_block(struct sw__fold *fold, const struct sw__fmt_block *block, uint64_t offset,
                           sw_fold_result *result)
@@ -105,6 +119,11 @@ static int sw__fold_block(struct sw__fold *fold, const struct sw__fmt_block *blo
     used = used > block->size - sizeof(*block) ? (uint32_t)(block->size - sizeof(*block)) : used;
     used = used > room ? (uint32_t)room : used;
     const struct sw__known *known = sw__fold_find(fold, block);
+    uint64_t redo = atomic_load_explicit(&fold->super.redo_address, memory_order_relaxed);
+    if (redo && redo == block->address && block->kind == SW__BLOCK_EVENTS &&
+        block->thread == fold->super.redo_thread) {
+        return 0; /* It was being given up when its writer died. */
+    }
     if (block->kind == SW__BLOCK_FREE || (sw__fold_is_chunk(block->kind) && used == 0) ||
         (known && sw__fold_is_chunk(block->kind) && known->used >= used)) {
         return 0;
@@ -121,6 +140,9 @@ static int sw__fold_block(struct sw__fold *fold, const struct sw__fmt_block *blo
     if (sw__os_pread_all(fold->hot, fold->buffer, used, offset + sizeof(*block), &got) ||
         got < used) {
         return SW_EREAD;
+    }
+    if (redo && block->kind == SW__BLOCK_THREADS) {
+        sw__fold_redo(fold, used);
     }
     struct sw__fmt_block copy;
     memcpy(&copy, block, sizeof(copy));
@@ -251,6 +273,7 @@ int sw_store_fold(const char *path, sw_fold_result *result, sw_error_info *info)
     status = sw__fold_blocks(&fold, result);
     if (!status) {
         fold.super.role = SW__ROLE_HOME;
+        atomic_store_explicit(&fold.super.redo_address, 0, memory_order_relaxed);
         fold.super.revision = home.revision + 1;
         atomic_store_explicit(&fold.super.state, SW__STATE_FOLDED, memory_order_relaxed);
         memset(fold.super.hot_path, 0, sizeof(fold.super.hot_path));

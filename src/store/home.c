@@ -124,7 +124,7 @@ static int sw__home_fail(struct sw__home *home, int result)
 }
 
 int sw__home_put(struct sw__home *home, const struct sw__fmt_block *header, const void *body,
-                 uint32_t used, uint64_t *slot, bool shrink, bool essential)
+                 uint32_t used, uint64_t *slot, bool shrink)
 {
     struct sw__fmt_block copy;
     uint64_t offset = *slot;
@@ -138,14 +138,15 @@ int sw__home_put(struct sw__home *home, const struct sw__fmt_block *header, cons
                                SW__FMT_PAGE);
     }
     bool reused = false;
+    const bool events = copy.kind == SW__BLOCK_EVENTS && !offset; /* new ones */
+    if (events && home->max_bytes && home->event_bytes + copy.size > home->max_bytes) {
+        return SW_ELIMIT;
+    }
     if (!offset && !shrink && copy.size == SW__FMT_CHUNK && home->free_count) {
         offset = home->free_slots[home->free_count - 1];
         reused = true;
     } else if (!offset) {
         offset = home->end;
-        if (!essential && home->max_bytes && offset + copy.size > home->max_bytes) {
-            return SW_ELIMIT;
-        }
     }
     int result = sw__os_pwrite_all(home->fd, body, used, offset + sizeof(copy));
     if (!result) {
@@ -167,7 +168,8 @@ int sw__home_put(struct sw__home *home, const struct sw__fmt_block *header, cons
         home->end += copy.size;
     }
     *slot = offset;
-    if (copy.kind == SW__BLOCK_EVENTS) {
+    if (events) {
+        home->event_bytes += copy.size;
         sw__home_note_chunk(home, offset, copy.size, copy.records);
     }
     return 0;
@@ -180,6 +182,7 @@ void sw__home_release(struct sw__home *home, uint64_t slot)
     }
     for (size_t i = 0; i < home->chunk_count; i++) {
         if (home->chunks[i].slot == slot) {
+            home->event_bytes -= home->chunks[i].size;
             home->chunks[i] = home->chunks[--home->chunk_count];
             break;
         }

@@ -20,7 +20,8 @@ struct sw__home {
     dev_t device;
     ino_t inode;
     uint64_t end;
-    uint64_t max_bytes; /* 0: no cap */
+    uint64_t max_bytes;   /* that EVENTS blocks may take; 0: no cap */
+    uint64_t event_bytes; /* that they have taken */
     uint64_t *free_slots;
     size_t free_count, free_capacity;
     bool started;    /* the superblock was written */
@@ -38,10 +39,10 @@ struct sw__home {
 int sw__home_create(struct sw__home *home, const char *folder, const char *stem, uint64_t max_bytes,
                     sw_error_info *info);
 /* Writes a block: body first, header last. `*slot` is its place: 0 means "give it one", and it stays the same
- * from then on. `body` is `used` bytes. The copy's size is cut to what is used when `shrink`. A block that would
- * exceed the cap is refused (SW_ELIMIT) unless `essential`. 0, or a negative error; the file stays sound. */
+ * from then on. `body` is `used` bytes. The copy's size is cut to what is used when `shrink`. An EVENTS block that
+ * would exceed the cap is refused (SW_ELIMIT). 0, or a negative error; the file stays sound. */
 int sw__home_put(struct sw__home *home, const struct sw__fmt_block *header, const void *body,
-                 uint32_t used, uint64_t *slot, bool shrink, bool essential);
+                 uint32_t used, uint64_t *slot, bool shrink);
 /* Gives up a chunk's slot: its header is overwritten and the slot used again. */
 void sw__home_release(struct sw__home *home, uint64_t slot);
 /* Writes the superblock. `from` is the hot one; role, paths and state are set here. */

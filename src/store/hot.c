@@ -77,7 +77,9 @@ static int sw__hot_create_in(struct sw__hot *hot, const char *folder, bool share
     }
     /* Held until the process dies, whatever its pid is called elsewhere: readers ask for it. */
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    (void)fcntl(fd, F_SETLK, &lock);
+    if (fcntl(fd, F_OFD_SETLK, &lock)) {
+        (void)fcntl(fd, F_SETLK, &lock);
+    }
     hot->fd = fd;
     hot->device = facts.st_dev;
     hot->inode = facts.st_ino;
@@ -216,9 +218,17 @@ static bool sw__hot_grow(struct sw__hot *hot, uint64_t need)
             return false;
         }
     }
-    (void)sw__os_populate(hot->base + committed, target - committed);
     atomic_store_explicit(&hot->committed, target, memory_order_relaxed);
     return true;
+}
+
+/* Makes new pages present, after the lock: it takes long, and who touches them first loses only time. */
+static void sw__hot_populate(struct sw__hot *hot, uint64_t before)
+{
+    uint64_t now = atomic_load_explicit(&hot->committed, memory_order_relaxed);
+    if (now > before) {
+        (void)sw__os_populate(hot->base + before, now - before);
+    }
 }
 
 static struct sw__fmt_block *sw__hot_take_locked(struct sw__hot *hot, enum sw__fmt_kind kind,
@@ -244,8 +254,10 @@ static struct sw__fmt_block *sw__hot_take_locked(struct sw__hot *hot, enum sw__f
 struct sw__fmt_block *sw__hot_take(struct sw__hot *hot, enum sw__fmt_kind kind, uint32_t size)
 {
     pthread_mutex_lock(&hot->lock);
+    uint64_t before = atomic_load_explicit(&hot->committed, memory_order_relaxed);
     struct sw__fmt_block *block = sw__hot_take_locked(hot, kind, size);
     pthread_mutex_unlock(&hot->lock);
+    sw__hot_populate(hot, before);
     return block;
 }
 
@@ -256,9 +268,11 @@ struct sw__fmt_block *sw__hot_try_take(struct sw__hot *hot, enum sw__fmt_kind ki
     if (*busy) {
         return NULL;
     }
+    uint64_t before = atomic_load_explicit(&hot->committed, memory_order_relaxed);
     struct sw__fmt_block *block =
         sw__hot_has_room(hot, size) ? sw__hot_take_locked(hot, kind, size) : NULL;
     pthread_mutex_unlock(&hot->lock);
+    sw__hot_populate(hot, before);
     return block;
 }
 

@@ -84,7 +84,7 @@ static int sw__mirror_one(struct sw__mirror *mirror, struct sw__mirrored *entry)
     struct sw__fmt_block header;
     sw__copy_shared(&header, block, sizeof(header));
     header.revision = entry->slot ? block->revision + 1 : 1;
-    int result = sw__home_put(mirror->home, &header, mirror->buffer, used, &entry->slot, false, true);
+    int result = sw__home_put(mirror->home, &header, mirror->buffer, used, &entry->slot, false);
     if (!result) {
         entry->hash = hash;
         entry->cuts = mirror->home->cuts;

@@ -10,6 +10,7 @@
 #define SW__TARGET_FIRST 8
 #define SW__TARGET_MOST 256
 #define SW__NONE UINT32_MAX
+#define SW__SPINS 200 /* some 100 µs */
 
 int sw__pool_init(struct sw__pool *pool, struct sw__hot *hot, struct sw__home *home,
                   struct sw__mirror *mirror, const struct sw__pool_config *config)
@@ -26,12 +27,12 @@ int sw__pool_init(struct sw__pool *pool, struct sw__hot *hot, struct sw__home *h
     pool->chunks = sw__alloc_zero(pool->capacity, sizeof(*pool->chunks));
     pool->recent = sw__alloc_zero(pool->capacity, sizeof(*pool->recent));
     pool->steps_full = sw__alloc_zero(pool->capacity, sizeof(*pool->steps_full));
-    pool->last_steps = sw__alloc_zero(config->keep_last + 1u, sizeof(*pool->last_steps));
+    pool->last_starts = sw__alloc_zero(config->keep_last + 1u, sizeof(*pool->last_starts));
     pool->target = SW__TARGET_FIRST;
     pool->first_end = UINT64_MAX;
     pthread_mutex_init(&pool->lock, NULL);
     pthread_mutex_init(&pool->serve_lock, NULL);
-    if (!pool->chunks || !pool->recent || !pool->steps_full || !pool->last_steps) {
+    if (!pool->chunks || !pool->recent || !pool->steps_full || !pool->last_starts) {
         sw__pool_free(pool);
         return SW_ENOMEM;
     }
@@ -43,7 +44,7 @@ void sw__pool_free(struct sw__pool *pool)
     sw__free(pool->chunks);
     sw__free(pool->recent);
     sw__free(pool->steps_full);
-    sw__free(pool->last_steps);
+    sw__free(pool->last_starts);
     sw__free(pool->kept);
     sw__free(pool->step_slots);
     sw__free(pool->step_records);
@@ -132,12 +133,27 @@ static void sw__pool_make_room(struct sw__pool *pool)
     }
 }
 
-/* Nothing was free: makes or frees a chunk here and now rather than lose events. Waits a fraction of a
- * millisecond at most, and only for locks that are never held during a write. */
+/* Waits for whoever holds a lock: a moment at first, then longer. */
+static void sw__pool_pause(unsigned attempt)
+{
+    if (attempt > SW__SPINS) {
+        struct timespec nap = {.tv_nsec = 50000};
+        nanosleep(&nap, NULL);
+        return;
+    }
+    for (unsigned spin = 0; spin < 16; spin++) {
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#endif
+    }
+}
+
+/* Nothing was free: makes or frees a chunk here and now rather than lose events. Only a lack of room loses them; for
+ * a lock, which is never held during a write, the thread waits some milliseconds at most. */
 static SW__COLD uint32_t sw__pool_take_hard(struct sw__pool *pool)
 {
     atomic_fetch_add_explicit(&pool->starved, 1, memory_order_relaxed);
-    for (unsigned attempt = 0; attempt < 400; attempt++) {
+    for (unsigned attempt = 0; attempt < SW__SPINS + 200; attempt++) {
         bool busy = false;
         uint32_t chunk = sw__pool_grow(pool, &busy);
         if (chunk == SW__NONE && !busy) {
@@ -151,18 +167,15 @@ static SW__COLD uint32_t sw__pool_take_hard(struct sw__pool *pool)
         if (chunk == SW__NONE) {
             chunk = sw__pool_take_free(pool);
         }
-        if (chunk == SW__NONE && !atomic_load_explicit(&pool->attended, memory_order_relaxed)) {
+        if (chunk == SW__NONE && !busy &&
+            !atomic_load_explicit(&pool->attended, memory_order_relaxed)) {
             (void)sw__pool_serve(pool);
             chunk = sw__pool_take_free(pool);
         }
         if (chunk != SW__NONE || (!busy && attempt > 16)) {
             return chunk;
         }
-        for (unsigned spin = 0; spin < 16; spin++) {
-#if defined(__x86_64__)
-            __builtin_ia32_pause();
-#endif
-        }
+        sw__pool_pause(attempt);
     }
     return SW__NONE;
 }
@@ -191,9 +204,16 @@ static void sw__pool_snapshot(sw_clock_snapshot *out)
 uint32_t sw__pool_take(struct sw__pool *pool, enum sw__fmt_kind kind, struct sw__fmt_thread *owner,
                        uint64_t sequence, uint32_t tid, bool *low)
 {
-    uint32_t chunk = sw__pool_take_free(pool);
-    if (SW__UNLIKELY(chunk == SW__NONE)) {
-        chunk = sw__pool_take_hard(pool);
+    uint32_t chunk = SW__NONE;
+    if (SW__LIKELY(kind == SW__BLOCK_STEPS ||
+                   !atomic_load_explicit(&pool->full, memory_order_relaxed))) {
+        chunk = sw__pool_take_free(pool);
+        if (SW__UNLIKELY(chunk == SW__NONE)) {
+            chunk = sw__pool_take_hard(pool);
+        }
+    }
+    if (SW__UNLIKELY(chunk == SW__NONE && pool->config.policy == SW__POOL_DROP)) {
+        atomic_store_explicit(&pool->full, true, memory_order_relaxed);
     }
     if (SW__UNLIKELY(chunk == SW__NONE && kind == SW__BLOCK_STEPS)) {
         chunk = sw__pool_take_reserve(pool);
@@ -285,8 +305,7 @@ static bool sw__pool_write(struct sw__pool *pool, uint32_t chunk, uint64_t *slot
     }
     (void)sw__mirror_copy(pool->mirror, true);
     uint32_t used = atomic_load_explicit(&block->used, memory_order_acquire);
-    return sw__home_put(pool->home, block, block + 1, used, slot, shrink,
-                        block->kind == SW__BLOCK_STEPS) == 0;
+    return sw__home_put(pool->home, block, block + 1, used, slot, shrink) == 0;
 }
 
 /* Moves sealed chunks to the end of `recent`, in the order in which they were sealed. lock held. */
@@ -399,6 +418,9 @@ static void sw__pool_settle(struct sw__pool *pool, uint32_t chunk, enum sw__fate
     if (steps) {
         (void)sw__retain_steps(pool, slot, block->records);
     } else if (fate == SW__FATE_WRITE_WORST) {
+        pthread_mutex_lock(&pool->lock);
+        pool->worst_bytes += SW__FMT_CHUNK;
+        pthread_mutex_unlock(&pool->lock);
         sw__retain_remember(pool, chunk, slot);
     } else if (pool->config.policy == SW__POOL_AUTO) {
         pthread_mutex_lock(&pool->lock);
@@ -415,7 +437,7 @@ bool sw__pool_serve(struct sw__pool *pool)
     pthread_mutex_lock(&pool->serve_lock);
     /* Room first: allocating memory is several times faster than writing to a file. */
     sw__pool_refill(pool);
-    sw__retain_drain_steps(pool);
+    sw__retain_prune(pool);
     for (uint32_t chunk; (chunk = sw__pool_next(pool, false, &fate)) != SW__NONE; any = true) {
         sw__pool_settle(pool, chunk, fate, false);
         sw__pool_refill(pool);
@@ -428,7 +450,7 @@ void sw__pool_finish(struct sw__pool *pool, const uint32_t *open, size_t open_co
 {
     enum sw__fate fate;
     pthread_mutex_lock(&pool->serve_lock);
-    sw__retain_drain_steps(pool);
+    sw__retain_prune(pool);
     for (uint32_t chunk; (chunk = sw__pool_next(pool, true, &fate)) != SW__NONE;) {
         sw__pool_settle(pool, chunk, fate, true);
     }
@@ -437,8 +459,7 @@ void sw__pool_finish(struct sw__pool *pool, const uint32_t *open, size_t open_co
         uint32_t used = atomic_load_explicit(&block->used, memory_order_acquire);
         uint64_t slot = 0;
         if (used && sw__home_check(pool->home) &&
-            sw__home_put(pool->home, block, block + 1, used, &slot, true,
-                         block->kind == SW__BLOCK_STEPS)) {
+            sw__home_put(pool->home, block, block + 1, used, &slot, true)) {
             /* Records of an open chunk are not all one unit long; count what is there. */
             const uint8_t *at = (const uint8_t *)(block + 1);
             uint32_t records = 0;

@@ -21,9 +21,9 @@ struct sw__chunk {
     _Atomic uint32_t next;        /* 1 + index of the next chunk in its list */
 };
 
-/* A step's extent, from the thread that ran it to the servant. */
+/* A step's extent. */
 struct sw__extent {
-    uint64_t number, start, end;
+    uint64_t start, end;
 };
 
 /* A chunk that policy auto wrote to the home file for the sake of a slow step. */
@@ -33,7 +33,6 @@ struct sw__kept {
     struct sw__fmt_thread *owner;
 };
 
-#define SW__EXTENTS 1024
 #define SW__WORST_MAX 256
 
 struct sw__pool_config {
@@ -55,6 +54,7 @@ struct sw__pool {
     _Atomic uint32_t free_count;
     _Atomic uint32_t starved; /* times a thread found nothing free */
     _Atomic bool attended;    /* a helper thread serves; otherwise writers do */
+    _Atomic bool full;        /* policy drop: no more events, or there would be a hole among them */
     uint32_t target;          /* free chunks the servant aims at */
     pthread_mutex_t lock;     /* never held during a write; what follows: */
     uint32_t *recent;         /* indices of full chunks, oldest first */
@@ -62,24 +62,21 @@ struct sw__pool {
     uint32_t *steps_full;     /* the same for STEPS chunks */
     uint32_t steps_full_count;
     uint64_t first_bytes; /* written for the first steps */
+    uint64_t worst_bytes; /* written for the slowest ones */
     uint64_t first_end;   /* ticks at which the first steps ended; UINT64_MAX: not yet */
-    uint64_t steps_seen;
-    struct sw__extent *last_steps; /* ring of keep_last */
     struct sw__extent worst[SW__WORST_MAX];
     unsigned worst_count;
+    bool worst_changed; /* what was kept for a step that is not among them any more may go */
     pthread_mutex_t serve_lock; /* of the servant: the home file, its copies, and what follows */
     struct sw__kept *kept;
     size_t kept_count, kept_capacity;
     uint64_t *step_slots; /* home slots of STEPS chunks */
     uint32_t *step_records;
     size_t step_count, step_capacity;
-    /* Steps on their way: written by any thread, read by the servant. */
-    _Atomic uint64_t extent_write;
-    uint64_t extent_read;
-    struct {
-        _Atomic uint64_t sequence; /* 1 + position when whole */
-        _Atomic uint64_t number, start, end;
-    } extents[SW__EXTENTS];
+    /* Steps: written by the threads that run them. */
+    _Atomic uint64_t steps_seen;
+    _Atomic uint64_t *last_starts; /* ring of keep_last: when the last steps began */
+    _Atomic uint64_t least_worst;  /* ticks a step must exceed to be among the slowest */
 };
 
 int sw__pool_init(struct sw__pool *pool, struct sw__hot *hot, struct sw__home *home,
@@ -105,8 +102,8 @@ void sw__pool_finish(struct sw__pool *pool, const uint32_t *open, size_t open_co
 enum sw__fate { SW__FATE_STAY, SW__FATE_WRITE, SW__FATE_WRITE_WORST, SW__FATE_DISCARD };
 /* Policy auto, lock held: the fate of a chunk; `tight` when room is needed now. */
 enum sw__fate sw__retain_fate(const struct sw__pool *pool, uint32_t chunk, bool tight);
-/* Takes in the steps that ended, and gives up what was kept for steps that are no longer among the slowest. */
-void sw__retain_drain_steps(struct sw__pool *pool);
+/* Gives up what was kept for steps that are no longer among the slowest. */
+void sw__retain_prune(struct sw__pool *pool);
 /* Remembers that a chunk was written for the sake of a slow step. */
 void sw__retain_remember(struct sw__pool *pool, uint32_t chunk, uint64_t slot);
 /* Remembers a written STEPS chunk, and gives an older one up when there are too many. */

@@ -3,62 +3,49 @@
 #include "store/pool.h"
 #include <string.h>
 
-void sw__pool_step(struct sw__pool *pool, uint64_t number, uint64_t start, uint64_t end)
+static bool sw__retain_touches(const struct sw__extent *worst, unsigned count, uint64_t first,
+                               uint64_t last)
 {
-    uint64_t at = atomic_fetch_add_explicit(&pool->extent_write, 1, memory_order_relaxed);
-    size_t slot = at % SW__EXTENTS;
-    /* A servant that is a whole ring behind misses steps; it only decides what is kept. */
-    atomic_store_explicit(&pool->extents[slot].sequence, 0, memory_order_relaxed);
-    atomic_store_explicit(&pool->extents[slot].number, number, memory_order_release);
-    atomic_store_explicit(&pool->extents[slot].start, start, memory_order_release);
-    atomic_store_explicit(&pool->extents[slot].end, end, memory_order_release);
-    atomic_store_explicit(&pool->extents[slot].sequence, at + 1, memory_order_release);
-}
-
-static bool sw__retain_touches_worst(const struct sw__pool *pool, uint64_t first, uint64_t last)
-{
-    for (unsigned i = 0; i < pool->worst_count; i++) {
-        if (first <= pool->worst[i].end && last >= pool->worst[i].start) {
+    for (unsigned i = 0; i < count; i++) {
+        if (first <= worst[i].end && last >= worst[i].start) {
             return true;
         }
     }
     return false;
 }
 
-/* Chunks kept for a step that is no longer among the slowest make room for others. */
-static void sw__retain_prune(struct sw__pool *pool)
+void sw__retain_prune(struct sw__pool *pool)
 {
+    struct sw__extent worst[SW__WORST_MAX];
+    pthread_mutex_lock(&pool->lock);
+    bool changed = pool->worst_changed;
+    unsigned count = pool->worst_count;
+    pool->worst_changed = false;
+    memcpy(worst, pool->worst, sizeof(worst));
+    pthread_mutex_unlock(&pool->lock);
+    if (!changed) {
+        return;
+    }
     size_t kept = 0;
     for (size_t i = 0; i < pool->kept_count; i++) {
         struct sw__kept *entry = &pool->kept[i];
-        if (sw__retain_touches_worst(pool, entry->first, entry->last)) {
+        if (sw__retain_touches(worst, count, entry->first, entry->last)) {
             pool->kept[kept++] = *entry;
             continue;
         }
         sw__home_release(pool->home, entry->slot);
         atomic_fetch_add_explicit(&entry->owner->overwritten, entry->records,
                                   memory_order_relaxed);
+        pthread_mutex_lock(&pool->lock);
+        pool->worst_bytes -= SW__FMT_CHUNK;
+        pthread_mutex_unlock(&pool->lock);
     }
     pool->kept_count = kept;
 }
 
-/* lock held. Returns whether a step left the slowest ones. */
-static bool sw__retain_add_step(struct sw__pool *pool, const struct sw__extent *step)
+/* The least of the slowest steps, by its place. lock held. */
+static unsigned sw__retain_least(const struct sw__pool *pool)
 {
-    if (pool->config.keep_last) {
-        pool->last_steps[pool->steps_seen % pool->config.keep_last] = *step;
-    }
-    pool->steps_seen++;
-    if (step->number + 1 == pool->config.keep_first) {
-        pool->first_end = step->end;
-    }
-    if (step->number < pool->config.keep_first || !pool->config.keep_worst) {
-        return false;
-    }
-    if (pool->worst_count < pool->config.keep_worst) {
-        pool->worst[pool->worst_count++] = *step;
-        return false;
-    }
     unsigned least = 0;
     for (unsigned i = 1; i < pool->worst_count; i++) {
         if (pool->worst[i].end - pool->worst[i].start <
@@ -66,56 +53,64 @@ static bool sw__retain_add_step(struct sw__pool *pool, const struct sw__extent *
             least = i;
         }
     }
-    if (step->end - step->start <= pool->worst[least].end - pool->worst[least].start) {
-        return false;
-    }
-    pool->worst[least] = *step;
-    return true;
+    return least;
 }
 
-void sw__retain_drain_steps(struct sw__pool *pool)
+static void sw__retain_add_worst(struct sw__pool *pool, uint64_t start, uint64_t end)
 {
-    uint64_t write = atomic_load_explicit(&pool->extent_write, memory_order_acquire);
-    bool left = false;
-    if (write == pool->extent_read) {
+    unsigned at = pool->worst_count;
+    if (at < pool->config.keep_worst) {
+        pool->worst_count++;
+    } else {
+        at = sw__retain_least(pool);
+        if (end - start <= pool->worst[at].end - pool->worst[at].start) {
+            return;
+        }
+        pool->worst_changed = true;
+    }
+    pool->worst[at] = (struct sw__extent){.start = start, .end = end};
+    if (pool->worst_count == pool->config.keep_worst) {
+        at = sw__retain_least(pool);
+        atomic_store_explicit(&pool->least_worst, pool->worst[at].end - pool->worst[at].start,
+                              memory_order_relaxed);
+    }
+}
+
+/* Nearly all steps leave a store and a comparison here; only those that are kept take the lock. */
+void sw__pool_step(struct sw__pool *pool, uint64_t number, uint64_t start, uint64_t end)
+{
+    const struct sw__pool_config *config = &pool->config;
+    uint64_t seen = atomic_fetch_add_explicit(&pool->steps_seen, 1, memory_order_relaxed);
+    if (config->keep_last) {
+        atomic_store_explicit(&pool->last_starts[seen % config->keep_last], start,
+                              memory_order_relaxed);
+    }
+    bool first = number < config->keep_first;
+    bool slow = !first && config->keep_worst &&
+                end - start > atomic_load_explicit(&pool->least_worst, memory_order_relaxed);
+    if (number + 1 != config->keep_first && !slow) {
         return;
     }
     pthread_mutex_lock(&pool->lock);
-    if (write - pool->extent_read > SW__EXTENTS) {
-        pool->extent_read = write - SW__EXTENTS;
+    if (number + 1 == config->keep_first) {
+        pool->first_end = end;
     }
-    for (; pool->extent_read < write; pool->extent_read++) {
-        size_t slot = pool->extent_read % SW__EXTENTS;
-        uint64_t sequence =
-            atomic_load_explicit(&pool->extents[slot].sequence, memory_order_acquire);
-        struct sw__extent step = {
-            .number = atomic_load_explicit(&pool->extents[slot].number, memory_order_acquire),
-            .start = atomic_load_explicit(&pool->extents[slot].start, memory_order_acquire),
-            .end = atomic_load_explicit(&pool->extents[slot].end, memory_order_acquire),
-        };
-        if (sequence < pool->extent_read + 1) {
-            break; /* Its writer is not done; next time. */
-        }
-        if (sequence == pool->extent_read + 1 &&
-            atomic_load_explicit(&pool->extents[slot].sequence, memory_order_acquire) ==
-                sequence) {
-            left |= sw__retain_add_step(pool, &step);
-        }
+    if (slow) {
+        sw__retain_add_worst(pool, start, end);
     }
     pthread_mutex_unlock(&pool->lock);
-    if (left) {
-        sw__retain_prune(pool);
-    }
 }
 
-/* Start of the oldest of the last steps that stay; UINT64_MAX while there are fewer. */
+/* Start of the oldest of the last steps that stay; 0 while there are fewer. */
 static uint64_t sw__retain_cutoff(const struct sw__pool *pool)
 {
     unsigned keep = pool->config.keep_last;
-    if (pool->steps_seen < keep || pool->steps_seen == 0) {
+    uint64_t seen = atomic_load_explicit(&pool->steps_seen, memory_order_relaxed);
+    if (seen < keep || seen == 0) {
         return 0;
     }
-    return keep ? pool->last_steps[pool->steps_seen % keep].start : UINT64_MAX;
+    return keep ? atomic_load_explicit(&pool->last_starts[seen % keep], memory_order_relaxed)
+                : UINT64_MAX;
 }
 
 void sw__retain_remember(struct sw__pool *pool, uint32_t chunk, uint64_t slot)
@@ -140,16 +135,18 @@ void sw__retain_remember(struct sw__pool *pool, uint32_t chunk, uint64_t slot)
 enum sw__fate sw__retain_fate(const struct sw__pool *pool, uint32_t chunk, bool tight)
 {
     const struct sw__fmt_block *block = pool->chunks[chunk].block;
-    const uint64_t first_most =
-        pool->config.max_bytes ? pool->config.max_bytes / 4 : (uint64_t)64 << 20;
+    /* Twice this, and what is kept in memory for the last steps, is what events may take of the cap. */
+    const uint64_t most =
+        pool->config.max_bytes ? pool->config.max_bytes / 8 : (uint64_t)64 << 20;
     if (block->first_ticks <= pool->first_end && pool->config.keep_first &&
-        pool->first_bytes < first_most) {
+        pool->first_bytes < most) {
         return SW__FATE_WRITE;
     }
     if (block->last_ticks >= sw__retain_cutoff(pool) && !tight) {
         return SW__FATE_STAY;
     }
-    return sw__retain_touches_worst(pool, block->first_ticks, block->last_ticks)
+    return pool->worst_bytes < most && sw__retain_touches(pool->worst, pool->worst_count,
+                                                          block->first_ticks, block->last_ticks)
                ? SW__FATE_WRITE_WORST
                : SW__FATE_DISCARD;
 }

@@ -564,6 +564,8 @@ static void tally_records(struct tally *tally, sw_trace *trace)
 static void tally_trace(struct tally *tally, sw_trace *trace)
 {
     const sw_trace_info *info = sw_trace_get_info(trace);
+    /* First the records: a cursor corrects the counts of a damaged file. */
+    tally_records(tally, trace);
     tally->files++;
     tally->closed += info->end == SW_TRACE_CLOSED;
     tally->killed += info->end == SW_TRACE_KILLED;
@@ -589,9 +591,11 @@ static void tally_trace(struct tally *tally, sw_trace *trace)
     mix(tally, info->present);
     mix(tally, info->dropped);
     mix(tally, info->overwritten);
+    uint64_t records = tally->digest;
+    tally->digest = tally->digest_lanes;
     tally_lanes(tally, trace);
     tally->digest_lanes = tally->digest;
-    tally_records(tally, trace);
+    mix(tally, records);
     if (getenv("STEPWATCH_TEST_NOTES")) {
         for (size_t i = 0; sw_trace_note(trace, i); i++) {
             fprintf(stderr, "  note: %s\n", sw_trace_note(trace, i));

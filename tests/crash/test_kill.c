@@ -137,7 +137,8 @@ static void kill_often(const char *policy, unsigned threads, unsigned kills,
         run_start(&run, "spin", threads_text, NULL);
         if (!run_ready(&run)) {
             run_finish(&run);
-            crash_fail(__FILE__, __LINE__, "the victim died early: %s", run.err_text);
+            crash_fail(__FILE__, __LINE__, "the victim died early: %04x %s",
+                       (unsigned)run.status, run.err_text);
             return;
         }
         crash_sleep_us(delay);

@@ -81,13 +81,68 @@ static int lower_limit(uint64_t limit)
     return CODE;
 }
 
+/* Uses up all descriptors. */
+static void use_up(void)
+{
+    const struct rlimit few = {.rlim_cur = 100, .rlim_max = 100};
+    setrlimit(RLIMIT_NOFILE, &few);
+    while (open("/dev/null", O_RDONLY | O_CLOEXEC) >= 0) {
+    }
+}
+
+/* Leaves so many MiB of address space. */
+static void shrink(unsigned long mib)
+{
+    unsigned long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (!file || fscanf(file, "%lu", &pages) != 1) {
+        exit(1);
+    }
+    fclose(file);
+    const rlim_t limit = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + (mib << 20);
+    const struct rlimit both = {.rlim_cur = limit, .rlim_max = limit};
+    setrlimit(RLIMIT_AS, &both);
+}
+
+/* No further thread can be made from now on. */
+static void stay_alone(void)
+{
+    const struct rlimit one_only = {.rlim_cur = 1, .rlim_max = 1};
+    setrlimit(RLIMIT_NPROC, &one_only);
+}
+
+/* Something is missing already when recording starts. */
+static int without(void)
+{
+    uint64_t value = 0;
+    for (unsigned i = 0; i < 20; i++) {
+        sw_step_begin();
+        value += many(section, 0, 5000);
+        sw_step_end();
+        atomic_fetch_add(&page->steps[0], 1);
+    }
+    atomic_store(&page->facts[0], sw_is_recording());
+    atomic_store(&page->facts[1], count_threads());
+    print_result(value);
+    return CODE;
+}
+
 int victim_files(int argc, char **argv)
 {
     const char *mode = argc > 0 ? argv[0] : "";
     if (strcmp(mode, "close") == 0) {
         atexit(look_at_end); /* Runs after the recorder's own. */
+    } else if (strcmp(mode, "no-descriptors") == 0) {
+        use_up();
+    } else if (strcmp(mode, "address-space") == 0) {
+        shrink(strtoul(argv[1], NULL, 10));
+    } else if (strcmp(mode, "no-threads") == 0) {
+        stay_alone();
     }
     sw_init(NULL);
+    if (strcmp(mode, "no-descriptors-later") == 0) {
+        use_up();
+    }
     section = sw_section_get("work");
     if (strcmp(mode, "close") == 0) {
         return close_all(argv[1], 60);
@@ -95,7 +150,7 @@ int victim_files(int argc, char **argv)
     if (strcmp(mode, "lower") == 0) {
         return lower_limit(strtoull(argv[1], NULL, 10));
     }
-    return 2;
+    return without();
 }
 
 static sigjmp_buf back;

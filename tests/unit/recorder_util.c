@@ -84,6 +84,69 @@ static uint8_t *read_bytes(const char *path, size_t *size)
     return bytes;
 }
 
+static int compare_blocks(const void *left, const void *right)
+{
+    const struct sw__fmt_block *a = *(const struct sw__fmt_block *const *)left;
+    const struct sw__fmt_block *b = *(const struct sw__fmt_block *const *)right;
+    if (a->kind != b->kind) {
+        return a->kind < b->kind ? -1 : 1;
+    }
+    return a->address < b->address ? -1 : a->address > b->address;
+}
+
+static void index_blocks(struct ru_trace *trace)
+{
+    size_t room = trace->size / SW__FMT_PAGE;
+    trace->blocks = calloc(room + 1, sizeof *trace->blocks);
+    assert_non_null(trace->blocks);
+    for (uint64_t offset = SW__FMT_PAGE;
+         offset + sizeof(struct sw__fmt_block) <= trace->size;) {
+        const struct sw__fmt_block *block =
+            (const struct sw__fmt_block *)(void *)(trace->bytes + offset);
+        bool sound = block->magic == SW__FMT_BLOCK_MAGIC;
+        if (sound) {
+            assert_true(block->size >= SW__FMT_PAGE && block->size % SW__FMT_PAGE == 0);
+            trace->blocks[trace->block_count++] = block;
+        }
+        offset += sound ? block->size : SW__FMT_PAGE;
+    }
+    qsort(trace->blocks, trace->block_count, sizeof *trace->blocks, compare_blocks);
+}
+
+/* The next block of a kind from `*index` on, NULL at their end. */
+static const struct sw__fmt_block *next_block(const struct ru_trace *trace,
+                                              unsigned kind, size_t *index)
+{
+    while (*index < trace->block_count && trace->blocks[*index]->kind < kind) {
+        ++*index;
+    }
+    return *index < trace->block_count && trace->blocks[*index]->kind == kind
+               ? trace->blocks[(*index)++]
+               : NULL;
+}
+
+/* Bytes at an address of the hot file in a block of that kind; NULL where there is none. */
+static const void *at_address(const struct ru_trace *trace, unsigned kind,
+                              uint64_t address)
+{
+    size_t low = 0;
+    size_t high = trace->block_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct sw__fmt_block *block = trace->blocks[middle];
+        if (block->kind < kind || (block->kind == kind && block->address <= address)) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    const struct sw__fmt_block *block = low ? trace->blocks[low - 1] : NULL;
+    return block && block->kind == kind &&
+                   address - block->address < sizeof *block + atomic_load(&block->used)
+               ? (const uint8_t *)block + (address - block->address)
+               : NULL;
+}
+
 static struct ru_trace open_file(const char *path)
 {
     struct ru_trace trace = {0};
@@ -94,6 +157,7 @@ static struct ru_trace open_file(const char *path)
     trace.info = sw_trace_get_info(trace.trace);
     trace.bytes = read_bytes(path, &trace.size);
     trace.super = (const struct sw__fmt_super *)(void *)trace.bytes;
+    index_blocks(&trace);
     assert_int_equal(trace.info->end, SW_TRACE_CLOSED);
     assert_false(trace.info->damaged);
     ru_check(&trace);
@@ -128,6 +192,7 @@ void ru_free(struct ru_trace *trace)
 {
     sw_trace_free(trace->trace);
     free(trace->bytes);
+    free(trace->blocks);
     memset(trace, 0, sizeof *trace);
 }
 
@@ -232,30 +297,13 @@ uint64_t ru_all_calls(const struct ru_trace *trace)
     return calls;
 }
 
-/* The next block of a home file from `*offset` on, NULL at its end. */
-static const struct sw__fmt_block *next_block(const struct ru_trace *trace,
-                                              uint64_t *offset)
-{
-    while (*offset + sizeof(struct sw__fmt_block) <= trace->size) {
-        const struct sw__fmt_block *block =
-            (const struct sw__fmt_block *)(void *)(trace->bytes + *offset);
-        if (block->magic == SW__FMT_BLOCK_MAGIC) {
-            *offset += block->size;
-            return block;
-        }
-        *offset += SW__FMT_PAGE;
-    }
-    return NULL;
-}
-
 const struct sw__fmt_node *ru_raw_node(const struct ru_trace *trace, uint32_t thread,
                                        uint32_t domain, uint32_t index)
 {
-    uint64_t offset = SW__FMT_PAGE;
+    size_t at = 0;
     for (const struct sw__fmt_block *block;
-         (block = next_block(trace, &offset)) != NULL;) {
-        if (block->kind != SW__BLOCK_NODES || block->thread != thread ||
-            block->domain != domain) {
+         (block = next_block(trace, SW__BLOCK_NODES, &at)) != NULL;) {
+        if (block->thread != thread || block->domain != domain) {
             continue;
         }
         const struct sw__fmt_node *nodes =
@@ -274,13 +322,12 @@ const struct sw__fmt_node *ru_raw_node(const struct ru_trace *trace, uint32_t th
 const struct sw__fmt_lane *ru_raw_lane(const struct ru_trace *trace, uint32_t thread,
                                        uint32_t domain)
 {
-    uint64_t offset = SW__FMT_PAGE;
+    size_t at = 0;
     for (const struct sw__fmt_block *block;
-         (block = next_block(trace, &offset)) != NULL;) {
+         (block = next_block(trace, SW__BLOCK_LANE, &at)) != NULL;) {
         const struct sw__fmt_lane *lane =
             (const struct sw__fmt_lane *)(const void *)(block + 1);
-        if (block->kind == SW__BLOCK_LANE && lane->thread == thread &&
-            lane->domain == domain) {
+        if (lane->thread == thread && lane->domain == domain) {
             return lane;
         }
     }
@@ -297,24 +344,11 @@ const struct sw__fmt_node *ru_ticks(const struct ru_trace *trace, const char *pa
 uint64_t ru_raw_histogram(const struct ru_trace *trace, const uint32_t *pages)
 {
     uint64_t sum = 0;
-    uint64_t offset = SW__FMT_PAGE;
-    for (const struct sw__fmt_block *block;
-         (block = next_block(trace, &offset)) != NULL;) {
-        if (block->kind != SW__BLOCK_HIST) {
-            continue;
-        }
-        for (unsigned i = 0; i < 60; i++) {
-            uint64_t address = (uint64_t)pages[i] * 64;
-            if (address > block->address &&
-                address < block->address + sizeof *block + atomic_load(&block->used)) {
-                const struct sw__fmt_page *page =
-                    (const struct sw__fmt_page *)(const void *)((const uint8_t *)block +
-                                                                (address -
-                                                                 block->address));
-                for (unsigned j = 0; j < SW_HISTOGRAM_SUB; j++) {
-                    sum += page->bucket[j];
-                }
-            }
+    for (unsigned i = 0; i < 60; i++) {
+        const struct sw__fmt_page *page =
+            pages[i] ? at_address(trace, SW__BLOCK_HIST, (uint64_t)pages[i] * 64) : NULL;
+        for (unsigned j = 0; page && j < SW_HISTOGRAM_SUB; j++) {
+            sum += page->bucket[j];
         }
     }
     return sum;
@@ -485,12 +519,9 @@ static void check_nodes(const struct ru_trace *trace, size_t index)
 static uint64_t raw_events(const struct ru_trace *trace)
 {
     uint64_t count = 0;
-    uint64_t offset = SW__FMT_PAGE;
+    size_t index = 0;
     for (const struct sw__fmt_block *block;
-         (block = next_block(trace, &offset)) != NULL;) {
-        if (block->kind != SW__BLOCK_EVENTS) {
-            continue;
-        }
+         (block = next_block(trace, SW__BLOCK_EVENTS, &index)) != NULL;) {
         const uint8_t *payload = (const uint8_t *)(block + 1);
         uint32_t used = atomic_load(&block->used);
         uint32_t records = 0;

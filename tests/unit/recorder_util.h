@@ -39,6 +39,8 @@ struct ru_trace {
     uint8_t *bytes; /* of the home file */
     size_t size;
     const struct sw__fmt_super *super;
+    const struct sw__fmt_block **blocks; /* sorted by kind, then by address */
+    size_t block_count;
 };
 /* Ends the recording and reads it. The file must be closed and sound; then what holds for every
  * trace is checked (ru_check). */
