@@ -5,8 +5,8 @@ from __future__ import annotations
 from bench.harness import Bench, Result, Suite, Table, Verdict, at_least, number, ratios, spread
 
 NAMES = {
-    "clock_1": "clock reads, one thread",
-    "clock_2": "clock reads, two threads",
+    "private_1": "by hand, one thread",
+    "private_2": "by hand, two threads",
     "section_1": "sections, one thread",
     "section_2": "sections, two threads",
 }
@@ -23,7 +23,7 @@ def measure(bench: Bench) -> Result:
             return {"skipped": f"{printed['cores']} core only"}
         for name, figures in printed["rates"].items():
             rates.setdefault(name, []).extend(figures)
-    ceiling = [two / one for one, two in zip(rates["clock_1"], rates["clock_2"])]
+    ceiling = [two / one for one, two in zip(rates["private_1"], rates["private_2"])]
     ours = [two / one for one, two in zip(rates["section_1"], rates["section_2"])]
     return {
         "per_us": {name: spread(figures) for name, figures in rates.items()},
@@ -40,7 +40,7 @@ def tables(result: Result) -> list[Table]:
         return [Table("Two threads", head, (), (f"Skipped: {result['skipped']}.",))]
     rows = [(name, result["per_us"][key]) for key, name in NAMES.items()]
     rows += [
-        ("speed-up of clock reads", result["ceiling"]),
+        ("speed-up by hand, nothing shared", result["ceiling"]),
         ("speed-up of sections", result["speedup"]),
     ]
     keys = ("median", "min", "p10", "p90")
@@ -54,7 +54,7 @@ def verdicts(result: Result) -> list[Verdict]:
         return [Verdict(f"two threads: {result['skipped']}", None)]
     ceiling = min(2.0, result["ceiling"]["median"])
     if ceiling < 1.5:
-        busy = f"two threads without a recorder are {number(ceiling)} times one"
+        busy = f"two threads that share nothing are {number(ceiling)} times one"
         return [Verdict(f"two threads: no two cores are free ({busy})", None)]
     text = f"speed-up of two threads (this machine allows {number(ceiling)})"
     return [at_least(text, result["speedup"]["median"], 0.95 * ceiling)]

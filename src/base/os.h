@@ -59,6 +59,8 @@ int sw__os_allocate(int fd, uint64_t from, uint64_t to, bool sparse_ok);
 /* Makes the pages of a mapping present and writable (MADV_POPULATE_WRITE; touches each
  * page without changing it where the kernel is older). 0 or -errno. */
 int sw__os_populate(void *address, size_t length);
+/* Address space that this process may still take (RLIMIT_AS), UINT64_MAX without a limit. */
+uint64_t sw__os_address_space_left(void);
 /* Smallest of the soft RLIMIT_FSIZE and UINT64_MAX. */
 uint64_t sw__os_file_size_limit(void);
 

@@ -140,3 +140,15 @@ bool sw__os_only_thread_left(void)
     const char *name_end = strrchr(text, ')');
     return name_end && strncmp(name_end, ") Z", 3) == 0;
 }
+
+uint64_t sw__os_address_space_left(void)
+{
+    struct rlimit limit;
+    char text[128];
+    if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY ||
+        sw__os_read_file("/proc/self/statm", text, sizeof text) <= 0) {
+        return UINT64_MAX;
+    }
+    uint64_t taken = strtoull(text, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
+    return limit.rlim_cur > taken ? limit.rlim_cur - taken : 0;
+}

@@ -25,6 +25,14 @@ void sw__lane_leave(struct sw__lane *lane)
     sw__lane_idle(lane);
 }
 
+/* A record was not made because there is no memory for the thread's lane. */
+static void sw__emit_missed(uint16_t domain)
+{
+    if (sw__lane_missing(domain)) {
+        sw__total_add(SW__TOTAL_DROPPED, 1);
+    }
+}
+
 static double sw__as_double(uint64_t bits)
 {
     double value;
@@ -52,6 +60,7 @@ void sw_domain_counter(sw_domain *domain, const char *name, size_t length, doubl
     }
     struct sw__lane *lane = sw__lane_enter(index);
     if (!lane) {
+        sw__emit_missed(index);
         return;
     }
     struct sw__fmt_node *node = sw__lane_node(lane, lane->root, section);
@@ -94,6 +103,7 @@ void sw_mark_n(const char *text, size_t length)
     uint32_t id = sw_name(text, length);
     struct sw__lane *lane = id ? sw__lane_enter(0) : NULL;
     if (!lane) {
+        sw__emit_missed(0);
         return;
     }
     if (atomic_load_explicit(&sw__events_on, memory_order_relaxed)) {
@@ -120,6 +130,7 @@ void sw_record_put(const sw_record *record)
     }
     struct sw__lane *lane = sw__lane_enter(0);
     if (!lane) {
+        sw__emit_missed(0);
         return;
     }
     if (atomic_load_explicit(&sw__events_on, memory_order_relaxed)) {

@@ -118,8 +118,12 @@ int sw__helper_start(void)
     atomic_store(&sw__helper.stop, false);
     atomic_store(&sw__helper.wanted, false);
     atomic_store(&sw__helper.tid, 0);
-    /* The program's signals are not for this thread. */
+    /* The program's signals are not for this thread; its own faults are. */
+    static const int own[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
     sigfillset(&all);
+    for (size_t i = 0; i < SW__COUNTOF(own); i++) {
+        sigdelset(&all, own[i]);
+    }
     pthread_sigmask(SIG_SETMASK, &all, &before);
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, SW__STACK);

@@ -167,6 +167,7 @@ struct sw__session {
     uint32_t defs_done;    /* names written to this session's definitions */
     uint32_t domains_done;
     uint64_t ticks_per_ms;
+    uint64_t retry_at; /* ticks before which no thread tries to attach again */
     char run_dir[1024];
     char loss[256]; /* what went wrong first, for the closing line */
     bool quiet_end; /* all threads were seen outside the recorder at its end */
@@ -202,6 +203,7 @@ SW__INLINE void sw__unlock(pthread_mutex_t *lock)
 
 /* thread.c */
 struct sw__lane *sw__lane_here(uint16_t domain); /* attaches; NULL: cannot record */
+bool sw__lane_missing(uint16_t domain); /* after that: for lack of memory, so what it was for is dropped */
 bool sw__thread_new_chunk(struct sw__thread *thread);
 void sw__thread_forget(void);              /* in a forked child */
 void sw__thread_seal(struct sw__thread *thread);

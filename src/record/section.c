@@ -278,6 +278,9 @@ static SW__COLD void sw__end_slow(struct sw_section *section, uint64_t key, unsi
 {
     struct sw__lane *lane = sw__lane_cold(section);
     if (!lane) {
+        if (sw__lane_missing(section->domain)) {
+            sw__total_add(SW__TOTAL_DROPPED, 1);
+        }
         return;
     }
     if (lane->overflow) {

@@ -263,6 +263,7 @@ static int sw__session_start(sw_error_info *info)
     session->defs_done = 0;
     session->domains_done = 0;
     session->loss[0] = 0;
+    session->retry_at = 0;
     sw__clock_init();
     if (!sw_domain_get("")) {
         return sw_error_set(info, SW_ENOMEM, "there is no memory for names");
@@ -439,6 +440,8 @@ static void sw__session_close(struct sw__session *session)
     session->quiet_end = sw__threads_settle();
     sw__threads_end();
     size_t count = open ? sw__threads_open_chunks(open, most) : 0;
+    /* Names and statistics first: on a full disk they are worth more than events. */
+    (void)sw__mirror_copy(&session->mirror, false);
     sw__pool_finish(&session->pool, open, count);
     sw__free(open);
     sw__session_repair_super();
@@ -447,11 +450,15 @@ static void sw__session_close(struct sw__session *session)
     session->super->revision++;
     (void)sw__home_check(&session->home);
     (void)sw__mirror_copy(&session->mirror, false);
+    uint64_t dropped, overwritten, lost = sw__session_dropped(session);
+    sw__mirror_unsaved(&session->mirror, &dropped, &overwritten);
     atomic_store(&session->super->total[SW__TOTAL_WRITE_ERRORS], session->home.errors);
-    atomic_fetch_add(&session->super->total[SW__TOTAL_DROPPED], session->home.cut_records);
+    atomic_fetch_add(&session->super->total[SW__TOTAL_DROPPED],
+                     dropped + session->home.cut_records);
+    atomic_fetch_add(&session->super->total[SW__TOTAL_OVERWRITTEN], overwritten);
     atomic_store(&session->super->error, (uint32_t)session->home.error);
     int result = sw__home_put_super(&session->home, session->super, SW__STATE_CLOSED, "");
-    sw__session_say_losses(session, sw__session_dropped(session));
+    sw__session_say_losses(session, lost + session->home.cut_records);
     sw__threads_release();
     /* A file that could not be closed can still be completed from memory once there is room. */
     bool keep = result != 0 && !session->home.gone;

@@ -208,6 +208,8 @@ static void sw__step_finish(sw_domain *domain, unsigned flags)
     if (lane) {
         sw__step_close(lane, flags);
         sw__lane_leave(lane);
+    } else if (sw__lane_missing(domain ? domain->index : 0)) {
+        sw__total_add(SW__TOTAL_STEPS_DROPPED, 1);
     }
 }
 

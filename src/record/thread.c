@@ -38,11 +38,12 @@ static struct sw__lane *sw__free_lanes;
 static uint8_t *sw__slab;
 static size_t sw__slab_left;
 /* One word in such a page: 1 in the process that made it, 0 in any child. */
-static _Atomic uint32_t *sw__cookie;
+static _Atomic uint32_t *_Atomic sw__cookie;
 
 bool sw__wiped(void)
 {
-    return sw__cookie && atomic_load_explicit(sw__cookie, memory_order_relaxed) == 0;
+    _Atomic uint32_t *cookie = atomic_load_explicit(&sw__cookie, memory_order_acquire);
+    return cookie && atomic_load_explicit(cookie, memory_order_relaxed) == 0;
 }
 
 static bool sw__slab_new(void)
@@ -58,9 +59,10 @@ static bool sw__slab_new(void)
 #endif
     sw__slab = pages;
     sw__slab_left = SW__SLAB;
-    if (!sw__cookie) {
-        sw__cookie = pages;
-        atomic_store_explicit(sw__cookie, 1, memory_order_relaxed);
+    if (!atomic_load_explicit(&sw__cookie, memory_order_relaxed)) {
+        _Atomic uint32_t *cookie = pages;
+        atomic_store_explicit(cookie, 1, memory_order_relaxed);
+        atomic_store_explicit(&sw__cookie, cookie, memory_order_release);
         sw__slab += 128;
         sw__slab_left -= 128;
     }
@@ -408,7 +410,8 @@ struct sw__lane *sw__lane_here(uint16_t domain)
     lane = NULL;
     sw__lock(&session->lock);
     generation = atomic_load(&session->generation);
-    if (atomic_load(&session->state) != SW__SESSION_ON) {
+    /* Memory that was not there a moment ago is not asked for with every record. */
+    if (atomic_load(&session->state) != SW__SESSION_ON || sw__clock_now() < session->retry_at) {
         goto out;
     }
     thread = sw__self;
@@ -422,13 +425,13 @@ struct sw__lane *sw__lane_here(uint16_t domain)
         thread = sw__thread_attach(generation);
     }
     if (!thread) {
-        sw__total_add(SW__TOTAL_DROPPED, 1);
+        session->retry_at = sw__clock_now() + 10 * session->ticks_per_ms;
         goto out;
     }
     /* The default domain's lane first: it has the thread's place in its chunk. */
     lane = sw__thread_lane(thread, 0) ? sw__thread_lane(thread, domain) : NULL;
     if (!lane) {
-        sw__total_add(SW__TOTAL_DROPPED, 1);
+        session->retry_at = sw__clock_now() + 10 * session->ticks_per_ms;
     }
 out:
     sw__unlock(&session->lock);
@@ -454,6 +457,11 @@ bool sw__threads_settle(void)
         }
     }
     return settled;
+}
+
+bool sw__lane_missing(uint16_t domain)
+{
+    return sw_is_recording() && !sw__holding && sw__self->lane[domain] == &sw__no_lane;
 }
 
 void sw__threads_end(void)
@@ -503,7 +511,7 @@ void sw__thread_forget(void)
     sw__free_lanes = NULL;
     sw__slab = NULL;
     sw__slab_left = 0;
-    sw__cookie = NULL;
+    atomic_store_explicit(&sw__cookie, NULL, memory_order_release);
 }
 
 void sw_thread_name(const char *name)

@@ -160,6 +160,10 @@ int sw__home_put(struct sw__home *home, const struct sw__fmt_block *header, cons
         }
     }
     if (result) {
+        /* No stump stays behind the last whole block. */
+        if (offset == home->end && ftruncate(home->fd, (off_t)home->end)) {
+            home->errors++;
+        }
         return sw__home_fail(home, result);
     }
     if (reused) {
@@ -175,15 +179,17 @@ int sw__home_put(struct sw__home *home, const struct sw__fmt_block *header, cons
     return 0;
 }
 
-void sw__home_release(struct sw__home *home, uint64_t slot)
+bool sw__home_release(struct sw__home *home, uint64_t slot)
 {
+    bool known = false;
     if (!slot || !sw__home_check(home)) {
-        return;
+        return false;
     }
     for (size_t i = 0; i < home->chunk_count; i++) {
         if (home->chunks[i].slot == slot) {
             home->event_bytes -= home->chunks[i].size;
             home->chunks[i] = home->chunks[--home->chunk_count];
+            known = true;
             break;
         }
     }
@@ -191,7 +197,7 @@ void sw__home_release(struct sw__home *home, uint64_t slot)
         size_t capacity = home->free_capacity ? home->free_capacity * 2 : 64;
         uint64_t *slots = sw__realloc(home->free_slots, capacity, sizeof(*slots));
         if (!slots) {
-            return;
+            return known;
         }
         home->free_slots = slots;
         home->free_capacity = capacity;
@@ -205,6 +211,7 @@ void sw__home_release(struct sw__home *home, uint64_t slot)
     if (!sw__os_pwrite_all(home->fd, &free_block, sizeof(free_block), slot)) {
         home->free_slots[home->free_count++] = slot;
     }
+    return known;
 }
 
 int sw__home_put_super(struct sw__home *home, const struct sw__fmt_super *from,

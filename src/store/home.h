@@ -43,8 +43,9 @@ int sw__home_create(struct sw__home *home, const char *folder, const char *stem,
  * would exceed the cap is refused (SW_ELIMIT). 0, or a negative error; the file stays sound. */
 int sw__home_put(struct sw__home *home, const struct sw__fmt_block *header, const void *body,
                  uint32_t used, uint64_t *slot, bool shrink);
-/* Gives up a chunk's slot: its header is overwritten and the slot used again. */
-void sw__home_release(struct sw__home *home, uint64_t slot);
+/* Gives up a chunk's slot: its header is overwritten and the slot used again. False for an EVENTS block that was lost
+ * before (the file was cut), and for other kinds. */
+bool sw__home_release(struct sw__home *home, uint64_t slot);
 /* Writes the superblock. `from` is the hot one; role, paths and state are set here. */
 int sw__home_put_super(struct sw__home *home, const struct sw__fmt_super *from,
                        enum sw__fmt_state state, const char *hot_path);

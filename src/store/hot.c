@@ -96,6 +96,12 @@ static int sw__hot_create_in(struct sw__hot *hot, const char *folder, bool share
 
 static bool sw__hot_map(struct sw__hot *hot, uint64_t first)
 {
+    /* The program needs address space too: a quarter of what is left is the most that we take. */
+    uint64_t fair = sw__os_address_space_left() / 4;
+    if (fair < first) {
+        return false;
+    }
+    hot->limit = hot->limit < fair ? hot->limit : fair / SW__FMT_PAGE * SW__FMT_PAGE;
     for (uint64_t size = hot->limit; size >= first; size /= 2) {
         size = size / SW__FMT_PAGE * SW__FMT_PAGE;
         void *base = mmap(NULL, size, PROT_READ | PROT_WRITE,

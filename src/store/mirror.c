@@ -44,6 +44,38 @@ out:
     return block;
 }
 
+/* What the threads of a THREADS block lost. */
+static void sw__mirror_losses(const void *slots, uint32_t used, uint64_t *dropped,
+                              uint64_t *overwritten)
+{
+    const struct sw__fmt_thread *slot = slots;
+    *dropped = 0;
+    *overwritten = 0;
+    for (size_t i = 0; (i + 1) * sizeof(*slot) <= used; i++) {
+        *dropped += atomic_load_explicit(&slot[i].dropped, memory_order_relaxed);
+        *overwritten += atomic_load_explicit(&slot[i].overwritten, memory_order_relaxed);
+    }
+}
+
+void sw__mirror_unsaved(struct sw__mirror *mirror, uint64_t *dropped, uint64_t *overwritten)
+{
+    *dropped = 0;
+    *overwritten = 0;
+    pthread_mutex_lock(&mirror->lock);
+    for (size_t i = 0; i < mirror->count; i++) {
+        const struct sw__mirrored *entry = &mirror->entries[i];
+        if (entry->block->kind == SW__BLOCK_THREADS) {
+            uint64_t now_dropped, now_overwritten;
+            sw__mirror_losses(entry->block + 1,
+                              atomic_load_explicit(&entry->block->used, memory_order_acquire),
+                              &now_dropped, &now_overwritten);
+            *dropped += now_dropped - entry->dropped;
+            *overwritten += now_overwritten - entry->overwritten;
+        }
+    }
+    pthread_mutex_unlock(&mirror->lock);
+}
+
 static uint64_t sw__mirror_hash(const uint64_t *words, size_t count)
 {
     uint64_t hash = 0x9e3779b97f4a7c15u ^ count;
@@ -88,6 +120,9 @@ static int sw__mirror_one(struct sw__mirror *mirror, struct sw__mirrored *entry)
     if (!result) {
         entry->hash = hash;
         entry->cuts = mirror->home->cuts;
+        if (header.kind == SW__BLOCK_THREADS) {
+            sw__mirror_losses(mirror->buffer, used, &entry->dropped, &entry->overwritten);
+        }
         __atomic_store_n(&block->revision, header.revision, __ATOMIC_RELAXED);
     }
     return result;

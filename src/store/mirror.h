@@ -15,6 +15,7 @@ struct sw__mirrored {
     uint64_t slot; /* in the home file, 0 none yet */
     uint64_t hash; /* of what was copied */
     uint32_t cuts; /* of the home file by then */
+    uint64_t dropped, overwritten; /* THREADS: sums of what was copied */
 };
 
 /* `entries` grows under `lock`; slots and hashes belong to the one thread that copies. */
@@ -36,5 +37,7 @@ struct sw__fmt_block *sw__mirror_take(struct sw__mirror *mirror, enum sw__fmt_ki
 /* Copies all state blocks that changed since they were last copied; only definitions when `names_only`. Returns
  * the first error, having tried the rest. */
 int sw__mirror_copy(struct sw__mirror *mirror, bool names_only);
+/* Losses that threads counted and that did not reach the home file, for the superblock to carry. */
+void sw__mirror_unsaved(struct sw__mirror *mirror, uint64_t *dropped, uint64_t *overwritten);
 
 #endif

@@ -33,9 +33,10 @@ void sw__retain_prune(struct sw__pool *pool)
             pool->kept[kept++] = *entry;
             continue;
         }
-        sw__home_release(pool->home, entry->slot);
-        atomic_fetch_add_explicit(&entry->owner->overwritten, entry->records,
-                                  memory_order_relaxed);
+        if (sw__home_release(pool->home, entry->slot)) {
+            atomic_fetch_add_explicit(&entry->owner->overwritten, entry->records,
+                                      memory_order_relaxed);
+        }
         pthread_mutex_lock(&pool->lock);
         pool->worst_bytes -= SW__FMT_CHUNK;
         pthread_mutex_unlock(&pool->lock);
@@ -172,7 +173,7 @@ bool sw__retain_steps(struct sw__pool *pool, uint64_t slot, uint32_t records)
     pool->step_count++;
     if (pool->step_count > most && most >= 2) {
         size_t middle = (size_t)(most / 2);
-        sw__home_release(pool->home, pool->step_slots[middle]);
+        (void)sw__home_release(pool->home, pool->step_slots[middle]);
         atomic_fetch_add_explicit(&sw__hot_super(pool->hot)->total[SW__TOTAL_STEPS_DROPPED],
                                   pool->step_records[middle], memory_order_relaxed);
         size_t after = pool->step_count - middle - 1;

@@ -23,7 +23,8 @@ struct sw__watched {
 static struct sw__watched sw__watched[SW__WATCHED];
 static pthread_mutex_t sw__watched_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sigaction sw__previous;
-static _Atomic int sw__installed;
+/* Set while the previous handler runs: it may have saved ours as its own previous one. */
+static SW__TLS int sw__chaining;
 
 static bool sw__sigbus_claim(uintptr_t address)
 {
@@ -56,13 +57,19 @@ static void sw__sigbus_handle(int number, siginfo_t *info, void *context)
     if (info && info->si_code > 0 && sw__sigbus_claim((uintptr_t)info->si_addr)) {
         return;
     }
-    if (sw__previous.sa_flags & SA_SIGINFO) {
+    if (sw__chaining) {
+        /* It came back to us: nobody wants it. */
+    } else if (sw__previous.sa_flags & SA_SIGINFO) {
         if (sw__previous.sa_sigaction) {
+            sw__chaining = 1;
             sw__previous.sa_sigaction(number, info, context);
+            sw__chaining = 0;
             return;
         }
     } else if (sw__previous.sa_handler != SIG_DFL && sw__previous.sa_handler != SIG_IGN) {
+        sw__chaining = 1;
         sw__previous.sa_handler(number);
+        sw__chaining = 0;
         return;
     } else if (sw__previous.sa_handler == SIG_IGN && info && info->si_code <= 0) {
         return;
@@ -91,15 +98,16 @@ int sw__sigbus_watch(const void *base, size_t length, _Atomic uint64_t *count)
             result = 0;
         }
     }
-    if (!result && !atomic_exchange(&sw__installed, 1)) {
+    struct sigaction now;
+    if (!result && sigaction(SIGBUS, NULL, &now) == 0 &&
+        !((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == sw__sigbus_handle)) {
         struct sigaction action;
         memset(&action, 0, sizeof(action));
         action.sa_sigaction = sw__sigbus_handle;
         action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
         sigemptyset(&action.sa_mask);
-        if (sigaction(SIGBUS, &action, &sw__previous)) {
-            atomic_store(&sw__installed, 0);
-        }
+        sw__previous = now;
+        (void)sigaction(SIGBUS, &action, NULL);
     }
     pthread_mutex_unlock(&sw__watched_lock);
     return result;

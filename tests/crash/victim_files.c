@@ -1,5 +1,6 @@
 /* Descriptors and files that are taken away in the middle, and SIGBUS. */
 #include "victim.h"
+#include <dirent.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -13,54 +14,75 @@
 
 static sw_section *section;
 
-/* Closes everything, as daemons do, and gives all numbers to files of its own, whose every byte is known. */
-static int take_numbers(const char *folder, unsigned count)
+/* Numbers of the descriptors that the program has taken over. */
+static int owned[64];
+static unsigned owned_count;
+
+/* Closes everything, as daemons do, and gives all numbers that were in use to files of its own, whose every
+ * byte is known. */
+static int take_numbers(const char *folder)
 {
     int bad = 0;
-    for (int fd = 3; fd < 256; fd++) {
-        close(fd);
+    DIR *all = opendir("/proc/self/fd");
+    for (struct dirent *at; all && (at = readdir(all));) {
+        int fd = atoi(at->d_name);
+        if (fd >= 3 && fd != dirfd(all) && owned_count < 64) {
+            owned[owned_count++] = fd;
+        }
     }
-    for (unsigned i = 0; i < count; i++) {
+    closedir(all);
+    for (unsigned i = 0; i < owned_count; i++) {
+        close(owned[i]);
+    }
+    for (unsigned i = 0; i < owned_count; i++) {
         char path[300];
         snprintf(path, sizeof(path), "%s/own-%u", folder, i);
         int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
         bad += fd < 0 || pwrite(fd, "mine\n", 5, 0) != 5;
+        if (fd != owned[i]) {
+            bad += dup2(fd, owned[i]) != owned[i];
+        }
     }
     return bad;
 }
 
-static int look_at_numbers(unsigned count)
+static int look_at_numbers(void)
 {
     int bad = 0;
-    for (unsigned i = 0; i < count; i++) {
+    for (unsigned i = 0; i < owned_count; i++) {
         char text[16] = "";
         struct stat facts;
-        int fd = 3 + (int)i;
-        bad += fstat(fd, &facts) || facts.st_size != 5 || pread(fd, text, 15, 0) != 5 ||
-               strcmp(text, "mine\n") != 0;
+        if (fstat(owned[i], &facts) || facts.st_size != 5 ||
+            pread(owned[i], text, 15, 0) != 5 || strcmp(text, "mine\n") != 0) {
+            atomic_store(&page->facts[2], (uint64_t)owned[i]);
+            bad++;
+        }
     }
     return bad;
 }
 
 /* Whether the program's files are still open and unchanged when the recorder has ended. */
-static unsigned owned;
 static void look_at_end(void)
 {
-    atomic_store(&page->facts[0], (uint64_t)look_at_numbers(owned) + 1);
+    atomic_store(&page->facts[0], (uint64_t)look_at_numbers() + 1);
+    atomic_store(&page->facts[1], owned_count);
 }
 
-static int close_all(const char *folder, unsigned count)
+static int close_all(const char *folder)
 {
     uint64_t value = many(section, 0, 20000);
-    int bad = take_numbers(folder, count);
-    owned = count;
+    int bad = 0;
     for (unsigned i = 0; i < 20; i++) {
-        value += many(section, 0, 20000);
+        if (i == 1) {
+            bad += take_numbers(folder);
+        }
+        /* Usage is read at steps, through a descriptor of ours. */
         sw_step_begin();
-        sw_step_end();
+        value += many(section, 0, 20000);
         sleep_us(3000);
+        sw_step_end();
     }
-    bad += look_at_numbers(count);
+    bad += look_at_numbers();
     print_result(value + (uint64_t)bad);
     return CODE;
 }
@@ -145,7 +167,7 @@ int victim_files(int argc, char **argv)
     }
     section = sw_section_get("work");
     if (strcmp(mode, "close") == 0) {
-        return close_all(argv[1], 60);
+        return close_all(argv[1]);
     }
     if (strcmp(mode, "lower") == 0) {
         return lower_limit(strtoull(argv[1], NULL, 10));
