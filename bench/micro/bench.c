@@ -109,18 +109,37 @@ void bench_record(const struct sw_config *config)
     }
 }
 
+/* Puts 0 … count-1 into another order; always the same sequence of orders. */
+static void shuffle(size_t *order, size_t count)
+{
+    static uint32_t state = 1;
+    for (size_t i = count; i > 1; i--) {
+        state = state * 1664525U + 1013904223U;
+        size_t other = (size_t)(state >> 8) % i;
+        size_t kept = order[i - 1];
+        order[i - 1] = order[other];
+        order[other] = kept;
+    }
+}
+
 void bench_run(const struct bench_case *cases, size_t count, unsigned rounds)
 {
     double *figures = calloc(count * rounds, sizeof(*figures));
-    if (!figures) {
+    size_t *order = calloc(count, sizeof(*order));
+    if (!figures || !order) {
         bench_fail("out of memory");
+    }
+    for (size_t i = 0; i < count; i++) {
+        order[i] = i;
     }
     double ns_per_tick = bench_ns_per_tick();
     for (size_t i = 0; i < count; i++) {
         cases[i].run(cases[i].n);
     }
     for (unsigned round = 0; round < rounds; round++) {
-        for (size_t i = 0; i < count; i++) {
+        shuffle(order, count);
+        for (size_t turn = 0; turn < count; turn++) {
+            size_t i = order[turn];
             uint64_t begin = bench_ticks();
             cases[i].run(cases[i].n);
             uint64_t ticks = bench_ticks() - begin;
@@ -138,4 +157,5 @@ void bench_run(const struct bench_case *cases, size_t count, unsigned rounds)
     }
     printf("}");
     free(figures);
+    free(order);
 }

@@ -62,7 +62,8 @@ struct bench_case {
 
 /* Runs every case once a round, `rounds` times after one unmeasured round, and prints
  *   "rounds": {"NAME": [ns of one operation, …], …}
- * as part of an object. */
+ * as part of an object. The order within a round changes from round to round: a case that comes after
+ * a rest of the recorder would look better than one in the midst of its work. */
 void bench_run(const struct bench_case *cases, size_t count, unsigned rounds);
 
 #endif

@@ -132,6 +132,8 @@ struct sw__thread {
     uint64_t steps_sequence;
     _Atomic uint32_t steps_chunk;
     int schedstat; /* -1 not opened yet, -2 not to be had */
+    dev_t schedstat_device;
+    ino_t schedstat_inode;
     struct sw__fmt_thread *slot;
     uint64_t usage_ticks; /* when usage was last read; 0 never */
     uint32_t usage_steps; /* steps since */

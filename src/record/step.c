@@ -1,8 +1,8 @@
 /* Steps: their records, phases and schedules. */
 #include "base/os.h"
 #include "record/recorder.h"
-#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* Phases of the sections that are open when a step begins count from its first tick. */
 static void sw__step_phases(struct sw__lane *lane)
@@ -35,8 +35,13 @@ static void sw__step_usage(struct sw__thread *thread, sw_record_step *step)
         return;
     }
     if (thread->schedstat == -1) {
-        thread->schedstat = sw__os_open_read("/proc/thread-self/schedstat");
-        thread->schedstat = thread->schedstat < 0 ? -2 : thread->schedstat;
+        struct stat facts;
+        int fd = sw__os_open_read("/proc/thread-self/schedstat");
+        if (fd >= 0 && fstat(fd, &facts) == 0) {
+            thread->schedstat_device = facts.st_dev;
+            thread->schedstat_inode = facts.st_ino;
+        }
+        thread->schedstat = fd < 0 ? -2 : fd;
     }
     struct sw__os_usage now;
     sw__os_thread_usage(&now, thread->schedstat);

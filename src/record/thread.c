@@ -104,6 +104,14 @@ static void sw__thread_detach(void)
     }
 }
 
+static void sw__thread_close_usage(struct sw__thread *thread)
+{
+    if (sw__os_is_file(thread->schedstat, thread->schedstat_device, thread->schedstat_inode)) {
+        close(thread->schedstat);
+    }
+    thread->schedstat = -1;
+}
+
 /* Gives back what the heap holds for a thread. session.lock held; nobody else uses it. */
 static void sw__thread_destroy(struct sw__thread *thread)
 {
@@ -112,9 +120,7 @@ static void sw__thread_destroy(struct sw__thread *thread)
             sw__lane_release(thread->lane[i]);
         }
     }
-    if (thread->schedstat >= 0) {
-        close(thread->schedstat);
-    }
+    sw__thread_close_usage(thread);
     sw__free(thread);
 }
 
@@ -215,10 +221,7 @@ static void sw__thread_ended(void *value)
         sw__thread_finish(thread);
         atomic_store(&thread->slot->end_ticks, sw__clock_now());
         atomic_store(&thread->slot->alive, 0);
-        if (thread->schedstat >= 0) {
-            close(thread->schedstat);
-            thread->schedstat = -1;
-        }
+        sw__thread_close_usage(thread);
         thread->dead = true;
         sw__session.threads_dead++;
     } else if (thread->generation) {

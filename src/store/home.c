@@ -59,6 +59,18 @@ int sw__home_create(struct sw__home *home, const char *folder, const char *stem,
     return sw_error_set(info, SW_EOPEN, "%s holds too many traces of this name", folder);
 }
 
+/* Makes a block room that readers skip. */
+static int sw__home_write_free(struct sw__home *home, uint64_t slot, uint32_t size)
+{
+    struct sw__fmt_block block;
+    memset(&block, 0, sizeof(block));
+    block.magic = SW__FMT_BLOCK_MAGIC;
+    block.kind = SW__BLOCK_FREE;
+    block.size = size;
+    block.thread = UINT32_MAX;
+    return sw__os_pwrite_all(home->fd, &block, sizeof(block), slot);
+}
+
 /* What lay beyond the end of a file that was cut is lost; the room is used as before. */
 static void sw__home_count_cut(struct sw__home *home, uint64_t size)
 {
@@ -67,6 +79,8 @@ static void sw__home_count_cut(struct sw__home *home, uint64_t size)
     for (size_t i = 0; i < home->chunk_count; i++) {
         if (home->chunks[i].slot + home->chunks[i].size > size) {
             home->cut_records += home->chunks[i].records;
+            home->event_bytes -= home->chunks[i].size;
+            sw__home_write_free(home, home->chunks[i].slot, home->chunks[i].size);
         } else {
             home->chunks[kept++] = home->chunks[i];
         }
@@ -202,13 +216,7 @@ bool sw__home_release(struct sw__home *home, uint64_t slot)
         home->free_slots = slots;
         home->free_capacity = capacity;
     }
-    struct sw__fmt_block free_block;
-    memset(&free_block, 0, sizeof(free_block));
-    free_block.magic = SW__FMT_BLOCK_MAGIC;
-    free_block.kind = SW__BLOCK_FREE;
-    free_block.size = SW__FMT_CHUNK;
-    free_block.thread = UINT32_MAX;
-    if (!sw__os_pwrite_all(home->fd, &free_block, sizeof(free_block), slot)) {
+    if (!sw__home_write_free(home, slot, SW__FMT_CHUNK)) {
         home->free_slots[home->free_count++] = slot;
     }
     return known;

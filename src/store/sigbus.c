@@ -23,8 +23,21 @@ struct sw__watched {
 static struct sw__watched sw__watched[SW__WATCHED];
 static pthread_mutex_t sw__watched_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sigaction sw__previous;
-/* Set while the previous handler runs: it may have saved ours as its own previous one. */
-static SW__TLS int sw__chaining;
+/* How often the handler was called from within itself, each time deeper in the stack: the previous handler may have
+ * saved ours as its own previous one. One that jumps out of itself leaves a trace, which the next fault wipes out. */
+static SW__TLS uintptr_t sw__chain_frame;
+static SW__TLS unsigned sw__chain_depth;
+#define SW__CHAIN_MOST 16
+
+static bool sw__sigbus_in_circle(void)
+{
+    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+    if (frame >= sw__chain_frame) {
+        sw__chain_depth = 0;
+    }
+    sw__chain_frame = frame;
+    return ++sw__chain_depth > SW__CHAIN_MOST;
+}
 
 static bool sw__sigbus_claim(uintptr_t address)
 {
@@ -57,19 +70,15 @@ static void sw__sigbus_handle(int number, siginfo_t *info, void *context)
     if (info && info->si_code > 0 && sw__sigbus_claim((uintptr_t)info->si_addr)) {
         return;
     }
-    if (sw__chaining) {
-        /* It came back to us: nobody wants it. */
+    if (sw__sigbus_in_circle()) {
+        /* It came back to us again and again: nobody wants it. */
     } else if (sw__previous.sa_flags & SA_SIGINFO) {
         if (sw__previous.sa_sigaction) {
-            sw__chaining = 1;
             sw__previous.sa_sigaction(number, info, context);
-            sw__chaining = 0;
             return;
         }
     } else if (sw__previous.sa_handler != SIG_DFL && sw__previous.sa_handler != SIG_IGN) {
-        sw__chaining = 1;
         sw__previous.sa_handler(number);
-        sw__chaining = 0;
         return;
     } else if (sw__previous.sa_handler == SIG_IGN && info && info->si_code <= 0) {
         return;

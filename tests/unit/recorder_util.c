@@ -3,6 +3,8 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -211,6 +213,8 @@ void ru_child(void (*body)(void *arg), void *arg)
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
+        /* A child that hangs goes when its test is given up. */
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         body(arg);
         sw_shutdown();
         _exit(0);
