@@ -22,7 +22,8 @@ enum sw_policy {
     SW_POLICY_AUTO = 0,   /* first, last and worst steps whole, statistics of all */
     SW_POLICY_STREAM = 1, /* everything goes to the file until it reaches the cap */
     SW_POLICY_RING = 2,   /* the newest events, as many as the cap allows */
-    SW_POLICY_DROP = 3    /* the oldest events, as many as the cap allows, held in memory till the end */
+    SW_POLICY_DROP =
+        3 /* the oldest events, as many as the cap allows, held in memory till the end */
 };
 
 /* Three-valued switches: 0 follows environment and defaults. */
@@ -31,19 +32,21 @@ enum sw_switch { SW_DEFAULT = 0, SW_ON = 1, SW_OFF = 2 };
 /* Configuration. All zero means environment (STEPWATCH_*) and defaults; a field that is set wins over
  * the environment, except that STEPWATCH_ENABLED=0 always switches off. Strings are copied. */
 typedef struct sw_config {
-    const char *name;     /* of the run; default: the program's name */
-    const char *out;      /* run directory; default runs/profiling/<UTC time>-<name> */
-    const char *policy;   /* "auto", "stream", "ring", "drop" */
-    const char *schedule; /* see sw_schedule_parse; steps outside it have statistics only */
-    const char *hot_dir;  /* folder for the hot file; default: /dev/shm, else the best there is */
-    double max_mb;        /* cap on this process's trace in MiB, default 256; negative: none */
-    int enabled;          /* enum sw_switch, like those below */
-    int events;           /* record events, not only statistics (default on) */
-    int step_usage;       /* read CPU time, switches and faults at steps (default on) */
-    int quiet;            /* do not say on stderr what was lost (default off) */
-    unsigned keep_first;  /* policy auto: steps at the beginning kept whole (default 50) */
-    unsigned keep_last;   /* … and at the end (default 50) */
-    unsigned keep_worst;  /* … and the slowest ones (default 20) */
+    const char *name;   /* of the run; default: the program's name */
+    const char *out;    /* run directory; default runs/profiling/<UTC time>-<name> */
+    const char *policy; /* "auto", "stream", "ring", "drop" */
+    const char
+        *schedule; /* see sw_schedule_parse; steps outside it have statistics only */
+    const char
+        *hot_dir; /* folder for the hot file; default: /dev/shm, else the best there is */
+    double max_mb;  /* cap on this process's trace in MiB, default 256; negative: none */
+    int enabled;    /* enum sw_switch, like those below */
+    int events;     /* record events, not only statistics (default on) */
+    int step_usage; /* read CPU time, switches and faults at steps (default on) */
+    int quiet;      /* do not say on stderr what was lost (default off) */
+    unsigned keep_first; /* policy auto: steps at the beginning kept whole (default 50) */
+    unsigned keep_last;  /* … and at the end (default 50) */
+    unsigned keep_worst; /* … and the slowest ones (default 20) */
 } sw_config;
 
 /* Starts recording. 0, or a negative sw_error: then the program runs on unrecorded. Starting twice
@@ -85,9 +88,10 @@ SW_API void sw_section_end(sw_section *section, uint64_t key, unsigned flags);
 
 #if defined(__GNUC__)
 #define SW_GATE(section)                                                                 \
-    (__builtin_expect(__atomic_load_n(&((struct sw_section_gate *)(void *)(section))->generation, \
-                                      __ATOMIC_RELAXED),                                 \
-                      0) != 0)
+    (__builtin_expect(                                                                   \
+         __atomic_load_n(&((struct sw_section_gate *)(void *)(section))->generation,     \
+                         __ATOMIC_RELAXED),                                              \
+         0) != 0)
 #else
 #define SW_GATE(section) (((volatile struct sw_section_gate *)(section))->generation != 0)
 #endif
@@ -144,7 +148,8 @@ static inline sw_section *sw_scope_enter(sw_section **cache, const char *name)
         static sw_section *sw_cache_;                                                    \
         sw_scope_enter(&sw_cache_, (name));                                              \
     }))
-#define SW_GUARD(id) __attribute__((cleanup(sw_scope_leave))) sw_section *SW_CONCAT(sw_scope_, id)
+#define SW_GUARD(id)                                                                     \
+    __attribute__((cleanup(sw_scope_leave))) sw_section *SW_CONCAT(sw_scope_, id)
 /* A section from here to the end of the enclosing block, on every way out of it. */
 #define SW_SCOPE(name) SW_GUARD(__COUNTER__) = SW_ENTER(name)
 /* A section around the block that follows. `break` and `continue` leave the section only. */
@@ -178,13 +183,17 @@ SW_API void sw_mark_n(const char *text, size_t length);
 /* Domains: independent profilers in one recorder, each with sections, call trees, steps and a switch
  * of its own. Domain NULL is the default one. A domain lives until the process ends. */
 typedef struct sw_domain sw_domain;
-SW_API sw_domain *sw_domain_get(const char *name); /* the same name gives the same domain; NULL when there are too many (64) */
+SW_API sw_domain *sw_domain_get(
+    const char *
+        name); /* the same name gives the same domain; NULL when there are too many (64) */
 SW_API void sw_domain_enable(sw_domain *domain, bool on);
-SW_API sw_section *sw_domain_section(sw_domain *domain, const char *name, size_t length, int phase);
+SW_API sw_section *sw_domain_section(sw_domain *domain, const char *name, size_t length,
+                                     int phase);
 SW_API void sw_domain_step_begin(sw_domain *domain, int unit);
 SW_API void sw_domain_step_end(sw_domain *domain);
 SW_API void sw_domain_step_abandon(sw_domain *domain);
-SW_API void sw_domain_counter(sw_domain *domain, const char *name, size_t length, double value);
+SW_API void sw_domain_counter(sw_domain *domain, const char *name, size_t length,
+                              double value);
 
 /* Appends a record of any kind of <stepwatch/records.h> to the calling thread's trace. `record->units` × 32
  * bytes are copied. Names it refers to come from sw_name. For watchers and adapters. */

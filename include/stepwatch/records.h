@@ -41,14 +41,15 @@ enum sw_record_kind {
 #define SW_RECORD_ENUM(number, name, text) SW_RECORD_##name = number,
     SW_RECORD_TABLE(SW_RECORD_ENUM)
 #undef SW_RECORD_ENUM
-    SW_RECORD_KINDS
+        SW_RECORD_KINDS
 };
 
 /* Flags that mean the same in every kind. */
-#define SW_RECORD_INTERVAL 0x0001 /* `end` follows `ticks`: the record covers [ticks, end] */
-#define SW_RECORD_ERROR 0x0002    /* it ended by an error or an exception */
+#define SW_RECORD_INTERVAL                                                               \
+    0x0001                     /* `end` follows `ticks`: the record covers [ticks, end] */
+#define SW_RECORD_ERROR 0x0002 /* it ended by an error or an exception */
 #define SW_RECORD_UNNESTED 0x0004 /* the span does not nest: inclusive time only */
-#define SW_RECORD_CUT 0x0008      /* recording ended before it did: `end` is that moment */
+#define SW_RECORD_CUT 0x0008 /* recording ended before it did: `end` is that moment */
 
 /* Every record begins with this. */
 typedef struct sw_record {
@@ -64,7 +65,7 @@ typedef struct sw_record_span {
     sw_record head;
     uint64_t end;
     uint32_t node;
-    uint16_t depth;  /* sections open around it on its thread and domain */
+    uint16_t depth; /* sections open around it on its thread and domain */
     uint16_t domain;
 } sw_record_span;
 
@@ -111,9 +112,9 @@ enum sw_phase {
 #define SW_PHASE_ENUM(number, name, text) SW_PHASE_##name = number,
     SW_PHASE_TABLE(SW_PHASE_ENUM)
 #undef SW_PHASE_ENUM
-    SW_PHASE_COUNT,
-    SW_PHASE_SLOTS = 20,    /* room in the record */
-    SW_PHASE_INHERIT = 255  /* a section without a phase of its own */
+        SW_PHASE_COUNT,
+    SW_PHASE_SLOTS = 20,   /* room in the record */
+    SW_PHASE_INHERIT = 255 /* a section without a phase of its own */
 };
 
 /* What one step is (report.json, "unit"). */
@@ -140,11 +141,12 @@ typedef struct sw_record_step {
     uint8_t unit; /* enum sw_step_unit */
     uint8_t reserved;
     uint32_t usage_steps;
-    uint32_t samples;       /* sampler hits within the step */
-    uint64_t cpu_ns;        /* CPU time of the thread */
-    uint64_t run_delay_ns;  /* time it was runnable and waited for a CPU; UINT64_MAX: unknown */
-    uint32_t voluntary;     /* context switches */
-    uint32_t involuntary;   /* context switches */
+    uint32_t samples; /* sampler hits within the step */
+    uint64_t cpu_ns;  /* CPU time of the thread */
+    uint64_t
+        run_delay_ns; /* time it was runnable and waited for a CPU; UINT64_MAX: unknown */
+    uint32_t voluntary;   /* context switches */
+    uint32_t involuntary; /* context switches */
     uint32_t minor_faults;
     uint32_t major_faults;
     uint64_t reserved2[2];
@@ -163,12 +165,12 @@ typedef struct sw_record_batch {
     uint64_t pin;
     uint64_t cpu_ns;
     uint64_t bytes;
-    uint64_t batch;  /* the id under which workers and the step speak of it */
+    uint64_t batch; /* the id under which workers and the step speak of it */
     uint32_t epoch;
     uint32_t index;
     uint32_t worker; /* UINT32_MAX: the training process itself */
     uint32_t queue_depth;
-    uint64_t step;   /* the step that used it; UINT64_MAX: unknown */
+    uint64_t step; /* the step that used it; UINT64_MAX: unknown */
     uint64_t reserved[2];
 } sw_record_batch;
 
@@ -291,20 +293,24 @@ static inline const char *sw_record_kind_name(unsigned kind)
 {
     switch (kind) {
 #define SW_RECORD_CASE(number, name, text)                                               \
-    case number: return text;
+    case number:                                                                         \
+        return text;
         SW_RECORD_TABLE(SW_RECORD_CASE)
 #undef SW_RECORD_CASE
-    default: return 0;
+    default:
+        return 0;
     }
 }
 static inline const char *sw_phase_name(unsigned phase)
 {
     switch (phase) {
 #define SW_PHASE_CASE(number, name, text)                                                \
-    case number: return text;
+    case number:                                                                         \
+        return text;
         SW_PHASE_TABLE(SW_PHASE_CASE)
 #undef SW_PHASE_CASE
-    default: return 0;
+    default:
+        return 0;
     }
 }
 

@@ -12,10 +12,10 @@ extern "C" {
 
 /* What folding a file found. */
 typedef struct sw_fold_result {
-    bool alive;        /* its process still runs: nothing was touched */
-    bool folded;       /* the hot file was folded in and removed */
-    bool hot_missing;  /* the file is open, its process dead, and the hot file is gone */
-    uint64_t blocks;   /* blocks copied from the hot file */
+    bool alive;       /* its process still runs: nothing was touched */
+    bool folded;      /* the hot file was folded in and removed */
+    bool hot_missing; /* the file is open, its process dead, and the hot file is gone */
+    uint64_t blocks;  /* blocks copied from the hot file */
     uint64_t bytes;
 } sw_fold_result;
 

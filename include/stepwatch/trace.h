@@ -40,24 +40,24 @@ typedef struct sw_trace_info {
     const char *run_id;
     uint32_t pid, ppid;
     enum sw_trace_end end;
-    bool damaged;      /* some part could not be read; notes say which */
-    bool hot_used;     /* a hot file was read too */
-    bool hot_missing;  /* it should have been, and is gone: the last events are lost */
+    bool damaged;     /* some part could not be read; notes say which */
+    bool hot_used;    /* a hot file was read too */
+    bool hot_missing; /* it should have been, and is gone: the last events are lost */
     enum sw_clock_kind clock;
-    uint32_t policy;   /* 0 auto, 1 stream, 2 ring, 3 drop */
-    bool events;       /* false: statistics only */
+    uint32_t policy; /* 0 auto, 1 stream, 2 ring, 3 drop */
+    bool events;     /* false: statistics only */
     uint64_t max_bytes;
     uint32_t keep_first, keep_last, keep_worst;
     uint64_t start_ns, end_ns; /* of recording; end: the last sign of life */
     uint64_t start_real_ns;    /* since 1970 */
     size_t clock_jumps;
     /* Exact counts. published = present + overwritten; attempted = published + dropped. */
-    uint64_t present;     /* records in the file (events; steps are counted apart) */
+    uint64_t present; /* records in the file (events; steps are counted apart) */
     uint64_t dropped;
     uint64_t overwritten;
     uint64_t reentrant, too_deep, names_folded, nodes_folded, unmatched, bus_errors;
     uint64_t steps_dropped, write_errors, hist_missed;
-    uint32_t first_error;  /* errno of the first loss, 0 none */
+    uint32_t first_error; /* errno of the first loss, 0 none */
     uint64_t helper_cpu_ns;
     /* Cost of one section as the recorder measured it at its start, ns. */
     double cost_section_ns, cost_section_low_ns, cost_section_high_ns, cost_stats_ns;
@@ -69,7 +69,8 @@ SW_API const sw_timeline *sw_trace_timeline(const sw_trace *trace);
 SW_API const char *sw_trace_note(const sw_trace *trace, size_t index);
 
 /* Facts of process and environment ("command", "host", "cwd", "env.OMP_NUM_THREADS", …). */
-SW_API const char *sw_trace_fact(const sw_trace *trace, const char *key); /* NULL if unknown */
+SW_API const char *sw_trace_fact(const sw_trace *trace,
+                                 const char *key); /* NULL if unknown */
 SW_API bool sw_trace_fact_at(const sw_trace *trace, size_t index, const char **key,
                              const char **value);
 
@@ -77,13 +78,15 @@ SW_API bool sw_trace_fact_at(const sw_trace *trace, size_t index, const char **k
 typedef struct sw_trace_name {
     const char *text; /* NUL-terminated; may hold any bytes */
     uint32_t length;
-    uint16_t use;     /* 0 text, 1 section, 2 counter */
+    uint16_t use; /* 0 text, 1 section, 2 counter */
     uint16_t domain;
-    uint8_t phase;    /* enum sw_phase, 255 none */
+    uint8_t phase; /* enum sw_phase, 255 none */
 } sw_trace_name;
-SW_API const sw_trace_name *sw_trace_get_name(const sw_trace *trace, uint32_t id); /* NULL if unknown */
+SW_API const sw_trace_name *sw_trace_get_name(const sw_trace *trace,
+                                              uint32_t id); /* NULL if unknown */
 SW_API uint32_t sw_trace_name_limit(const sw_trace *trace); /* ids are below this */
-SW_API const char *sw_trace_domain_name(const sw_trace *trace, uint32_t domain); /* "" for the default one */
+SW_API const char *sw_trace_domain_name(const sw_trace *trace,
+                                        uint32_t domain); /* "" for the default one */
 
 /* Threads. */
 typedef struct sw_trace_thread {
@@ -103,8 +106,9 @@ typedef struct sw_trace_node {
     uint16_t kind; /* 0 section, 1 counter */
     bool family;   /* stands for many names */
     uint64_t calls, errors, unnested;
-    uint64_t inclusive_ns, self_ns, min_ns, max_ns, last_ns; /* sections; 0 where calls is 0 */
-    double sum, min, max, last;                              /* counters */
+    uint64_t inclusive_ns, self_ns, min_ns, max_ns,
+        last_ns;                /* sections; 0 where calls is 0 */
+    double sum, min, max, last; /* counters */
     uint64_t open; /* times it is open at this moment (a killed or running program) */
 } sw_trace_node;
 typedef struct sw_trace_open_span {
@@ -115,7 +119,8 @@ typedef struct sw_trace_lane {
     uint32_t thread, domain;
     const sw_trace_node *nodes;
     size_t node_count;
-    const sw_trace_open_span *open; /* sections open at the last sign of life, outermost first */
+    const sw_trace_open_span
+        *open; /* sections open at the last sign of life, outermost first */
     size_t open_count;
     uint64_t steps, steps_incomplete, updates;
     uint64_t step_total_ns, step_min_ns, step_max_ns; /* complete steps */
@@ -130,7 +135,8 @@ SW_API double sw_trace_ns_per_tick(const sw_trace *trace);
 SW_API int sw_trace_node_histogram(const sw_trace *trace, size_t lane, size_t node,
                                    sw_histogram *into);
 /* Adds the histogram of the durations of complete steps. */
-SW_API int sw_trace_step_histogram(const sw_trace *trace, size_t lane, sw_histogram *into);
+SW_API int sw_trace_step_histogram(const sw_trace *trace, size_t lane,
+                                   sw_histogram *into);
 /* Builds the call trees anew from the SPAN records alone, for files whose statistics are lost, and
  * for checking those that are there. Replaces the lanes when `replace`, else hands the result to
  * `visit`, lane by lane. */
@@ -159,9 +165,9 @@ typedef struct sw_event {
 
 /* What a cursor should give. All zero: every event record, no steps. */
 typedef struct sw_cursor_filter {
-    uint32_t kinds;      /* bit k: kind k; 0: all */
-    bool steps;          /* STEP records too */
-    bool one_thread;     /* only `thread` */
+    uint32_t kinds;  /* bit k: kind k; 0: all */
+    bool steps;      /* STEP records too */
+    bool one_thread; /* only `thread` */
     uint32_t thread;
     uint64_t from_ns, to_ns; /* by end_ns, inclusive; to_ns 0: no limit */
 } sw_cursor_filter;

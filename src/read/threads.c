@@ -78,7 +78,8 @@ static int fill_slot(sw_trace *trace, const struct sw__fmt_thread *slot, size_t 
         .name = name,
     };
     const struct sw__fmt_super *redo = sw__trace_redo(trace);
-    if (redo && redo->redo_thread == slot->index && redo->redo_before == slot->overwritten) {
+    if (redo && redo->redo_thread == slot->index &&
+        redo->redo_before == slot->overwritten) {
         thread->overwritten = sw__add_saturating(thread->overwritten, redo->redo_records);
     }
     if (slot->index >= trace->thread_count) {

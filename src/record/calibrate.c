@@ -11,7 +11,8 @@
 
 /* A lane, a thread and a chunk that belong to no file. */
 struct sw__scratch {
-    uint8_t memory[SW__FMT_CHUNK] SW__ALIGNED(64); /* lane, frames, nodes, one histogram page */
+    uint8_t memory[SW__FMT_CHUNK] SW__ALIGNED(
+        64); /* lane, frames, nodes, one histogram page */
     uint8_t chunk[SW__FMT_CHUNK] SW__ALIGNED(64);
     struct sw__lane lane;
     struct sw__thread thread;

@@ -37,7 +37,8 @@ int sw__settings_load(struct sw__settings *out, const sw_config *config, size_t 
  * secrets redacted), cwd, executable, host, kernel, CPU model, usable CPUs, memory, user-visible
  * settings, allow-listed environment variables as "env.NAME". Calls `put` for each. */
 void sw__facts_collect(const struct sw__settings *settings,
-                       void (*put)(void *arg, const char *key, const char *value), void *arg);
+                       void (*put)(void *arg, const char *key, const char *value),
+                       void *arg);
 
 /* "train.py" or "mlp": the program's name from /proc/self/exe and cmdline, without folder. */
 void sw__program_name(char *out, size_t size);

@@ -13,7 +13,8 @@ struct sw__lane *sw__lane_enter(uint16_t domain)
         return NULL;
     }
     sw__lane_busy(lane);
-    if (atomic_load_explicit(&sw__session.state, memory_order_relaxed) != SW__SESSION_ON) {
+    if (atomic_load_explicit(&sw__session.state, memory_order_relaxed) !=
+        SW__SESSION_ON) {
         sw__lane_leave(lane);
         return NULL;
     }
@@ -67,7 +68,8 @@ void sw_domain_counter(sw_domain *domain, const char *name, size_t length, doubl
     if (node->kind == SW__NODE_COUNTER) {
         sw__add(&node->calls, 1);
         if (value == value) {
-            __atomic_store_n(&node->inclusive, sw__as_bits(sw__as_double(node->inclusive) + value),
+            __atomic_store_n(&node->inclusive,
+                             sw__as_bits(sw__as_double(node->inclusive) + value),
                              __ATOMIC_RELAXED);
             if (value < sw__as_double(node->minimum)) {
                 __atomic_store_n(&node->minimum, sw__as_bits(value), __ATOMIC_RELAXED);

@@ -20,9 +20,9 @@
 
 static struct {
     pthread_t thread;
-    bool running;           /* under session.lock */
-    _Atomic bool wanted;    /* it was stopped for a fork and should run again */
-    _Atomic uint32_t bell;  /* futex: rises to wake it */
+    bool running;            /* under session.lock */
+    _Atomic bool wanted;     /* it was stopped for a fork and should run again */
+    _Atomic uint32_t bell;   /* futex: rises to wake it */
     _Atomic uint32_t asleep; /* 1: in a long sleep, worth waking */
     _Atomic bool stop;
     _Atomic int32_t tid;
@@ -52,7 +52,8 @@ static void sw__helper_sleep(uint64_t ns, bool long_one)
         atomic_store_explicit(&sw__helper.asleep, 1, memory_order_release);
     }
     if (!atomic_load_explicit(&sw__helper.stop, memory_order_acquire)) {
-        (void)syscall(SYS_futex, &sw__helper.bell, FUTEX_WAIT_PRIVATE, bell, &wait, NULL, 0);
+        (void)syscall(SYS_futex, &sw__helper.bell, FUTEX_WAIT_PRIVATE, bell, &wait, NULL,
+                      0);
     }
     atomic_store_explicit(&sw__helper.asleep, 0, memory_order_release);
 }
@@ -72,7 +73,8 @@ void sw__helper_round(bool copy_state)
         sw__session_repair_super();
         (void)sw__mirror_copy(&session->mirror, false);
         session->super->revision++;
-        (void)sw__home_put_super(&session->home, session->super, SW__STATE_OPEN, session->hot.path);
+        (void)sw__home_put_super(&session->home, session->super, SW__STATE_OPEN,
+                                 session->hot.path);
     }
     pthread_mutex_unlock(&session->pool.serve_lock);
 }
@@ -179,7 +181,8 @@ void sw__helper_ensure(void)
         return;
     }
     sw__holding++;
-    if (atomic_load(&sw__helper.wanted) && atomic_load(&sw__session.state) == SW__SESSION_ON) {
+    if (atomic_load(&sw__helper.wanted) &&
+        atomic_load(&sw__session.state) == SW__SESSION_ON) {
         (void)sw__helper_start();
     }
     sw__unlock(&sw__session.lock);

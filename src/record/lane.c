@@ -8,8 +8,8 @@
 #define SW__INFINITY_BITS 0x7ff0000000000000u
 #define SW__MINUS_INFINITY_BITS 0xfff0000000000000u
 
-static struct sw__fmt_block *sw__lane_block(const struct sw__lane *lane, enum sw__fmt_kind kind,
-                                            uint32_t size)
+static struct sw__fmt_block *sw__lane_block(const struct sw__lane *lane,
+                                            enum sw__fmt_kind kind, uint32_t size)
 {
     struct sw__fmt_block *block = sw__mirror_take(&sw__session.mirror, kind, size);
     if (block) {
@@ -19,7 +19,8 @@ static struct sw__fmt_block *sw__lane_block(const struct sw__lane *lane, enum sw
     return block;
 }
 
-static size_t sw__slot_index(const struct sw__fmt_node *parent, uint32_t section, unsigned bits)
+static size_t sw__slot_index(const struct sw__fmt_node *parent, uint32_t section,
+                             unsigned bits)
 {
     uint64_t key = (uint64_t)(uintptr_t)parent ^ (uint64_t)section << 40 ^ section;
     return (size_t)((key * 0x9e3779b97f4a7c15u) >> (64 - bits));
@@ -35,8 +36,8 @@ static void sw__slot_put(struct sw__slot *slots, unsigned bits, struct sw__slot 
     slots[at] = slot;
 }
 
-static struct sw__fmt_node *sw__slot_find(struct sw__lane *lane, const struct sw__fmt_node *parent,
-                                          uint32_t section)
+static struct sw__fmt_node *
+sw__slot_find(struct sw__lane *lane, const struct sw__fmt_node *parent, uint32_t section)
 {
     size_t mask = ((size_t)1 << lane->slots_bits) - 1;
     size_t at = sw__slot_index(parent, section, lane->slots_bits);
@@ -114,7 +115,8 @@ void sw__lane_add_slot(struct sw__lane *lane, struct sw__slot slot)
     lane->quick[slot.section & lane->quick_mask] = slot;
 }
 
-static struct sw__fmt_node *sw__node_make(struct sw__lane *lane, const struct sw__fmt_node *parent,
+static struct sw__fmt_node *sw__node_make(struct sw__lane *lane,
+                                          const struct sw__fmt_node *parent,
                                           uint32_t section, unsigned kind, unsigned flags)
 {
     struct sw__fmt_node *node = sw__node_room(lane);
@@ -143,7 +145,8 @@ static struct sw__fmt_node *sw__node_make(struct sw__lane *lane, const struct sw
 struct sw__fmt_node *sw__lane_node(struct sw__lane *lane, struct sw__fmt_node *parent,
                                    struct sw_section *section)
 {
-    unsigned kind = section->use == SW__NAME_COUNTER ? SW__NODE_COUNTER : SW__NODE_SECTION;
+    unsigned kind =
+        section->use == SW__NAME_COUNTER ? SW__NODE_COUNTER : SW__NODE_SECTION;
     struct sw__fmt_node *node = sw__slot_find(lane, parent, section->id);
     if (node) {
         return node;
@@ -222,7 +225,8 @@ bool sw__lane_open(struct sw__lane *lane, struct sw__thread *thread, uint16_t do
     lane->top = lane->bottom;
     lane->file->stack_capacity = SW__DEPTH_FIRST;
     atomic_store_explicit(&lane->file->stack,
-                          (uint64_t)((uint8_t *)lane->bottom - lane->base), memory_order_relaxed);
+                          (uint64_t)((uint8_t *)lane->bottom - lane->base),
+                          memory_order_relaxed);
     atomic_store_explicit(&block->used, SW__LANE_BLOCK - (uint32_t)sizeof(*block),
                           memory_order_release);
     lane->slots_bits = SW__SLOTS_BITS;
@@ -237,8 +241,8 @@ bool sw__lane_open(struct sw__lane *lane, struct sw__thread *thread, uint16_t do
         return false;
     }
     /* The last resort of sw__lane_node, made while there is room. */
-    lane->more = sw__node_make(lane, lane->root, sw__section_more(domain)->id, SW__NODE_SECTION,
-                               SW__NODE_FAMILY);
+    lane->more = sw__node_make(lane, lane->root, sw__section_more(domain)->id,
+                               SW__NODE_SECTION, SW__NODE_FAMILY);
     if (!lane->root || !lane->more) {
         return false;
     }
@@ -269,13 +273,15 @@ bool sw__lane_grow_stack(struct sw__lane *lane)
     }
     struct sw__fmt_frame *frames = (struct sw__fmt_frame *)(void *)(block + 1);
     memcpy(frames, lane->bottom - 1, (depth + 1) * sizeof(*frames));
-    atomic_store_explicit(&block->used, (uint32_t)(size - sizeof(*block)), memory_order_release);
+    atomic_store_explicit(&block->used, (uint32_t)(size - sizeof(*block)),
+                          memory_order_release);
     lane->bottom = frames + 1;
     lane->top = lane->bottom + depth;
     lane->limit = lane->bottom + capacity;
     sw__lane_span_bits(lane);
     __atomic_store_n(&lane->file->stack_capacity, capacity, __ATOMIC_RELAXED);
-    atomic_store_explicit(&lane->file->stack, (uint64_t)((uint8_t *)lane->bottom - lane->base),
+    atomic_store_explicit(&lane->file->stack,
+                          (uint64_t)((uint8_t *)lane->bottom - lane->base),
                           memory_order_release);
     return true;
 }

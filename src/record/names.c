@@ -38,7 +38,8 @@ struct sw_section *sw__section_by_id(uint32_t id)
     }
     struct sw_section *_Atomic *entries =
         atomic_load_explicit(&sw__names.directory[page], memory_order_acquire);
-    return entries ? atomic_load_explicit(&entries[id % SW__DIRECTORY_PAGE], memory_order_acquire)
+    return entries ? atomic_load_explicit(&entries[id % SW__DIRECTORY_PAGE],
+                                          memory_order_acquire)
                    : NULL;
 }
 
@@ -54,7 +55,8 @@ static bool sw__directory_put(uint32_t id, struct sw_section *section)
         }
         atomic_store_explicit(&sw__names.directory[page], entries, memory_order_release);
     }
-    atomic_store_explicit(&entries[id % SW__DIRECTORY_PAGE], section, memory_order_release);
+    atomic_store_explicit(&entries[id % SW__DIRECTORY_PAGE], section,
+                          memory_order_release);
     return true;
 }
 
@@ -74,15 +76,16 @@ static uint32_t sw__gate_now(const struct sw_domain *domain)
         return atomic_load(&domain->gate);
     }
     /* The first record of such a process starts its session. */
-    return state == SW__SESSION_FORKED || (state == SW__SESSION_NEVER && sw__session_lazy())
+    return state == SW__SESSION_FORKED ||
+                   (state == SW__SESSION_NEVER && sw__session_lazy())
                ? UINT32_MAX
                : 0;
 }
 
 /* Appends an entry of `head` and up to two texts to the definitions. names.lock held, or no other
  * thread yet. */
-static bool sw__define(struct sw__fmt_def *head, size_t head_size, const char *a, size_t a_length,
-                       const char *b, size_t b_length)
+static bool sw__define(struct sw__fmt_def *head, size_t head_size, const char *a,
+                       size_t a_length, const char *b, size_t b_length)
 {
     struct sw__session *session = &sw__session;
     size_t size = (head_size + a_length + b_length + 7) / 8 * 8;
@@ -165,7 +168,8 @@ bool sw__names_define(void)
     return done;
 }
 
-static struct sw_section *sw__section_new(uint32_t id, const struct sw__name_key *key, size_t length)
+static struct sw_section *sw__section_new(uint32_t id, const struct sw__name_key *key,
+                                          size_t length)
 {
     struct sw_section *section = sw__alloc_zero(1, sizeof(*section));
     if (!section) {
@@ -179,7 +183,8 @@ static struct sw_section *sw__section_new(uint32_t id, const struct sw__name_key
     section->use = key->use;
     section->length = (uint32_t)length;
     section->text = stored + SW__KEY_HEAD;
-    const sw_record head = {.kind = SW_RECORD_SPAN, .units = 1, .flags = SW_RECORD_INTERVAL, .id = id};
+    const sw_record head = {
+        .kind = SW_RECORD_SPAN, .units = 1, .flags = SW_RECORD_INTERVAL, .id = id};
     memcpy(&section->head, &head, sizeof(section->head));
     atomic_store(&section->gate, sw__gate_now(domain));
     if (!sw__directory_put(id, section)) {
@@ -195,7 +200,8 @@ static struct sw_domain *sw__domain_new(const char *name);
 static void sw__domain_switch(struct sw_domain *domain, bool open);
 
 /* The section of a key, made if it is new and below `limit`. names.lock held. */
-static struct sw_section *sw__name_put(const struct sw__name_key *key, size_t length, uint32_t limit)
+static struct sw_section *sw__name_put(const struct sw__name_key *key, size_t length,
+                                       uint32_t limit)
 {
     int fresh = 0;
     uint32_t id = sw__intern_find(sw__names.table, key, SW__KEY_HEAD + length);
@@ -227,7 +233,8 @@ static bool sw__names_begin(void)
 
 static struct sw_section *sw__family_of(const struct sw__name_key *key, size_t length)
 {
-    struct sw__name_key family = {.domain = key->domain, .phase = key->phase, .use = key->use};
+    struct sw__name_key family = {
+        .domain = key->domain, .phase = key->phase, .use = key->use};
     size_t shorter = sw__name_family(key->text, length, family.text);
     struct sw_section *section = NULL;
     if (shorter) {
@@ -236,17 +243,18 @@ static struct sw_section *sw__family_of(const struct sw__name_key *key, size_t l
     return section ? section : sw__names.domains[key->domain].more;
 }
 
-static void sw__key_fill(struct sw__name_key *key, uint16_t domain, const char *text, size_t length,
-                         int phase, unsigned use)
+static void sw__key_fill(struct sw__name_key *key, uint16_t domain, const char *text,
+                         size_t length, int phase, unsigned use)
 {
     key->domain = domain;
-    key->phase = (uint8_t)(phase >= 0 && phase < SW_PHASE_COUNT ? phase : SW_PHASE_INHERIT);
+    key->phase =
+        (uint8_t)(phase >= 0 && phase < SW_PHASE_COUNT ? phase : SW_PHASE_INHERIT);
     key->use = (uint8_t)use;
     memcpy(key->text, text, length);
 }
 
-struct sw_section *sw__name_get(uint16_t domain, const char *text, size_t length, int phase,
-                                unsigned use)
+struct sw_section *sw__name_get(uint16_t domain, const char *text, size_t length,
+                                int phase, unsigned use)
 {
     struct sw__name_key key;
     struct sw_section *section = NULL;
@@ -275,12 +283,14 @@ struct sw_section *sw__name_get(uint16_t domain, const char *text, size_t length
 
 struct sw_section *sw__section_family(struct sw_section *section)
 {
-    struct sw_section *family = atomic_load_explicit(&section->family, memory_order_acquire);
+    struct sw_section *family =
+        atomic_load_explicit(&section->family, memory_order_acquire);
     if (family) {
         return family;
     }
     struct sw__name_key key;
-    sw__key_fill(&key, section->domain, section->text, section->length, section->phase, section->use);
+    sw__key_fill(&key, section->domain, section->text, section->length, section->phase,
+                 section->use);
     sw__lock(&sw__names.lock);
     family = sw__family_of(&key, section->length);
     atomic_store_explicit(&section->family, family, memory_order_release);
@@ -370,7 +380,8 @@ void sw_domain_enable(sw_domain *domain, bool on)
             sw__domain_switch(domain, on);
         } else {
             for (struct sw_section *at = domain->sections; at; at = at->next) {
-                atomic_store_explicit(&at->gate, sw__gate_now(domain), memory_order_relaxed);
+                atomic_store_explicit(&at->gate, sw__gate_now(domain),
+                                      memory_order_relaxed);
             }
         }
     }
@@ -412,10 +423,11 @@ void sw__names_after_fork(bool child)
     }
 }
 
-sw_section *sw_domain_section(sw_domain *domain, const char *name, size_t length, int phase)
+sw_section *sw_domain_section(sw_domain *domain, const char *name, size_t length,
+                              int phase)
 {
-    return sw__name_get(domain ? domain->index : 0, name ? name : "", name ? length : 0, phase,
-                        SW__NAME_SECTION);
+    return sw__name_get(domain ? domain->index : 0, name ? name : "", name ? length : 0,
+                        phase, SW__NAME_SECTION);
 }
 
 sw_section *sw_section_get_n(const char *name, size_t length, int phase)
@@ -426,7 +438,8 @@ sw_section *sw_section_get_n(const char *name, size_t length, int phase)
 sw_section *sw_section_get(const char *name)
 {
     size_t length = name ? strlen(name) : 0;
-    return sw_domain_section(NULL, name, length, name ? sw_phase_of_name(name, length) : SW_PHASE_INHERIT);
+    return sw_domain_section(NULL, name, length,
+                             name ? sw_phase_of_name(name, length) : SW_PHASE_INHERIT);
 }
 
 uint32_t sw_name(const char *text, size_t length)

@@ -21,13 +21,13 @@
 #include <stepwatch/record.h>
 
 #define SW__DOMAINS 64
-#define SW__NODES_MOST 4096          /* nodes a lane, families and (more) not counted */
-#define SW__NODES_HARD (4096 + 256)  /* with them */
+#define SW__NODES_MOST 4096         /* nodes a lane, families and (more) not counted */
+#define SW__NODES_HARD (4096 + 256) /* with them */
 #define SW__NAMES_MOST 65536
 #define SW__NAMES_HARD (65536 + 4096)
-#define SW__THREADS_APART 256  /* threads that keep a slot of their own after they ended */
+#define SW__THREADS_APART 256 /* threads that keep a slot of their own after they ended */
 #define SW__THREADS_MOST 4096
-#define SW__DEPTH_FIRST 230    /* frames in a lane's first block */
+#define SW__DEPTH_FIRST 230  /* frames in a lane's first block */
 #define SW__DEPTH_MOST 65536 /* a record has 16 bits for the depth */
 #define SW__LANE_BLOCK 8192u
 #define SW__NODES_BLOCK 16384u
@@ -38,9 +38,9 @@
  * section may take the fast path. */
 #define SW__GATE_DOMAIN 0x40000000u
 #define SW__GATE_SLOW 0x80000000u
-#define SW__FRAME_PHASED 1     /* frame.flags: its end restores phase_before */
-#define SW__FRAME_KEYED 2      /* frame.flags: its key counts */
-#define SW__FRAME_CHILD 4      /* frame.flags: child_before counts */
+#define SW__FRAME_PHASED 1 /* frame.flags: its end restores phase_before */
+#define SW__FRAME_KEYED 2  /* frame.flags: its key counts */
+#define SW__FRAME_CHILD 4  /* frame.flags: child_before counts */
 
 /* A named stretch of code. Lives for ever, also across fork; `gate` is the only part that changes. */
 struct sw_section {
@@ -52,8 +52,9 @@ struct sw_section {
     uint8_t use;   /* enum sw__fmt_name_use */
     uint32_t length;
     const char *text;
-    struct sw_section *_Atomic family; /* where it goes when there is no room; NULL: not looked up */
-    struct sw_section *next;           /* of the same domain */
+    struct sw_section
+        *_Atomic family; /* where it goes when there is no room; NULL: not looked up */
+    struct sw_section *next; /* of the same domain */
 };
 
 struct sw_domain {
@@ -98,10 +99,12 @@ struct sw__lane {
     uint16_t domain;
     uint8_t phase_gate; /* SW_PHASE_COUNT within a step, else 0: phases below it switch */
     uint8_t phase;      /* running phase, within a step */
-    uint8_t *cursor; /* lane of the default domain only: where the thread's next record goes */
-    uint8_t *end;    /* of its chunk; cursor == end: full, or there is none */
-    uint8_t *data;   /* its first record; the header is before it */
-    uint64_t span_bits; /* what makes the last 8 bytes of a SPAN out of a frame's address and a node's index */
+    uint8_t *
+        cursor; /* lane of the default domain only: where the thread's next record goes */
+    uint8_t *end;  /* of its chunk; cursor == end: full, or there is none */
+    uint8_t *data; /* its first record; the header is before it */
+    uint64_t
+        span_bits; /* what makes the last 8 bytes of a SPAN out of a frame's address and a node's index */
     struct sw__thread *thread;
     uint8_t step_unit;
     uint8_t slots_bits; /* log2 of the number of slots */
@@ -147,7 +150,7 @@ enum sw__session_state {
     SW__SESSION_ON,
     SW__SESSION_ENDING, /* gates are closed, the rest is being written */
     SW__SESSION_OFF,    /* ended, or it could not start */
-    SW__SESSION_FORKED  /* this is a child; its own session starts with its first record */
+    SW__SESSION_FORKED /* this is a child; its own session starts with its first record */
 };
 
 struct sw__session {
@@ -166,7 +169,7 @@ struct sw__session {
     uint32_t threads_dead;
     struct sw__fmt_block *threads_block;
     struct sw__fmt_block *defs_block;
-    uint32_t defs_done;    /* names written to this session's definitions */
+    uint32_t defs_done; /* names written to this session's definitions */
     uint32_t domains_done;
     uint64_t ticks_per_ms;
     uint64_t retry_at; /* ticks before which no thread tries to attach again */
@@ -185,7 +188,8 @@ extern SW__TLS struct sw__thread *sw__self;
 extern SW__TLS struct sw__lane *sw__self_lane;
 void sw__become(struct sw__thread *thread); /* sets both */
 extern struct sw__thread sw__detached;
-extern struct sw__lane sw__no_lane; /* what threads without a lane of their own have: always busy */
+extern struct sw__lane
+    sw__no_lane; /* what threads without a lane of their own have: always busy */
 
 /* How many of session.lock and names.lock this thread holds. A signal handler that records must not wait for what the
  * thread it interrupted holds. */
@@ -205,17 +209,20 @@ SW__INLINE void sw__unlock(pthread_mutex_t *lock)
 
 /* thread.c */
 struct sw__lane *sw__lane_here(uint16_t domain); /* attaches; NULL: cannot record */
-bool sw__lane_missing(uint16_t domain); /* after that: for lack of memory, so what it was for is dropped */
+bool sw__lane_missing(
+    uint16_t domain); /* after that: for lack of memory, so what it was for is dropped */
 bool sw__thread_new_chunk(struct sw__thread *thread);
-void sw__thread_forget(void);              /* in a forked child */
+void sw__thread_forget(void); /* in a forked child */
 void sw__thread_seal(struct sw__thread *thread);
 /* session.lock held, gates closed: waits until no thread is inside the recorder; false: one stayed. */
 bool sw__threads_settle(void);
-void sw__threads_end(void); /* session.lock held: closes the calling thread's sections, forgets all */
+void sw__threads_end(
+    void); /* session.lock held: closes the calling thread's sections, forgets all */
 /* Chunks that threads have open, at most `most` of them. */
 size_t sw__threads_open_chunks(uint32_t *out, size_t most);
-void sw__threads_release(void); /* session.lock held: forgets all threads, frees the ended ones */
-void sw__lane_cut(struct sw__lane *lane);  /* closes its open sections as cut */
+void sw__threads_release(
+    void); /* session.lock held: forgets all threads, frees the ended ones */
+void sw__lane_cut(struct sw__lane *lane); /* closes its open sections as cut */
 struct sw__lane *sw__lane_alloc(void);
 void sw__lane_release(struct sw__lane *lane);
 bool sw__wiped(void); /* whether this process came about without fork() */
@@ -230,18 +237,21 @@ uint32_t sw__lane_page(struct sw__lane *lane, uint32_t *refs, unsigned octave);
 void sw__hist_add(struct sw__lane *lane, uint32_t *refs, uint64_t value);
 void sw__lane_reset(struct sw__lane *lane); /* forgets what is open, keeps the tree */
 void sw__lane_add_slot(struct sw__lane *lane, struct sw__slot slot);
-SW__INLINE struct sw__fmt_node *sw__node_at(const struct sw__lane *lane, uint32_t reference)
+SW__INLINE struct sw__fmt_node *sw__node_at(const struct sw__lane *lane,
+                                            uint32_t reference)
 {
     return (struct sw__fmt_node *)(void *)(lane->base + (uint64_t)reference * 64);
 }
-SW__INLINE uint32_t sw__node_reference(const struct sw__lane *lane, const struct sw__fmt_node *node)
+SW__INLINE uint32_t sw__node_reference(const struct sw__lane *lane,
+                                       const struct sw__fmt_node *node)
 {
     return (uint32_t)((uint64_t)((const uint8_t *)node - lane->base) / 64);
 }
 /* Tells the chunk that it is whole up to the cursor. */
 SW__INLINE void sw__chunk_publish(struct sw__lane *main, uint8_t *cursor)
 {
-    const size_t back = sizeof(struct sw__fmt_block) - offsetof(struct sw__fmt_block, used);
+    const size_t back =
+        sizeof(struct sw__fmt_block) - offsetof(struct sw__fmt_block, used);
     main->cursor = cursor;
     atomic_store_explicit((_Atomic uint32_t *)(void *)(main->data - back),
                           (uint32_t)(cursor - main->data), memory_order_release);
@@ -282,7 +292,8 @@ SW__INLINE void sw__add(uint64_t *to, uint64_t amount)
     /* One instruction, as a compiler would not make it of relaxed atomics. */
     __asm__("addq %1, %0" : "+m"(*to) : "er"(amount) : "cc");
 #else
-    __atomic_store_n(to, __atomic_load_n(to, __ATOMIC_RELAXED) + amount, __ATOMIC_RELAXED);
+    __atomic_store_n(to, __atomic_load_n(to, __ATOMIC_RELAXED) + amount,
+                     __ATOMIC_RELAXED);
 #endif
 }
 
@@ -291,18 +302,21 @@ void sw__names_after_fork(bool child);
 void sw__names_before_fork(void);
 void sw__names_restart_steps(void);
 void sw__names_open_gates(bool open); /* of all sections of enabled domains */
-bool sw__names_define(void);        /* session.lock or names.lock not held: writes missing definitions */
+bool sw__names_define(
+    void); /* session.lock or names.lock not held: writes missing definitions */
 struct sw_section *sw__section_family(struct sw_section *section);
 struct sw_section *sw__section_more(uint16_t domain);
 struct sw_section *sw__section_by_id(uint32_t id);
 struct sw_domain *sw__domain_at(uint16_t index);
-struct sw_section *sw__name_get(uint16_t domain, const char *text, size_t length, int phase,
-                                unsigned use);
+struct sw_section *sw__name_get(uint16_t domain, const char *text, size_t length,
+                                int phase, unsigned use);
 void sw__fact_put(void *arg, const char *key, const char *value);
 
 /* session.c */
-bool sw__session_lazy(void);  /* whether the environment asks for a session at the first record */
-bool sw__session_ready(void); /* starts lazily where that is asked for; false: do not record */
+bool sw__session_lazy(
+    void); /* whether the environment asks for a session at the first record */
+bool sw__session_ready(
+    void); /* starts lazily where that is asked for; false: do not record */
 void sw__session_repair_super(void);
 void sw__total_add(enum sw__fmt_total which, uint64_t amount);
 void sw__say(const char *format, ...) SW_PRINTF(1, 2);
@@ -328,7 +342,8 @@ struct sw__lane *sw__lane_enter(uint16_t domain);
 void sw__lane_leave(struct sw__lane *lane);
 
 /* step.c */
-void sw__step_close(struct sw__lane *lane, unsigned flags); /* ends an open step, if there is one */
+void sw__step_close(struct sw__lane *lane,
+                    unsigned flags); /* ends an open step, if there is one */
 void sw__steps_seal(uint32_t chunk);
 
 /* section.c */

@@ -27,7 +27,8 @@ SW__INLINE void sw__frame_set(struct sw__fmt_frame *frame, uint64_t tail)
 }
 SW__INLINE uint64_t sw__frame_tail(const struct sw__fmt_frame *frame)
 {
-    return __atomic_load_n((const uint64_t *)(const void *)&frame->node, __ATOMIC_RELAXED);
+    return __atomic_load_n((const uint64_t *)(const void *)&frame->node,
+                           __ATOMIC_RELAXED);
 }
 
 /* Makes the lane repeat its newest frame. */
@@ -38,8 +39,8 @@ SW__INLINE void sw__lane_refresh(struct sw__lane *lane)
 }
 
 /* Opens a frame at the top, whatever it takes. */
-static void sw__frame_open(struct sw__lane *lane, uint32_t node, const struct sw_section *section,
-                           uint64_t key)
+static void sw__frame_open(struct sw__lane *lane, uint32_t node,
+                           const struct sw_section *section, uint64_t key)
 {
     struct sw__fmt_frame *frame = lane->top;
     bool phased = section->phase < lane->phase_gate;
@@ -47,7 +48,8 @@ static void sw__frame_open(struct sw__lane *lane, uint32_t node, const struct sw
                      (phased ? SW__FRAME_PHASED | SW__FRAME_CHILD : 0);
     uint64_t tail = node | (uint64_t)(flags ? lane->phase : 0) << 32 | flags << 40;
     __atomic_store_n(&frame->key, key, __ATOMIC_RELAXED);
-    __atomic_store_n(&frame->child_before, sw__node_at(lane, node)->child, __ATOMIC_RELAXED);
+    __atomic_store_n(&frame->child_before, sw__node_at(lane, node)->child,
+                     __ATOMIC_RELAXED);
     lane->top = frame + 1;
     lane->node = sw__node_at(lane, node);
     uint64_t now = sw__clock_now();
@@ -125,7 +127,8 @@ void sw_section_begin(sw_section *section, uint64_t key)
     sw__begin_slow(section, key);
 }
 
-static SW__COLD void sw__enter_slow(struct sw__lane *lane, uint32_t before, struct sw_section *section)
+static SW__COLD void sw__enter_slow(struct sw__lane *lane, uint32_t before,
+                                    struct sw_section *section)
 {
     sw__lane_give(lane, before);
     sw__begin_slow(section, 0);
@@ -160,7 +163,8 @@ SW__INLINE void sw__enter(struct sw_section *section, struct sw__lane *lane,
 }
 
 /* Not a section of the default domain, or something else is unusual. */
-static SW__NOINLINE void sw__enter_other(struct sw__lane *lane, uint32_t before, struct sw_section *section)
+static SW__NOINLINE void sw__enter_other(struct sw__lane *lane, uint32_t before,
+                                         struct sw_section *section)
 {
     sw__lane_give(lane, before);
     sw__enter(section, sw__self->lane[section->domain], sw__enter_slow);
@@ -187,7 +191,8 @@ static void sw__span_put(struct sw__lane *lane, const struct sw__fmt_frame *fram
 }
 
 /* Closes `frame`, the newest one, whatever it takes. The lane is busy. */
-void sw__frame_end(struct sw__lane *lane, struct sw__fmt_frame *frame, uint64_t now, unsigned flags)
+void sw__frame_end(struct sw__lane *lane, struct sw__fmt_frame *frame, uint64_t now,
+                   unsigned flags)
 {
     struct sw__fmt_node *node = sw__node_at(lane, frame->node);
     now = now < frame->start ? frame->start : now;
@@ -225,10 +230,11 @@ static bool sw__frame_is(const struct sw__lane *lane, const struct sw__fmt_frame
 }
 
 /* What a call that does not nest would add to its node's self time: all but what ended inside it. */
-static uint64_t sw__frame_self(const struct sw__fmt_frame *frame, const struct sw__fmt_node *node,
-                               uint64_t duration)
+static uint64_t sw__frame_self(const struct sw__fmt_frame *frame,
+                               const struct sw__fmt_node *node, uint64_t duration)
 {
-    uint64_t inside = frame->flags & SW__FRAME_CHILD ? node->child - frame->child_before : 0;
+    uint64_t inside =
+        frame->flags & SW__FRAME_CHILD ? node->child - frame->child_before : 0;
     uint64_t self = duration > inside ? duration - inside : 0;
     uint64_t most = node->inclusive > node->child ? node->inclusive - node->child : 0;
     return self < most ? self : most;
@@ -236,8 +242,8 @@ static uint64_t sw__frame_self(const struct sw__fmt_frame *frame, const struct s
 
 /* Takes a frame out of the middle of the stack: the section does not nest, so it has inclusive time and no
  * part in anybody's self time. */
-static void sw__frame_pull(struct sw__lane *lane, struct sw__fmt_frame *frame, uint64_t now,
-                           unsigned flags)
+static void sw__frame_pull(struct sw__lane *lane, struct sw__fmt_frame *frame,
+                           uint64_t now, unsigned flags)
 {
     struct sw__fmt_node *node = sw__node_at(lane, frame->node);
     now = now < frame->start ? frame->start : now;
@@ -273,8 +279,8 @@ static void sw__frame_pull(struct sw__lane *lane, struct sw__fmt_frame *frame, u
 }
 
 /* End, when something is not as usual. */
-static SW__COLD void sw__end_slow(struct sw_section *section, uint64_t key, unsigned flags,
-                                  uint64_t now)
+static SW__COLD void sw__end_slow(struct sw_section *section, uint64_t key,
+                                  unsigned flags, uint64_t now)
 {
     struct sw__lane *lane = sw__lane_cold(section);
     if (!lane) {
@@ -316,16 +322,16 @@ void sw_section_end(sw_section *section, uint64_t key, unsigned flags)
 }
 
 /* The clock was read as a register before anything was known; another clock is read here. */
-static SW__COLD void sw__leave_slow(struct sw__lane *lane, uint32_t before, struct sw_section *section,
-                                    uint64_t now)
+static SW__COLD void sw__leave_slow(struct sw__lane *lane, uint32_t before,
+                                    struct sw_section *section, uint64_t now)
 {
     sw__lane_give(lane, before);
     sw__end_slow(section, 0, 0, sw__clock_is_register() ? now : sw__clock_now());
 }
 
 /* The chunk was full: writes the record of a section whose statistics are done, and leaves the lane. */
-static SW__COLD void sw__leave_event(struct sw__lane *lane, const uint64_t first, uint64_t start, uint64_t now,
-                                     uint64_t last)
+static SW__COLD void sw__leave_event(struct sw__lane *lane, const uint64_t first,
+                                     uint64_t start, uint64_t now, uint64_t last)
 {
     const uint64_t words[4] = {first, start, now, last};
     sw__put_record(lane->thread, (const sw_record *)(const void *)words);
@@ -351,11 +357,14 @@ SW__INLINE void sw__leave(struct sw_section *section, struct sw__lane *lane, uin
     struct sw__fmt_frame *frame = lane->top - 1;
     /* A key or a phase is for the slow path. A clock that went backwards gives a huge duration, and no such octave
      * has a page. */
-    if (SW__UNLIKELY(node->section != section->id || sw__frame_tail(frame) >> 32 != 0 || page == 0)) {
+    if (SW__UNLIKELY(node->section != section->id || sw__frame_tail(frame) >> 32 != 0 ||
+                     page == 0)) {
         sw__leave_slow(lane, lane->idle, section, now);
         return;
     }
-    sw__add((uint64_t *)(void *)(lane->base + page) + (duration >> (bit - 6)) - SW_HISTOGRAM_SUB, 1);
+    sw__add((uint64_t *)(void *)(lane->base + page) + (duration >> (bit - 6)) -
+                SW_HISTOGRAM_SUB,
+            1);
     sw__node_count(node, duration);
     struct sw__fmt_node *around = sw__node_at(lane, frame[-1].node);
     lane->node = around;
@@ -384,8 +393,8 @@ SW__INLINE void sw__leave(struct sw_section *section, struct sw__lane *lane, uin
     sw__lane_idle(lane);
 }
 
-static SW__NOINLINE void sw__leave_other(struct sw__lane *lane, uint32_t before, struct sw_section *section,
-                                         uint64_t now)
+static SW__NOINLINE void sw__leave_other(struct sw__lane *lane, uint32_t before,
+                                         struct sw_section *section, uint64_t now)
 {
     sw__lane_give(lane, before);
     sw__leave(section, sw__self->lane[section->domain], now, sw__leave_slow);

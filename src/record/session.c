@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <linux/membarrier.h>
 #include <stdarg.h>
-#include <stepwatch/version.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <stepwatch/version.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
@@ -18,9 +18,8 @@
 #define SW__MIB ((uint64_t)1 << 20)
 #define SW__HOT_FIRST (256u * 1024u) /* the helper makes more, right after the start */
 
-struct sw__session sw__session = {.lock = PTHREAD_MUTEX_INITIALIZER,
-                                  .home = {.fd = -1},
-                                  .hot = {.fd = -1}};
+struct sw__session sw__session = {
+    .lock = PTHREAD_MUTEX_INITIALIZER, .home = {.fd = -1}, .hot = {.fd = -1}};
 
 void sw__say(const char *format, ...)
 {
@@ -31,15 +30,14 @@ void sw__say(const char *format, ...)
     va_list arguments;
     va_start(arguments, format);
     int length = snprintf(line, sizeof(line), "stepwatch: ");
-    int more = vsnprintf(line + length, sizeof(line) - (size_t)length - 1, format, arguments);
+    int more =
+        vsnprintf(line + length, sizeof(line) - (size_t)length - 1, format, arguments);
     va_end(arguments);
     size_t total = (size_t)length + (more > 0 ? (size_t)more : 0);
     total = total > sizeof(line) - 2 ? sizeof(line) - 2 : total;
     line[total++] = '\n';
     /* One write, so that the line stays whole beside the program's own. */
-    if (write(STDERR_FILENO, line, total) < 0) {
-        return;
-    }
+    (void)sw__os_write_all(STDERR_FILENO, line, total);
 }
 
 void sw__loss_note(const char *format, ...)
@@ -57,7 +55,8 @@ void sw__total_add(enum sw__fmt_total which, uint64_t amount)
 {
     uint32_t state = atomic_load_explicit(&sw__session.state, memory_order_acquire);
     if (state == SW__SESSION_ON || state == SW__SESSION_ENDING) {
-        atomic_fetch_add_explicit(&sw__session.super->total[which], amount, memory_order_relaxed);
+        atomic_fetch_add_explicit(&sw__session.super->total[which], amount,
+                                  memory_order_relaxed);
     }
 }
 
@@ -142,8 +141,8 @@ static int sw__run_dir_choose(sw_error_info *info)
         }
         length = strlen(session->run_dir);
     }
-    int more = snprintf(session->run_dir + length, sizeof(session->run_dir) - length, "%s%s",
-                        length ? "/" : "", chosen);
+    int more = snprintf(session->run_dir + length, sizeof(session->run_dir) - length,
+                        "%s%s", length ? "/" : "", chosen);
     if (more < 0 || (size_t)more + length >= sizeof(session->run_dir)) {
         session->run_dir[0] = 0;
         return sw_error_set(info, SW_EINVAL, "the run directory's path is too long");
@@ -210,8 +209,10 @@ static int sw__session_build(struct sw__session *session, sw_error_info *info)
     if (result) {
         return result;
     }
-    const struct sw__hot_place place = {.asked = settings->hot_dir, .run_dir = session->run_dir};
-    result = sw__hot_create(&session->hot, &place, sw__hot_limit(settings), SW__HOT_FIRST, info);
+    const struct sw__hot_place place = {.asked = settings->hot_dir,
+                                        .run_dir = session->run_dir};
+    result = sw__hot_create(&session->hot, &place, sw__hot_limit(settings), SW__HOT_FIRST,
+                            info);
     if (result) {
         return result;
     }
@@ -230,8 +231,8 @@ static int sw__session_build(struct sw__session *session, sw_error_info *info)
     };
     result = sw__mirror_init(&session->mirror, &session->hot, &session->home);
     if (!result) {
-        result = sw__pool_init(&session->pool, &session->hot, &session->home, &session->mirror,
-                               &config);
+        result = sw__pool_init(&session->pool, &session->hot, &session->home,
+                               &session->mirror, &config);
     }
     if (result) {
         return sw_error_set(info, result, "there is no memory for recording");
@@ -278,7 +279,8 @@ static int sw__session_start(sw_error_info *info)
     sw__fact_put(NULL, "hot_memory", session->hot.where);
     (void)sw__names_define();
     (void)sw__mirror_copy(&session->mirror, false);
-    result = sw__home_put_super(&session->home, session->super, SW__STATE_OPEN, session->hot.path);
+    result = sw__home_put_super(&session->home, session->super, SW__STATE_OPEN,
+                                session->hot.path);
     if (result) {
         result = sw_error_set(info, result, "the trace %s cannot be written: %s",
                               session->home.path, strerror(session->home.error));
@@ -300,8 +302,9 @@ static int sw__session_start(sw_error_info *info)
         elapsed ? (uint64_t)((double)(now.ticks - session->super->start_snapshot.ticks) /
                              (double)elapsed * 1e6)
                 : 1000000;
-    atomic_store(&sw__events_on, session->settings.events &&
-                                     session->settings.schedule.form == SW_SCHEDULE_ALWAYS);
+    atomic_store(&sw__events_on,
+                 session->settings.events &&
+                     session->settings.schedule.form == SW_SCHEDULE_ALWAYS);
     sw__names_open_gates(true);
     (void)sw__helper_start();
     return 0;
@@ -389,7 +392,8 @@ bool sw__session_ready(void)
 void sw__session_repair_super(void)
 {
     struct sw__session *session = &sw__session;
-    if (memcmp(session->super->magic, SW__FMT_MAGIC, sizeof(session->super->magic)) != 0) {
+    if (memcmp(session->super->magic, SW__FMT_MAGIC, sizeof(session->super->magic)) !=
+        0) {
         uint64_t pages = atomic_load(&session->super->total[SW__TOTAL_BUS_ERRORS]);
         *session->super = session->first_super;
         atomic_store(&session->super->total[SW__TOTAL_BUS_ERRORS], pages);
@@ -403,21 +407,23 @@ static void sw__session_say_losses(const struct sw__session *session, uint64_t d
     uint64_t pages = sw__sigbus_count(session->hot.base);
     uint64_t steps = atomic_load(&super->total[SW__TOTAL_STEPS_DROPPED]);
     if (session->home.gone) {
-        sw__say("the trace %s was removed or its descriptor closed while recording; it is lost",
+        sw__say("the trace %s was removed or its descriptor closed while recording; it "
+                "is lost",
                 session->home.path);
     } else if (session->home.error) {
         sw__say("%s: %s; %llu events and %llu step records were lost", session->home.path,
                 strerror(session->home.error), (unsigned long long)dropped,
                 (unsigned long long)steps);
     } else if (session->home.cuts) {
-        sw__say("%s was truncated by another process; %llu events were lost", session->home.path,
-                (unsigned long long)dropped);
-    } else if (pages) {
-        sw__say("the recording memory was truncated by another process; %llu pages of events were lost",
-                (unsigned long long)pages);
+        sw__say("%s was truncated by another process; %llu events were lost",
+                session->home.path, (unsigned long long)dropped);
+    } else if (pages || session->hot.cut) {
+        sw__say("the recording memory was truncated by another process; what it held is "
+                "lost");
     } else if (dropped) {
-        sw__say("%llu events did not fit%s%s and were dropped; max_mb or policy change that",
-                (unsigned long long)dropped, session->loss[0] ? ", " : "", session->loss);
+        sw__say(
+            "%llu events did not fit%s%s and were dropped; max_mb or policy change that",
+            (unsigned long long)dropped, session->loss[0] ? ", " : "", session->loss);
     } else if (session->loss[0]) {
         sw__say("%s", session->loss);
     }
@@ -444,6 +450,7 @@ static void sw__session_close(struct sw__session *session)
     (void)sw__mirror_copy(&session->mirror, false);
     sw__pool_finish(&session->pool, open, count);
     sw__free(open);
+    sw__hot_check(&session->hot);
     sw__session_repair_super();
     sw_clock_snap(&session->super->end_snapshot);
     session->super->exit_reason = 1;
@@ -454,10 +461,13 @@ static void sw__session_close(struct sw__session *session)
     sw__mirror_unsaved(&session->mirror, &dropped, &overwritten);
     atomic_store(&session->super->total[SW__TOTAL_WRITE_ERRORS], session->home.errors);
     atomic_fetch_add(&session->super->total[SW__TOTAL_DROPPED],
-                     dropped + session->home.cut_records);
-    atomic_fetch_add(&session->super->total[SW__TOTAL_OVERWRITTEN], overwritten);
+                     session->home.cut_records);
     atomic_store(&session->super->error, (uint32_t)session->home.error);
-    int result = sw__home_put_super(&session->home, session->super, SW__STATE_CLOSED, "");
+    /* In the home file only: the hot one, should it stay, has the threads' own counts. */
+    struct sw__fmt_super last = *session->super;
+    atomic_fetch_add(&last.total[SW__TOTAL_DROPPED], dropped);
+    atomic_fetch_add(&last.total[SW__TOTAL_OVERWRITTEN], overwritten);
+    int result = sw__home_put_super(&session->home, &last, SW__STATE_CLOSED, "");
     sw__session_say_losses(session, lost + session->home.cut_records);
     sw__threads_release();
     /* A file that could not be closed can still be completed from memory once there is room. */
@@ -503,7 +513,8 @@ static size_t sw__copy_text(char *out, size_t size, const char *text)
 size_t sw_trace_path(char *out, size_t size)
 {
     sw__lock(&sw__session.lock);
-    size_t length = sw__copy_text(out, size, sw_is_recording() ? sw__session.home.path : "");
+    size_t length =
+        sw__copy_text(out, size, sw_is_recording() ? sw__session.home.path : "");
     sw__unlock(&sw__session.lock);
     return length;
 }
@@ -511,7 +522,8 @@ size_t sw_trace_path(char *out, size_t size)
 size_t sw_run_dir(char *out, size_t size)
 {
     sw__lock(&sw__session.lock);
-    size_t length = sw__copy_text(out, size, sw_is_recording() ? sw__session.run_dir : "");
+    size_t length =
+        sw__copy_text(out, size, sw_is_recording() ? sw__session.run_dir : "");
     sw__unlock(&sw__session.lock);
     return length;
 }

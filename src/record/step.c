@@ -31,7 +31,8 @@ static void sw__step_usage(struct sw__thread *thread, sw_record_step *step)
         return;
     }
     thread->usage_steps++;
-    if (thread->usage_ticks && step->end - thread->usage_ticks < sw__session.ticks_per_ms) {
+    if (thread->usage_ticks &&
+        step->end - thread->usage_ticks < sw__session.ticks_per_ms) {
         return;
     }
     if (thread->schedstat == -1) {
@@ -98,7 +99,8 @@ static void sw__step_put(struct sw__thread *thread, const sw_record_step *step)
         atomic_store_explicit(&thread->steps_chunk, chunk, memory_order_release);
     }
     memcpy((uint8_t *)(block + 1) + used, step, sizeof(*step));
-    atomic_store_explicit(&block->used, used + (uint32_t)sizeof(*step), memory_order_release);
+    atomic_store_explicit(&block->used, used + (uint32_t)sizeof(*step),
+                          memory_order_release);
     atomic_fetch_add_explicit(&thread->slot->steps, 1, memory_order_relaxed);
 }
 
@@ -188,9 +190,9 @@ void sw_domain_step_begin(sw_domain *domain, int unit)
         const sw_schedule *schedule = &sw__session.settings.schedule;
         enum sw_action action = sw_schedule_action(schedule, lane->step_number);
         if (schedule->form != SW_SCHEDULE_ALWAYS) {
-            atomic_store_explicit(&sw__events_on,
-                                  action >= SW_ACTION_RECORD && sw__session.settings.events,
-                                  memory_order_relaxed);
+            atomic_store_explicit(
+                &sw__events_on, action >= SW_ACTION_RECORD && sw__session.settings.events,
+                memory_order_relaxed);
         }
         lane->step_flags = action == SW_ACTION_WARMUP ? SW_STEP_WARMUP : 0;
     }
@@ -202,8 +204,10 @@ void sw_domain_step_begin(sw_domain *domain, int unit)
     lane->phase_gate = SW_PHASE_COUNT;
     lane->step_start = sw__clock_now();
     lane->phase_since = lane->step_start;
-    atomic_store_explicit(&lane->file->step_begin, lane->step_start, memory_order_relaxed);
-    atomic_store_explicit(&lane->file->step_open, lane->step_number + 1, memory_order_release);
+    atomic_store_explicit(&lane->file->step_begin, lane->step_start,
+                          memory_order_relaxed);
+    atomic_store_explicit(&lane->file->step_open, lane->step_number + 1,
+                          memory_order_release);
     sw__lane_leave(lane);
 }
 
@@ -271,7 +275,8 @@ int64_t sw_step_number(void)
         return -1;
     }
     uint64_t open = atomic_load_explicit(&lane->file->step_open, memory_order_relaxed);
-    int64_t number = open ? (int64_t)open - 1 : (int64_t)atomic_load(&sw__domain_at(0)->next_step);
+    int64_t number =
+        open ? (int64_t)open - 1 : (int64_t)atomic_load(&sw__domain_at(0)->next_step);
     sw__lane_leave(lane);
     return number;
 }

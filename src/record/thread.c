@@ -2,9 +2,9 @@
 #include "base/memory.h"
 #include "base/os.h"
 #include "record/recorder.h"
+#include <linux/membarrier.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <linux/membarrier.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -20,7 +20,8 @@ void __lsan_register_root_region(const void *pages, size_t size);
 /* Always busy, so that the hot path needs no test for threads without a lane. */
 struct sw__lane sw__no_lane;
 #define SW__8(x) x, x, x, x, x, x, x, x
-#define SW__64(x) SW__8(x), SW__8(x), SW__8(x), SW__8(x), SW__8(x), SW__8(x), SW__8(x), SW__8(x)
+#define SW__64(x)                                                                        \
+    SW__8(x), SW__8(x), SW__8(x), SW__8(x), SW__8(x), SW__8(x), SW__8(x), SW__8(x)
 struct sw__thread sw__detached = {.lane = {SW__64(&sw__no_lane)}};
 
 void sw__become(struct sw__thread *thread)
@@ -48,7 +49,8 @@ bool sw__wiped(void)
 
 static bool sw__slab_new(void)
 {
-    void *pages = mmap(NULL, SW__SLAB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *pages =
+        mmap(NULL, SW__SLAB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (pages == MAP_FAILED) {
         return false;
     }
@@ -106,7 +108,8 @@ static void sw__thread_detach(void)
 
 static void sw__thread_close_usage(struct sw__thread *thread)
 {
-    if (sw__os_is_file(thread->schedstat, thread->schedstat_device, thread->schedstat_inode)) {
+    if (sw__os_is_file(thread->schedstat, thread->schedstat_device,
+                       thread->schedstat_inode)) {
         close(thread->schedstat);
     }
     thread->schedstat = -1;
@@ -131,8 +134,8 @@ void sw__thread_seal(struct sw__thread *thread)
     if (chunk != UINT32_MAX) {
         atomic_store_explicit(&thread->chunk, UINT32_MAX, memory_order_release);
         uint32_t used = (uint32_t)(main->cursor - main->data);
-        sw__pool_seal(&sw__session.pool, chunk, used / SW_RECORD_UNIT - thread->extra_units,
-                      sw__clock_now());
+        sw__pool_seal(&sw__session.pool, chunk,
+                      used / SW_RECORD_UNIT - thread->extra_units, sw__clock_now());
     }
     main->data = NULL;
     main->cursor = NULL;
@@ -202,7 +205,8 @@ static void sw__thread_finish(struct sw__thread *thread)
         }
     }
     sw__thread_seal(thread);
-    uint32_t steps = atomic_exchange_explicit(&thread->steps_chunk, UINT32_MAX, memory_order_acq_rel);
+    uint32_t steps =
+        atomic_exchange_explicit(&thread->steps_chunk, UINT32_MAX, memory_order_acq_rel);
     if (steps != UINT32_MAX) {
         sw__steps_seal(steps);
     }
@@ -250,7 +254,8 @@ static struct sw__fmt_thread *sw__slot_new(void)
         session->threads_block = block;
         used = 0;
     }
-    struct sw__fmt_thread *slot = (struct sw__fmt_thread *)(void *)((uint8_t *)(block + 1) + used);
+    struct sw__fmt_thread *slot =
+        (struct sw__fmt_thread *)(void *)((uint8_t *)(block + 1) + used);
     slot->index = session->thread_count++;
     return slot;
 }
@@ -274,7 +279,8 @@ static struct sw__thread *sw__thread_inherit(const char *name)
 {
     struct sw__thread *found = NULL;
     for (struct sw__thread *at = sw__session.threads; at; at = at->next) {
-        if (at->dead && (!found || strncmp(at->slot->name, name, sizeof(at->slot->name)) == 0)) {
+        if (at->dead &&
+            (!found || strncmp(at->slot->name, name, sizeof(at->slot->name)) == 0)) {
             found = at;
             if (strncmp(at->slot->name, name, sizeof(at->slot->name)) == 0) {
                 break;
@@ -340,7 +346,8 @@ static struct sw__thread *sw__thread_attach(uint32_t generation)
     sw__slot_fill(thread->slot, name);
     if (fresh) {
         atomic_fetch_add_explicit(&session->threads_block->used,
-                                  (uint32_t)sizeof(struct sw__fmt_thread), memory_order_release);
+                                  (uint32_t)sizeof(struct sw__fmt_thread),
+                                  memory_order_release);
     }
     sw__total_add(SW__TOTAL_THREADS, 1);
     pthread_once(&sw__key_once, sw__key_create);
@@ -392,7 +399,8 @@ static struct sw__lane *sw__lane_renew(struct sw__lane *lane)
 struct sw__lane *sw__lane_here(uint16_t domain)
 {
     struct sw__session *session = &sw__session;
-    uint32_t generation = atomic_load_explicit(&session->generation, memory_order_relaxed);
+    uint32_t generation =
+        atomic_load_explicit(&session->generation, memory_order_relaxed);
     struct sw__thread *thread = sw__self;
     if (SW__UNLIKELY(sw__wiped())) {
         sw__forked_child();
@@ -404,7 +412,8 @@ struct sw__lane *sw__lane_here(uint16_t domain)
     }
     struct sw__lane *lane = thread->lane[domain];
     if (SW__LIKELY(lane != &sw__no_lane && thread->generation == generation &&
-                   atomic_load_explicit(&session->state, memory_order_relaxed) == SW__SESSION_ON)) {
+                   atomic_load_explicit(&session->state, memory_order_relaxed) ==
+                       SW__SESSION_ON)) {
         return sw__lane_renew(lane);
     }
     if (!sw__session_ready()) {
@@ -414,7 +423,8 @@ struct sw__lane *sw__lane_here(uint16_t domain)
     sw__lock(&session->lock);
     generation = atomic_load(&session->generation);
     /* Memory that was not there a moment ago is not asked for with every record. */
-    if (atomic_load(&session->state) != SW__SESSION_ON || sw__clock_now() < session->retry_at) {
+    if (atomic_load(&session->state) != SW__SESSION_ON ||
+        sw__clock_now() < session->retry_at) {
         goto out;
     }
     thread = sw__self;
@@ -452,7 +462,8 @@ bool sw__threads_settle(void)
             while (lane != &sw__no_lane &&
                    atomic_load_explicit(&lane->generation, memory_order_acquire) == 0) {
                 if (++waits > 1000) {
-                    settled = false; /* It was stopped, or is being debugged, in the middle. */
+                    settled =
+                        false; /* It was stopped, or is being debugged, in the middle. */
                     break;
                 }
                 sw__os_sleep_ns(100000);
@@ -470,7 +481,8 @@ bool sw__lane_missing(uint16_t domain)
 void sw__threads_end(void)
 {
     struct sw__thread *self = sw__self;
-    if (self != &sw__detached && self->generation == atomic_load(&sw__session.generation)) {
+    if (self != &sw__detached &&
+        self->generation == atomic_load(&sw__session.generation)) {
         sw__thread_finish(self);
     }
 }

@@ -7,8 +7,8 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <stepwatch/store.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -88,7 +88,8 @@ static const struct sw__known *sw__fold_find(const struct sw__fold *fold,
     bool chunk = sw__fold_is_chunk(block->kind);
     for (size_t i = 0; i < fold->known_count; i++) {
         const struct sw__known *known = &fold->known[i];
-        if (known->kind == block->kind && known->key == (chunk ? block->sequence : block->address) &&
+        if (known->kind == block->kind &&
+            known->key == (chunk ? block->sequence : block->address) &&
             (!chunk || known->thread == block->thread)) {
             return known;
         }
@@ -111,12 +112,13 @@ static void sw__fold_redo(struct sw__fold *fold, uint32_t used)
 }
 
 /* Copies one block of the hot file. Returns 0 (also when it is in the home file already) or an error. */
-static int sw__fold_block(struct sw__fold *fold, const struct sw__fmt_block *block, uint64_t offset,
-                          sw_fold_result *result)
+static int sw__fold_block(struct sw__fold *fold, const struct sw__fmt_block *block,
+                          uint64_t offset, sw_fold_result *result)
 {
     uint32_t used = atomic_load_explicit(&block->used, memory_order_relaxed);
     uint64_t room = fold->hot_size - offset - sizeof(*block);
-    used = used > block->size - sizeof(*block) ? (uint32_t)(block->size - sizeof(*block)) : used;
+    used = used > block->size - sizeof(*block) ? (uint32_t)(block->size - sizeof(*block))
+                                               : used;
     used = used > room ? (uint32_t)room : used;
     const struct sw__known *known = sw__fold_find(fold, block);
     uint64_t redo = atomic_load_explicit(&fold->super.redo_address, memory_order_relaxed);
@@ -146,7 +148,8 @@ static int sw__fold_block(struct sw__fold *fold, const struct sw__fmt_block *blo
     }
     struct sw__fmt_block copy;
     memcpy(&copy, block, sizeof(copy));
-    copy.size = (uint32_t)((sizeof(copy) + used + SW__FMT_PAGE - 1) / SW__FMT_PAGE * SW__FMT_PAGE);
+    copy.size = (uint32_t)((sizeof(copy) + used + SW__FMT_PAGE - 1) / SW__FMT_PAGE *
+                           SW__FMT_PAGE);
     copy.revision++;
     atomic_store_explicit(&copy.used, used, memory_order_relaxed);
     uint64_t at = fold->end;
@@ -205,8 +208,8 @@ static bool sw__fold_alive(const struct sw__fmt_super *super, int hot)
 
 static bool sw__fold_super_sound(const struct sw__fmt_super *super, uint32_t role)
 {
-    return memcmp(super->magic, SW__FMT_MAGIC, 8) == 0 && super->endian == SW__FMT_ENDIAN &&
-           super->version <= 1 && super->role == role;
+    return memcmp(super->magic, SW__FMT_MAGIC, 8) == 0 &&
+           super->endian == SW__FMT_ENDIAN && super->version <= 1 && super->role == role;
 }
 
 /* Opens the hot file that the home file names, if it is what it should be. */
@@ -246,8 +249,8 @@ int sw_store_fold(const char *path, sw_fold_result *result, sw_error_info *info)
     fold.hot = -1;
     fold.home = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (fold.home < 0) {
-        return sw_error_set(info, SW_EOPEN, "%s cannot be opened for completing it: %s", path,
-                            strerror(errno));
+        return sw_error_set(info, SW_EOPEN, "%s cannot be opened for completing it: %s",
+                            path, strerror(errno));
     }
     (void)flock(fold.home, LOCK_EX);
     if (fstat(fold.home, &facts) ||
@@ -283,8 +286,8 @@ int sw_store_fold(const char *path, sw_fold_result *result, sw_error_info *info)
         errno = -failed;
     }
     if (status) {
-        status = sw_error_set(info, status, "%s could not be completed from memory: %s", path,
-                              errno ? strerror(errno) : sw_error_text(status));
+        status = sw_error_set(info, status, "%s could not be completed from memory: %s",
+                              path, errno ? strerror(errno) : sw_error_text(status));
         goto out;
     }
     result->folded = true;

@@ -40,19 +40,19 @@ enum sw__fmt_state {
 
 /* Losses and totals of the process, all monotone. */
 enum sw__fmt_total {
-    SW__TOTAL_DROPPED = 0,     /* records for which there was no room */
-    SW__TOTAL_OVERWRITTEN,     /* records given up for newer ones (ring, or not among kept steps) */
-    SW__TOTAL_REENTRANT,       /* records dropped because a signal interrupted the recorder */
-    SW__TOTAL_TOO_DEEP,        /* sections deeper than the stack of open spans can grow */
-    SW__TOTAL_NAMES_FOLDED,    /* names that went to their family or to (more) */
-    SW__TOTAL_NODES_FOLDED,    /* sections counted at a family's node or at (more) */
-    SW__TOTAL_UNMATCHED,       /* ends without a begin */
-    SW__TOTAL_BUS_ERRORS,      /* pages lost to SIGBUS */
-    SW__TOTAL_STEPS_DROPPED,   /* step records given up */
-    SW__TOTAL_WRITE_ERRORS,    /* writes to the home file that failed */
-    SW__TOTAL_HELPER_NS,       /* CPU time of the helper thread */
-    SW__TOTAL_THREADS,         /* threads that recorded */
-    SW__TOTAL_HIST_MISSED,     /* values that found no histogram page */
+    SW__TOTAL_DROPPED = 0, /* records for which there was no room */
+    SW__TOTAL_OVERWRITTEN, /* records given up for newer ones (ring, or not among kept steps) */
+    SW__TOTAL_REENTRANT, /* records dropped because a signal interrupted the recorder */
+    SW__TOTAL_TOO_DEEP,  /* sections deeper than the stack of open spans can grow */
+    SW__TOTAL_NAMES_FOLDED,  /* names that went to their family or to (more) */
+    SW__TOTAL_NODES_FOLDED,  /* sections counted at a family's node or at (more) */
+    SW__TOTAL_UNMATCHED,     /* ends without a begin */
+    SW__TOTAL_BUS_ERRORS,    /* pages lost to SIGBUS */
+    SW__TOTAL_STEPS_DROPPED, /* step records given up */
+    SW__TOTAL_WRITE_ERRORS,  /* writes to the home file that failed */
+    SW__TOTAL_HELPER_NS,     /* CPU time of the helper thread */
+    SW__TOTAL_THREADS,       /* threads that recorded */
+    SW__TOTAL_HIST_MISSED,   /* values that found no histogram page */
     SW__TOTAL_SLOTS = 24
 };
 
@@ -60,10 +60,10 @@ enum sw__fmt_total {
  * every copy to the home file. */
 struct sw__fmt_super {
     char magic[8];
-    uint32_t version;     /* 1; a reader refuses larger ones */
-    uint32_t endian;      /* SW__FMT_ENDIAN */
-    uint32_t super_size;  /* 4096 */
-    uint32_t role;        /* enum sw__fmt_role */
+    uint32_t version;    /* 1; a reader refuses larger ones */
+    uint32_t endian;     /* SW__FMT_ENDIAN */
+    uint32_t super_size; /* 4096 */
+    uint32_t role;       /* enum sw__fmt_role */
     uint8_t file_id[16];
     _Atomic uint32_t state; /* enum sw__fmt_state */
     uint32_t clock_kind;    /* enum sw_clock_kind */
@@ -77,21 +77,22 @@ struct sw__fmt_super {
     uint32_t keep_first;    /* steps, policy auto */
     uint32_t keep_last;
     uint32_t keep_worst;
-    _Atomic uint32_t error; /* first loss: errno, 0 none */
+    _Atomic uint32_t error;  /* first loss: errno, 0 none */
     _Atomic uint32_t latest; /* which of latest_snapshot is whole: 0 or 1 */
     uint32_t exit_reason;    /* 0 unknown, 1 shutdown, 2 exit, 3 forked child's end */
     sw_clock_snapshot start_snapshot;
     sw_clock_snapshot latest_snapshot[2];
     sw_clock_snapshot end_snapshot; /* ticks 0 until closed */
     /* What the recorder found that it costs itself, in ticks × 256. */
-    uint64_t cost_section;      /* begin + end, events and statistics */
+    uint64_t cost_section; /* begin + end, events and statistics */
     uint64_t cost_section_low;
     uint64_t cost_section_high;
-    uint64_t cost_stats;        /* begin + end, statistics only */
+    uint64_t cost_stats; /* begin + end, statistics only */
     _Atomic uint64_t total[SW__TOTAL_SLOTS];
     char run_id[64];
     char name[128];
-    char hot_path[1024];  /* in the home file: where the hot file is; empty when there is none */
+    char hot_path
+        [1024]; /* in the home file: where the hot file is; empty when there is none */
     char home_path[1024]; /* in the hot file: where the home file is */
     /* A chunk that is being given up for newer events at this moment: its count and its block change in two
      * stores, and this tells a reader of a process killed between them. redo_address 0: none. */
@@ -141,8 +142,8 @@ struct sw__fmt_block {
 
 /* Definitions: entries of a multiple of 8 bytes, in order of their making. */
 enum sw__fmt_def_kind {
-    SW__DEF_NAME = 1, /* struct sw__fmt_name */
-    SW__DEF_FACT = 2, /* struct sw__fmt_fact */
+    SW__DEF_NAME = 1,  /* struct sw__fmt_name */
+    SW__DEF_FACT = 2,  /* struct sw__fmt_fact */
     SW__DEF_DOMAIN = 3 /* struct sw__fmt_name with id = the domain's number */
 };
 struct sw__fmt_def {
@@ -179,19 +180,20 @@ struct sw__fmt_thread {
     _Atomic uint64_t records;   /* in sealed chunks */
     _Atomic uint64_t dropped;
     _Atomic uint64_t overwritten;
-    _Atomic uint64_t steps;     /* STEP records written */
-    char name[32];              /* NUL-padded */
+    _Atomic uint64_t steps; /* STEP records written */
+    char name[32];          /* NUL-padded */
     uint64_t reserved[4];
 };
 
 /* An open section. */
 struct sw__fmt_frame {
-    uint64_t start; /* ticks */
+    uint64_t start;        /* ticks */
     uint64_t child_before; /* with flag 4: `child` of its node when it began */
-    uint64_t key;  /* which activation opened it (a frame, a task), if flag 2 is set */
-    uint32_t node; /* address of its node / 64; 0: this frame and those after it are not open */
+    uint64_t key; /* which activation opened it (a frame, a task), if flag 2 is set */
+    uint32_t
+        node; /* address of its node / 64; 0: this frame and those after it are not open */
     uint8_t phase_before; /* with flag 1: the phase that its end goes back to */
-    uint8_t flags;        /* 1: it has a phase, 2: it has a key, 4: child_before is there */
+    uint8_t flags; /* 1: it has a phase, 2: it has a key, 4: child_before is there */
     uint16_t reserved;
 };
 
@@ -205,12 +207,12 @@ struct sw__fmt_lane {
     _Atomic uint64_t stack;  /* address of the frames */
     _Atomic uint32_t nodes;  /* nodes in use, the root included */
     uint32_t reserved;
-    _Atomic uint64_t step_open;    /* 1 + number of the step that is open, 0 none */
-    _Atomic uint64_t step_begin;   /* its ticks */
-    _Atomic uint64_t steps;        /* ended steps, incomplete ones included */
+    _Atomic uint64_t step_open;  /* 1 + number of the step that is open, 0 none */
+    _Atomic uint64_t step_begin; /* its ticks */
+    _Atomic uint64_t steps;      /* ended steps, incomplete ones included */
     _Atomic uint64_t steps_incomplete;
-    _Atomic uint64_t updates;      /* optimizer steps */
-    uint64_t step_ticks;           /* sum over ended, complete steps */
+    _Atomic uint64_t updates; /* optimizer steps */
+    uint64_t step_ticks;      /* sum over ended, complete steps */
     uint64_t step_min;
     uint64_t step_max;
     uint64_t phase_ticks[SW_PHASE_SLOTS]; /* sums over ended, complete steps */
@@ -226,14 +228,15 @@ struct sw__fmt_node {
     uint16_t kind;    /* 0 section, 1 counter: then the four times hold doubles */
     uint16_t flags;   /* 1: stands for many names (family or (more)) */
     uint64_t calls;
-    uint64_t inclusive;  /* counter: sum */
-    uint64_t child;      /* of sections that ended directly under it, also while it is open; counter: unused */
-    uint64_t minimum;    /* UINT64_MAX before the first call (counters: +infinity) */
-    uint64_t maximum;    /* (counters: -infinity before the first value) */
+    uint64_t inclusive; /* counter: sum */
+    uint64_t
+        child; /* of sections that ended directly under it, also while it is open; counter: unused */
+    uint64_t minimum; /* UINT64_MAX before the first call (counters: +infinity) */
+    uint64_t maximum; /* (counters: -infinity before the first value) */
     uint64_t last;
     uint64_t errors;
-    uint64_t unnested;  /* calls that did not nest: inclusive time only */
-    uint32_t hist[60];  /* addresses / 64 of octave pages, 0 none */
+    uint64_t unnested; /* calls that did not nest: inclusive time only */
+    uint32_t hist[60]; /* addresses / 64 of octave pages, 0 none */
 };
 #define SW__NODE_SECTION 0
 #define SW__NODE_COUNTER 1
@@ -260,7 +263,8 @@ static_assert(sizeof(sw_record) == 16 && sizeof(sw_record_span) == 32, "record")
 static_assert(sizeof(sw_record_step) == 256, "step record");
 static_assert(sizeof(sw_record_batch) == 128, "batch record");
 static_assert(sizeof(sw_record_compile) == 64 && sizeof(sw_record_xfer) == 64, "record");
-static_assert(sizeof(sw_record_collective) == 64 && sizeof(sw_record_alloc) == 64, "record");
+static_assert(sizeof(sw_record_collective) == 64 && sizeof(sw_record_alloc) == 64,
+              "record");
 static_assert(sizeof(sw_record_io) == 64 && sizeof(sw_record_gpu) == 64, "record");
 static_assert(sizeof(sw_record_site) == 32 && sizeof(sw_record_sample) == 32, "record");
 static_assert(sizeof(sw_record_gc) == 32 && sizeof(sw_record_sync) == 32, "record");

@@ -9,26 +9,26 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-int sw__home_create(struct sw__home *home, const char *folder, const char *stem, uint64_t max_bytes,
-                    sw_error_info *info)
+int sw__home_create(struct sw__home *home, const char *folder, const char *stem,
+                    uint64_t max_bytes, sw_error_info *info)
 {
     memset(home, 0, sizeof(*home));
     home->fd = -1;
     int result = sw__os_mkdirs_private(folder);
     if (result) {
-        return sw_error_set(info, SW_EOPEN, "the run directory %s cannot be made: %s", folder,
-                            strerror(-result));
+        return sw_error_set(info, SW_EOPEN, "the run directory %s cannot be made: %s",
+                            folder, strerror(-result));
     }
     for (unsigned number = 0; number < 1000; number++) {
         char suffix[16] = "";
         if (number) {
             snprintf(suffix, sizeof(suffix), "-%u", number);
         }
-        int length = snprintf(home->path, sizeof(home->path), "%s/%s%s.stepwatch", folder, stem,
-                              suffix);
+        int length = snprintf(home->path, sizeof(home->path), "%s/%s%s.stepwatch", folder,
+                              stem, suffix);
         if (length < 0 || (size_t)length >= sizeof(home->path)) {
-            return sw_error_set(info, SW_EINVAL, "the path of the run directory %s is too long",
-                                folder);
+            return sw_error_set(info, SW_EINVAL,
+                                "the path of the run directory %s is too long", folder);
         }
         int fd = sw__os_create_private(home->path);
         if (fd == -EEXIST) {
@@ -41,8 +41,8 @@ int sw__home_create(struct sw__home *home, const char *folder, const char *stem,
             fd = -error;
         }
         if (fd < 0) {
-            result = sw_error_set(info, SW_EOPEN, "the trace %s cannot be created: %s", home->path,
-                                  strerror(-fd));
+            result = sw_error_set(info, SW_EOPEN, "the trace %s cannot be created: %s",
+                                  home->path, strerror(-fd));
             home->path[0] = 0;
             if (info) {
                 info->os_errno = -fd;
@@ -99,8 +99,8 @@ bool sw__home_check(struct sw__home *home)
     if (home->fd < 0 || home->gone) {
         return false;
     }
-    if (fstat(home->fd, &facts) || facts.st_dev != home->device || facts.st_ino != home->inode ||
-        facts.st_nlink == 0) {
+    if (fstat(home->fd, &facts) || facts.st_dev != home->device ||
+        facts.st_ino != home->inode || facts.st_nlink == 0) {
         home->gone = true;
         home->error = home->error ? home->error : ENOENT;
         return false;
@@ -111,11 +111,13 @@ bool sw__home_check(struct sw__home *home)
     return true;
 }
 
-static void sw__home_note_chunk(struct sw__home *home, uint64_t slot, uint32_t size, uint32_t records)
+static void sw__home_note_chunk(struct sw__home *home, uint64_t slot, uint32_t size,
+                                uint32_t records)
 {
     if (home->chunk_count == home->chunk_capacity) {
         size_t capacity = home->chunk_capacity ? home->chunk_capacity * 2 : 64;
-        struct sw__home_chunk *chunks = sw__realloc(home->chunks, capacity, sizeof(*chunks));
+        struct sw__home_chunk *chunks =
+            sw__realloc(home->chunks, capacity, sizeof(*chunks));
         if (!chunks) {
             return;
         }
@@ -137,8 +139,8 @@ static int sw__home_fail(struct sw__home *home, int result)
                                                   : SW_EWRITE;
 }
 
-int sw__home_put(struct sw__home *home, const struct sw__fmt_block *header, const void *body,
-                 uint32_t used, uint64_t *slot, bool shrink)
+int sw__home_put(struct sw__home *home, const struct sw__fmt_block *header,
+                 const void *body, uint32_t used, uint64_t *slot, bool shrink)
 {
     struct sw__fmt_block copy;
     uint64_t offset = *slot;
@@ -174,8 +176,11 @@ int sw__home_put(struct sw__home *home, const struct sw__fmt_block *header, cons
         }
     }
     if (result) {
-        /* No stump stays behind the last whole block. */
-        if (offset == home->end && ftruncate(home->fd, (off_t)home->end)) {
+        /* No stump stays behind the last whole block. Only ever shorter: growing could raise SIGXFSZ. */
+        struct stat facts;
+        if (offset == home->end && fstat(home->fd, &facts) == 0 &&
+            (uint64_t)facts.st_size > home->end &&
+            ftruncate(home->fd, (off_t)home->end)) {
             home->errors++;
         }
         return sw__home_fail(home, result);

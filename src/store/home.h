@@ -29,20 +29,20 @@ struct sw__home {
     uint64_t errors; /* failed writes */
     bool gone;       /* the descriptor is not ours any more, or the file was removed */
     uint32_t cuts;   /* times the file was found shorter than it should be */
-    uint64_t cut_records; /* event records that were lost by that */
+    uint64_t cut_records;          /* event records that were lost by that */
     struct sw__home_chunk *chunks; /* EVENTS blocks in the file */
     size_t chunk_count, chunk_capacity;
     char path[1024];
 };
 
 /* Creates `<folder>/<stem>.stepwatch` (0600, O_EXCL, a number is appended when the name is taken). */
-int sw__home_create(struct sw__home *home, const char *folder, const char *stem, uint64_t max_bytes,
-                    sw_error_info *info);
+int sw__home_create(struct sw__home *home, const char *folder, const char *stem,
+                    uint64_t max_bytes, sw_error_info *info);
 /* Writes a block: body first, header last. `*slot` is its place: 0 means "give it one", and it stays the same
  * from then on. `body` is `used` bytes. The copy's size is cut to what is used when `shrink`. An EVENTS block that
  * would exceed the cap is refused (SW_ELIMIT). 0, or a negative error; the file stays sound. */
-int sw__home_put(struct sw__home *home, const struct sw__fmt_block *header, const void *body,
-                 uint32_t used, uint64_t *slot, bool shrink);
+int sw__home_put(struct sw__home *home, const struct sw__fmt_block *header,
+                 const void *body, uint32_t used, uint64_t *slot, bool shrink);
 /* Gives up a chunk's slot: its header is overwritten and the slot used again. False for an EVENTS block that was lost
  * before (the file was cut), and for other kinds. */
 bool sw__home_release(struct sw__home *home, uint64_t slot);

@@ -16,13 +16,14 @@
 static bool sw__hot_own_folder(const char *path)
 {
     struct stat facts;
-    return lstat(path, &facts) == 0 && S_ISDIR(facts.st_mode) && facts.st_uid == geteuid() &&
-           (facts.st_mode & 077) == 0;
+    return lstat(path, &facts) == 0 && S_ISDIR(facts.st_mode) &&
+           facts.st_uid == geteuid() && (facts.st_mode & 077) == 0;
 }
 
 /* Makes the file in `folder` (a private sub-folder of it when it is a shared one) and gives it its first
  * bytes. Returns 0 or a negative errno. */
-static int sw__hot_create_in(struct sw__hot *hot, const char *folder, bool shared, uint64_t first)
+static int sw__hot_create_in(struct sw__hot *hot, const char *folder, bool shared,
+                             uint64_t first)
 {
     uint8_t random[16];
     char own[900];
@@ -41,7 +42,8 @@ static int sw__hot_create_in(struct sw__hot *hot, const char *folder, bool share
     }
     int length;
     if (shared) {
-        length = snprintf(own, sizeof(own), "%s/stepwatch-%u", folder, (unsigned)geteuid());
+        length =
+            snprintf(own, sizeof(own), "%s/stepwatch-%u", folder, (unsigned)geteuid());
     } else {
         length = snprintf(own, sizeof(own), "%s", folder);
     }
@@ -104,10 +106,10 @@ static bool sw__hot_map(struct sw__hot *hot, uint64_t first)
     hot->limit = hot->limit < fair ? hot->limit : fair / SW__FMT_PAGE * SW__FMT_PAGE;
     for (uint64_t size = hot->limit; size >= first; size /= 2) {
         size = size / SW__FMT_PAGE * SW__FMT_PAGE;
-        void *base = mmap(NULL, size, PROT_READ | PROT_WRITE,
-                          hot->fd >= 0 ? MAP_SHARED
-                                       : MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                          hot->fd, 0);
+        void *base =
+            mmap(NULL, size, PROT_READ | PROT_WRITE,
+                 hot->fd >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                 hot->fd, 0);
         if (base != MAP_FAILED) {
             hot->base = base;
             hot->reserved = size;
@@ -166,9 +168,10 @@ int sw__hot_create(struct sw__hot *hot, const struct sw__hot_place *place, uint6
         hot->path[0] = 0;
         hot->fd = -1;
         if (!sw__hot_map(hot, first)) {
-            return sw_error_set(info, SW_ENOMEM,
-                                "there is no address space for %llu KiB of recording memory",
-                                (unsigned long long)(first / 1024));
+            return sw_error_set(
+                info, SW_ENOMEM,
+                "there is no address space for %llu KiB of recording memory",
+                (unsigned long long)(first / 1024));
         }
         snprintf(hot->where, sizeof(hot->where), "memory of the process");
     }
@@ -190,6 +193,24 @@ bool sw__hot_has_room(const struct sw__hot *hot, uint64_t size)
            hot->limit;
 }
 
+void sw__hot_check(struct sw__hot *hot)
+{
+    struct stat facts;
+    if (hot->fd < 0) {
+        return;
+    }
+    if (fstat(hot->fd, &facts) || facts.st_dev != hot->device ||
+        facts.st_ino != hot->inode) {
+        /* The program closed it; the number may be that of a file of its own by now. */
+        hot->fd = -1;
+        hot->lost = true;
+    } else if ((uint64_t)facts.st_size <
+               atomic_load_explicit(&hot->committed, memory_order_relaxed)) {
+        /* Growing would fill the hole with zeroes and no fault would ever tell. */
+        hot->cut = true;
+    }
+}
+
 /* Makes room for `size` more bytes. Called with the lock held. */
 static bool sw__hot_grow(struct sw__hot *hot, uint64_t need)
 {
@@ -203,11 +224,7 @@ static bool sw__hot_grow(struct sw__hot *hot, uint64_t need)
     uint64_t target = committed + SW__HOT_GROWTH;
     target = target < need ? need : target;
     target = target > hot->limit ? hot->limit : target;
-    if (hot->fd >= 0 && !sw__os_is_file(hot->fd, hot->device, hot->inode)) {
-        /* The program closed it; the number may be that of a file of its own by now. */
-        hot->fd = -1;
-        hot->lost = true;
-    }
+    sw__hot_check(hot);
     if (hot->lost) {
         hot->limit = committed;
         return false;
@@ -237,8 +254,8 @@ static void sw__hot_populate(struct sw__hot *hot, uint64_t before)
     }
 }
 
-static struct sw__fmt_block *sw__hot_take_locked(struct sw__hot *hot, enum sw__fmt_kind kind,
-                                                 uint32_t size)
+static struct sw__fmt_block *sw__hot_take_locked(struct sw__hot *hot,
+                                                 enum sw__fmt_kind kind, uint32_t size)
 {
     uint64_t address = atomic_load_explicit(&hot->next, memory_order_relaxed);
     if (!hot->base || !sw__hot_grow(hot, address + size)) {
@@ -257,7 +274,8 @@ static struct sw__fmt_block *sw__hot_take_locked(struct sw__hot *hot, enum sw__f
     return block;
 }
 
-struct sw__fmt_block *sw__hot_take(struct sw__hot *hot, enum sw__fmt_kind kind, uint32_t size)
+struct sw__fmt_block *sw__hot_take(struct sw__hot *hot, enum sw__fmt_kind kind,
+                                   uint32_t size)
 {
     pthread_mutex_lock(&hot->lock);
     uint64_t before = atomic_load_explicit(&hot->committed, memory_order_relaxed);
@@ -267,8 +285,8 @@ struct sw__fmt_block *sw__hot_take(struct sw__hot *hot, enum sw__fmt_kind kind, 
     return block;
 }
 
-struct sw__fmt_block *sw__hot_try_take(struct sw__hot *hot, enum sw__fmt_kind kind, uint32_t size,
-                                       bool *busy)
+struct sw__fmt_block *sw__hot_try_take(struct sw__hot *hot, enum sw__fmt_kind kind,
+                                       uint32_t size, bool *busy)
 {
     *busy = pthread_mutex_trylock(&hot->lock) != 0;
     if (*busy) {
@@ -293,8 +311,9 @@ void sw__hot_close(struct sw__hot *hot, bool settled, bool keep)
     if (settled) {
         munmap(hot->base, hot->reserved);
     } else if (mmap(hot->base, used, PROT_READ | PROT_WRITE,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED &&
-        used < hot->reserved) {
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+                    0) != MAP_FAILED &&
+               used < hot->reserved) {
         /* A thread is in the middle of a record. Its addresses stay valid, at the price of address
          * space alone: the new pages are not backed by anything until someone touches them. */
         munmap(hot->base + used, hot->reserved - used);

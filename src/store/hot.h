@@ -23,8 +23,9 @@ struct sw__hot {
     int fd;                     /* -1: anonymous memory, lost when the process dies */
     dev_t device;               /* identity of the file behind fd */
     ino_t inode;
-    bool lost;                  /* fd was closed by someone else: no more growth */
-    uint64_t file_id;           /* what blocks carry */
+    bool lost;        /* fd was closed by someone else: no more growth */
+    bool cut;         /* the file was found shorter than it should be */
+    uint64_t file_id; /* what blocks carry */
     pthread_mutex_t lock;
     char path[1024]; /* empty: anonymous */
     char where[96];  /* "tmpfs /dev/shm", for notes */
@@ -44,11 +45,14 @@ int sw__hot_create(struct sw__hot *hot, const struct sw__hot_place *place, uint6
                    uint64_t first, sw_error_info *info);
 /* A block of `size` bytes (a multiple of SW__FMT_PAGE), zeroed but for its header; NULL when there is no
  * room. Takes the lock. */
-struct sw__fmt_block *sw__hot_take(struct sw__hot *hot, enum sw__fmt_kind kind, uint32_t size);
+struct sw__fmt_block *sw__hot_take(struct sw__hot *hot, enum sw__fmt_kind kind,
+                                   uint32_t size);
 /* As sw__hot_take, but leaves the reserve alone and gives up at once (NULL, `*busy` true) when another thread
  * holds the lock. */
 struct sw__fmt_block *sw__hot_try_take(struct sw__hot *hot, enum sw__fmt_kind kind,
                                        uint32_t size, bool *busy);
+/* Whether the file still is ours and as long as it should be; sets `lost` and `cut`. */
+void sw__hot_check(struct sw__hot *hot);
 /* Whether another `size` bytes may be had for a chunk. */
 bool sw__hot_has_room(const struct sw__hot *hot, uint64_t size);
 /* Ends the life of the file and removes it (unless `keep`). When a thread may still be about to store something

@@ -57,7 +57,8 @@ static void sw__mirror_losses(const void *slots, uint32_t used, uint64_t *droppe
     }
 }
 
-void sw__mirror_unsaved(struct sw__mirror *mirror, uint64_t *dropped, uint64_t *overwritten)
+void sw__mirror_unsaved(struct sw__mirror *mirror, uint64_t *dropped,
+                        uint64_t *overwritten)
 {
     *dropped = 0;
     *overwritten = 0;
@@ -66,9 +67,10 @@ void sw__mirror_unsaved(struct sw__mirror *mirror, uint64_t *dropped, uint64_t *
         const struct sw__mirrored *entry = &mirror->entries[i];
         if (entry->block->kind == SW__BLOCK_THREADS) {
             uint64_t now_dropped, now_overwritten;
-            sw__mirror_losses(entry->block + 1,
-                              atomic_load_explicit(&entry->block->used, memory_order_acquire),
-                              &now_dropped, &now_overwritten);
+            sw__mirror_losses(
+                entry->block + 1,
+                atomic_load_explicit(&entry->block->used, memory_order_acquire),
+                &now_dropped, &now_overwritten);
             *dropped += now_dropped - entry->dropped;
             *overwritten += now_overwritten - entry->overwritten;
         }
@@ -109,14 +111,17 @@ static int sw__mirror_one(struct sw__mirror *mirror, struct sw__mirrored *entry)
         mirror->buffer_size = length;
     }
     sw__copy_shared(mirror->buffer, block + 1, length);
-    uint64_t hash = sw__mirror_hash((const uint64_t *)(const void *)mirror->buffer, length / 8) ^ used;
+    uint64_t hash =
+        sw__mirror_hash((const uint64_t *)(const void *)mirror->buffer, length / 8) ^
+        used;
     if (entry->slot && hash == entry->hash && entry->cuts == mirror->home->cuts) {
         return 0;
     }
     struct sw__fmt_block header;
     sw__copy_shared(&header, block, sizeof(header));
     header.revision = entry->slot ? block->revision + 1 : 1;
-    int result = sw__home_put(mirror->home, &header, mirror->buffer, used, &entry->slot, false);
+    int result =
+        sw__home_put(mirror->home, &header, mirror->buffer, used, &entry->slot, false);
     if (!result) {
         entry->hash = hash;
         entry->cuts = mirror->home->cuts;

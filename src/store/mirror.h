@@ -12,9 +12,9 @@
 
 struct sw__mirrored {
     struct sw__fmt_block *block;
-    uint64_t slot; /* in the home file, 0 none yet */
-    uint64_t hash; /* of what was copied */
-    uint32_t cuts; /* of the home file by then */
+    uint64_t slot;                 /* in the home file, 0 none yet */
+    uint64_t hash;                 /* of what was copied */
+    uint32_t cuts;                 /* of the home file by then */
     uint64_t dropped, overwritten; /* THREADS: sums of what was copied */
 };
 
@@ -29,7 +29,8 @@ struct sw__mirror {
     size_t buffer_size;
 };
 
-int sw__mirror_init(struct sw__mirror *mirror, struct sw__hot *hot, struct sw__home *home);
+int sw__mirror_init(struct sw__mirror *mirror, struct sw__hot *hot,
+                    struct sw__home *home);
 void sw__mirror_free(struct sw__mirror *mirror);
 /* A state block of the hot file, registered for copying; NULL when there is no room. */
 struct sw__fmt_block *sw__mirror_take(struct sw__mirror *mirror, enum sw__fmt_kind kind,
@@ -38,6 +39,7 @@ struct sw__fmt_block *sw__mirror_take(struct sw__mirror *mirror, enum sw__fmt_ki
  * the first error, having tried the rest. */
 int sw__mirror_copy(struct sw__mirror *mirror, bool names_only);
 /* Losses that threads counted and that did not reach the home file, for the superblock to carry. */
-void sw__mirror_unsaved(struct sw__mirror *mirror, uint64_t *dropped, uint64_t *overwritten);
+void sw__mirror_unsaved(struct sw__mirror *mirror, uint64_t *dropped,
+                        uint64_t *overwritten);
 
 #endif

@@ -27,7 +27,8 @@ int sw__pool_init(struct sw__pool *pool, struct sw__hot *hot, struct sw__home *h
     pool->chunks = sw__alloc_zero(pool->capacity, sizeof(*pool->chunks));
     pool->recent = sw__alloc_zero(pool->capacity, sizeof(*pool->recent));
     pool->steps_full = sw__alloc_zero(pool->capacity, sizeof(*pool->steps_full));
-    pool->last_starts = sw__alloc_zero(config->keep_last + 1u, sizeof(*pool->last_starts));
+    pool->last_starts =
+        sw__alloc_zero(config->keep_last + 1u, sizeof(*pool->last_starts));
     pool->target = SW__TARGET_FIRST;
     pool->first_end = UINT64_MAX;
     pthread_mutex_init(&pool->lock, NULL);
@@ -56,10 +57,11 @@ static void sw__list_push(struct sw__pool *pool, _Atomic uint64_t *list, uint32_
     uint64_t old = atomic_load_explicit(list, memory_order_relaxed);
     uint64_t fresh;
     do {
-        atomic_store_explicit(&pool->chunks[chunk].next, (uint32_t)old, memory_order_relaxed);
+        atomic_store_explicit(&pool->chunks[chunk].next, (uint32_t)old,
+                              memory_order_relaxed);
         fresh = ((old >> 32) + 1) << 32 | (chunk + 1u);
-    } while (!atomic_compare_exchange_weak_explicit(list, &old, fresh, memory_order_acq_rel,
-                                                    memory_order_relaxed));
+    } while (!atomic_compare_exchange_weak_explicit(
+        list, &old, fresh, memory_order_acq_rel, memory_order_relaxed));
 }
 
 static uint32_t sw__list_pop(struct sw__pool *pool, _Atomic uint64_t *list)
@@ -73,8 +75,8 @@ static uint32_t sw__list_pop(struct sw__pool *pool, _Atomic uint64_t *list)
         uint32_t next = atomic_load_explicit(&pool->chunks[(uint32_t)old - 1].next,
                                              memory_order_relaxed);
         fresh = ((old >> 32) + 1) << 32 | next;
-    } while (!atomic_compare_exchange_weak_explicit(list, &old, fresh, memory_order_acq_rel,
-                                                    memory_order_acquire));
+    } while (!atomic_compare_exchange_weak_explicit(
+        list, &old, fresh, memory_order_acq_rel, memory_order_acquire));
     return (uint32_t)old - 1;
 }
 
@@ -201,8 +203,9 @@ static void sw__pool_snapshot(sw_clock_snapshot *out)
     out->real_ns = (uint64_t)real.tv_sec * 1000000000u + (uint64_t)real.tv_nsec;
 }
 
-uint32_t sw__pool_take(struct sw__pool *pool, enum sw__fmt_kind kind, struct sw__fmt_thread *owner,
-                       uint64_t sequence, uint32_t tid, bool *low)
+uint32_t sw__pool_take(struct sw__pool *pool, enum sw__fmt_kind kind,
+                       struct sw__fmt_thread *owner, uint64_t sequence, uint32_t tid,
+                       bool *low)
 {
     uint32_t chunk = SW__NONE;
     if (SW__LIKELY(kind == SW__BLOCK_STEPS ||
@@ -241,7 +244,8 @@ uint32_t sw__pool_take(struct sw__pool *pool, enum sw__fmt_kind kind, struct sw_
     return chunk;
 }
 
-void sw__pool_seal(struct sw__pool *pool, uint32_t chunk, uint32_t records, uint64_t last_ticks)
+void sw__pool_seal(struct sw__pool *pool, uint32_t chunk, uint32_t records,
+                   uint64_t last_ticks)
 {
     struct sw__chunk *entry = &pool->chunks[chunk];
     entry->block->last_ticks = last_ticks;
@@ -256,7 +260,8 @@ void sw__pool_seal(struct sw__pool *pool, uint32_t chunk, uint32_t records, uint
 /* Makes a chunk free; what it held counts no more. */
 static void sw__pool_release(struct sw__pool *pool, uint32_t chunk)
 {
-    __atomic_store_n(&pool->chunks[chunk].block->kind, (uint16_t)SW__BLOCK_FREE, __ATOMIC_RELEASE);
+    __atomic_store_n(&pool->chunks[chunk].block->kind, (uint16_t)SW__BLOCK_FREE,
+                     __ATOMIC_RELEASE);
     sw__list_push(pool, &pool->free_list, chunk);
     atomic_fetch_add_explicit(&pool->free_count, 1, memory_order_relaxed);
 }
@@ -266,10 +271,12 @@ static void sw__pool_discard(struct sw__pool *pool, uint32_t chunk)
 {
     struct sw__chunk *entry = &pool->chunks[chunk];
     struct sw__fmt_super *super = sw__hot_super(pool->hot);
-    super->redo_before = atomic_load_explicit(&entry->owner->overwritten, memory_order_relaxed);
+    super->redo_before =
+        atomic_load_explicit(&entry->owner->overwritten, memory_order_relaxed);
     super->redo_thread = entry->owner->index;
     super->redo_records = entry->block->records;
-    atomic_store_explicit(&super->redo_address, entry->block->address, memory_order_release);
+    atomic_store_explicit(&super->redo_address, entry->block->address,
+                          memory_order_release);
     atomic_fetch_add_explicit(&entry->owner->overwritten, entry->block->records,
                               memory_order_release);
     __atomic_store_n(&entry->block->kind, (uint16_t)SW__BLOCK_FREE, __ATOMIC_RELEASE);
@@ -277,7 +284,8 @@ static void sw__pool_discard(struct sw__pool *pool, uint32_t chunk)
     sw__pool_release(pool, chunk);
 }
 
-static void sw__pool_count(struct sw__pool *pool, enum sw__fmt_total which, uint64_t amount)
+static void sw__pool_count(struct sw__pool *pool, enum sw__fmt_total which,
+                           uint64_t amount)
 {
     atomic_fetch_add_explicit(&sw__hot_super(pool->hot)->total[which], amount,
                               memory_order_relaxed);
@@ -297,7 +305,8 @@ static void sw__pool_lose(struct sw__pool *pool, uint32_t chunk)
 }
 
 /* Writes a sealed chunk to the home file, the names it may use before it. */
-static bool sw__pool_write(struct sw__pool *pool, uint32_t chunk, uint64_t *slot, bool shrink)
+static bool sw__pool_write(struct sw__pool *pool, uint32_t chunk, uint64_t *slot,
+                           bool shrink)
 {
     struct sw__fmt_block *block = pool->chunks[chunk].block;
     if (!sw__home_check(pool->home)) {
@@ -312,9 +321,9 @@ static bool sw__pool_write(struct sw__pool *pool, uint32_t chunk, uint64_t *slot
 static bool sw__pool_collect(struct sw__pool *pool)
 {
     uint64_t old = atomic_load_explicit(&pool->sealed_list, memory_order_relaxed);
-    while (!atomic_compare_exchange_weak_explicit(&pool->sealed_list, &old,
-                                                  ((old >> 32) + 1) << 32, memory_order_acq_rel,
-                                                  memory_order_relaxed)) {
+    while (!atomic_compare_exchange_weak_explicit(
+        &pool->sealed_list, &old, ((old >> 32) + 1) << 32, memory_order_acq_rel,
+        memory_order_relaxed)) {
     }
     /* Stacks give the newest first: turn the list round. */
     uint32_t forward = 0;
@@ -400,7 +409,8 @@ static uint32_t sw__pool_next(struct sw__pool *pool, bool everything, enum sw__f
 }
 
 /* Does what has to be done with a chunk. serve_lock held. */
-static void sw__pool_settle(struct sw__pool *pool, uint32_t chunk, enum sw__fate fate, bool shrink)
+static void sw__pool_settle(struct sw__pool *pool, uint32_t chunk, enum sw__fate fate,
+                            bool shrink)
 {
     struct sw__fmt_block *block = pool->chunks[chunk].block;
     bool steps = block->kind == SW__BLOCK_STEPS;
@@ -438,7 +448,8 @@ bool sw__pool_serve(struct sw__pool *pool)
     /* Room first: allocating memory is several times faster than writing to a file. */
     sw__pool_refill(pool);
     sw__retain_prune(pool);
-    for (uint32_t chunk; (chunk = sw__pool_next(pool, false, &fate)) != SW__NONE; any = true) {
+    for (uint32_t chunk; (chunk = sw__pool_next(pool, false, &fate)) != SW__NONE;
+         any = true) {
         sw__pool_settle(pool, chunk, fate, false);
         sw__pool_refill(pool);
     }

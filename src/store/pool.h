@@ -54,20 +54,23 @@ struct sw__pool {
     _Atomic uint32_t free_count;
     _Atomic uint32_t starved; /* times a thread found nothing free */
     _Atomic bool attended;    /* a helper thread serves; otherwise writers do */
-    _Atomic bool full;        /* policy drop: no more events, or there would be a hole among them */
-    uint32_t target;          /* free chunks the servant aims at */
-    pthread_mutex_t lock;     /* never held during a write; what follows: */
-    uint32_t *recent;         /* indices of full chunks, oldest first */
+    _Atomic bool
+        full; /* policy drop: no more events, or there would be a hole among them */
+    uint32_t target;      /* free chunks the servant aims at */
+    pthread_mutex_t lock; /* never held during a write; what follows: */
+    uint32_t *recent;     /* indices of full chunks, oldest first */
     uint32_t recent_count;
-    uint32_t *steps_full;     /* the same for STEPS chunks */
+    uint32_t *steps_full; /* the same for STEPS chunks */
     uint32_t steps_full_count;
     uint64_t first_bytes; /* written for the first steps */
     uint64_t worst_bytes; /* written for the slowest ones */
     uint64_t first_end;   /* ticks at which the first steps ended; UINT64_MAX: not yet */
     struct sw__extent worst[SW__WORST_MAX];
     unsigned worst_count;
-    bool worst_changed; /* what was kept for a step that is not among them any more may go */
-    pthread_mutex_t serve_lock; /* of the servant: the home file, its copies, and what follows */
+    bool
+        worst_changed; /* what was kept for a step that is not among them any more may go */
+    pthread_mutex_t
+        serve_lock; /* of the servant: the home file, its copies, and what follows */
     struct sw__kept *kept;
     size_t kept_count, kept_capacity;
     uint64_t *step_slots; /* home slots of STEPS chunks */
@@ -85,10 +88,12 @@ void sw__pool_free(struct sw__pool *pool);
 
 /* An empty chunk for `owner`, its header ready but for sequence; UINT32_MAX when there is none. No lock is waited
  * for and no system call made unless nothing was free. `*low` becomes true when the servant should be woken. */
-uint32_t sw__pool_take(struct sw__pool *pool, enum sw__fmt_kind kind, struct sw__fmt_thread *owner,
-                       uint64_t sequence, uint32_t tid, bool *low);
+uint32_t sw__pool_take(struct sw__pool *pool, enum sw__fmt_kind kind,
+                       struct sw__fmt_thread *owner, uint64_t sequence, uint32_t tid,
+                       bool *low);
 /* Hands a full chunk, or that of an ended thread, to the servant. */
-void sw__pool_seal(struct sw__pool *pool, uint32_t chunk, uint32_t records, uint64_t last_ticks);
+void sw__pool_seal(struct sw__pool *pool, uint32_t chunk, uint32_t records,
+                   uint64_t last_ticks);
 /* A step ended (policy auto). */
 void sw__pool_step(struct sw__pool *pool, uint64_t number, uint64_t start, uint64_t end);
 /* The servant's work: sealed chunks by policy, then free ones up to the target. Returns whether there was

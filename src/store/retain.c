@@ -3,8 +3,8 @@
 #include "store/pool.h"
 #include <string.h>
 
-static bool sw__retain_touches(const struct sw__extent *worst, unsigned count, uint64_t first,
-                               uint64_t last)
+static bool sw__retain_touches(const struct sw__extent *worst, unsigned count,
+                               uint64_t first, uint64_t last)
 {
     for (unsigned i = 0; i < count; i++) {
         if (first <= worst[i].end && last >= worst[i].start) {
@@ -72,7 +72,8 @@ static void sw__retain_add_worst(struct sw__pool *pool, uint64_t start, uint64_t
     pool->worst[at] = (struct sw__extent){.start = start, .end = end};
     if (pool->worst_count == pool->config.keep_worst) {
         at = sw__retain_least(pool);
-        atomic_store_explicit(&pool->least_worst, pool->worst[at].end - pool->worst[at].start,
+        atomic_store_explicit(&pool->least_worst,
+                              pool->worst[at].end - pool->worst[at].start,
                               memory_order_relaxed);
     }
 }
@@ -87,8 +88,9 @@ void sw__pool_step(struct sw__pool *pool, uint64_t number, uint64_t start, uint6
                               memory_order_relaxed);
     }
     bool first = number < config->keep_first;
-    bool slow = !first && config->keep_worst &&
-                end - start > atomic_load_explicit(&pool->least_worst, memory_order_relaxed);
+    bool slow =
+        !first && config->keep_worst &&
+        end - start > atomic_load_explicit(&pool->least_worst, memory_order_relaxed);
     if (number + 1 != config->keep_first && !slow) {
         return;
     }
@@ -110,7 +112,8 @@ static uint64_t sw__retain_cutoff(const struct sw__pool *pool)
     if (seen < keep || seen == 0) {
         return 0;
     }
-    return keep ? atomic_load_explicit(&pool->last_starts[seen % keep], memory_order_relaxed)
+    return keep ? atomic_load_explicit(&pool->last_starts[seen % keep],
+                                       memory_order_relaxed)
                 : UINT64_MAX;
 }
 
@@ -126,11 +129,12 @@ void sw__retain_remember(struct sw__pool *pool, uint32_t chunk, uint64_t slot)
         pool->kept = kept;
         pool->kept_capacity = capacity;
     }
-    pool->kept[pool->kept_count++] = (struct sw__kept){.slot = slot,
-                                                       .first = block->first_ticks,
-                                                       .last = block->last_ticks,
-                                                       .records = block->records,
-                                                       .owner = pool->chunks[chunk].owner};
+    pool->kept[pool->kept_count++] =
+        (struct sw__kept){.slot = slot,
+                          .first = block->first_ticks,
+                          .last = block->last_ticks,
+                          .records = block->records,
+                          .owner = pool->chunks[chunk].owner};
 }
 
 enum sw__fate sw__retain_fate(const struct sw__pool *pool, uint32_t chunk, bool tight)
@@ -146,8 +150,9 @@ enum sw__fate sw__retain_fate(const struct sw__pool *pool, uint32_t chunk, bool 
     if (block->last_ticks >= sw__retain_cutoff(pool) && !tight) {
         return SW__FATE_STAY;
     }
-    return pool->worst_bytes < most && sw__retain_touches(pool->worst, pool->worst_count,
-                                                          block->first_ticks, block->last_ticks)
+    return pool->worst_bytes < most &&
+                   sw__retain_touches(pool->worst, pool->worst_count, block->first_ticks,
+                                      block->last_ticks)
                ? SW__FATE_WRITE_WORST
                : SW__FATE_DISCARD;
 }
@@ -174,8 +179,9 @@ bool sw__retain_steps(struct sw__pool *pool, uint64_t slot, uint32_t records)
     if (pool->step_count > most && most >= 2) {
         size_t middle = (size_t)(most / 2);
         (void)sw__home_release(pool->home, pool->step_slots[middle]);
-        atomic_fetch_add_explicit(&sw__hot_super(pool->hot)->total[SW__TOTAL_STEPS_DROPPED],
-                                  pool->step_records[middle], memory_order_relaxed);
+        atomic_fetch_add_explicit(
+            &sw__hot_super(pool->hot)->total[SW__TOTAL_STEPS_DROPPED],
+            pool->step_records[middle], memory_order_relaxed);
         size_t after = pool->step_count - middle - 1;
         memmove(pool->step_slots + middle, pool->step_slots + middle + 1,
                 after * sizeof(*pool->step_slots));

@@ -50,12 +50,13 @@ static bool sw__sigbus_claim(uintptr_t address)
             continue;
         }
         void *hole = (void *)(address & ~(page - 1));
-        if (mmap(hole, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
-                 0) == MAP_FAILED) {
+        if (mmap(hole, page, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED) {
             return false;
         }
         atomic_fetch_add_explicit(&range->count, 1, memory_order_relaxed);
-        _Atomic uint64_t *mirror = atomic_load_explicit(&range->mirror, memory_order_acquire);
+        _Atomic uint64_t *mirror =
+            atomic_load_explicit(&range->mirror, memory_order_acquire);
         /* The mirror may lie in the page that has just been lost; then it is a fresh zero. */
         if (mirror) {
             atomic_fetch_add_explicit(mirror, 1, memory_order_relaxed);
@@ -125,7 +126,8 @@ int sw__sigbus_watch(const void *base, size_t length, _Atomic uint64_t *count)
 static struct sw__watched *sw__sigbus_find(const void *base)
 {
     for (size_t i = 0; i < SW__WATCHED; i++) {
-        if (atomic_load_explicit(&sw__watched[i].base, memory_order_relaxed) == (uintptr_t)base &&
+        if (atomic_load_explicit(&sw__watched[i].base, memory_order_relaxed) ==
+                (uintptr_t)base &&
             atomic_load_explicit(&sw__watched[i].length, memory_order_relaxed)) {
             return &sw__watched[i];
         }
