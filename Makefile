@@ -5,7 +5,7 @@ BUILD ?= build
 FUZZ_SECONDS ?= 60
 MESON = $(VENV)/bin/meson
 PYTHON_BIN = $(VENV)/bin/python
-TEST_ENV = STEPWATCH_BUILD_DIR=$(abspath $(1)) PYTHONPATH=$(abspath $(1))/python
+TEST_ENV = TEST_BUILD_DIR=$(abspath $(1)) PYTHONPATH=$(abspath $(1))/python
 PYTEST = $(PYTHON_BIN) -m pytest -q
 
 # The tools of the virtual environment find each other by PATH.

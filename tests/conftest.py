@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 @pytest.fixture(scope="session")
 def build_dir() -> Path:
     """Return the build folder under test."""
-    return Path(os.environ.get("STEPWATCH_BUILD_DIR", ROOT / "build")).resolve()
+    return Path(os.environ.get("TEST_BUILD_DIR", ROOT / "build")).resolve()
 
 
 @pytest.fixture(scope="session")

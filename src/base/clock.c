@@ -101,7 +101,8 @@ static void choose(void)
     }
 #endif
     choose_for_machine();
-    if (wish && *wish && strcmp(wish, sw_clock_kind_name(sw__clock_kind)) != 0) {
+    if (wish && *wish && strcmp(wish, "auto") != 0 &&
+        strcmp(wish, sw_clock_kind_name(sw__clock_kind)) != 0) {
         size_t used = strlen(why);
         snprintf(why + used, sizeof why - used,
                  "; STEPWATCH_CLOCK could not be followed");

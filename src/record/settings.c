@@ -11,9 +11,8 @@
 #define PREFIX "STEPWATCH_"
 #define PREFIX_LENGTH (sizeof PREFIX - 1)
 
-/* Variables that are no options: those that `stepwatch run` hands to its children, and the tests'
- * and tools' own. */
-static const char *const internal[] = {"RUN_ID", "BIN", "BUILD"};
+/* Variables that are no options: those that `stepwatch run` hands to its children. */
+static const char *const internal[] = {"RUN_ID"};
 
 struct warner {
     void (*warn)(void *arg, const char *sentence);

@@ -15,8 +15,8 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture(scope="session")
 def stepwatch_cli(build_dir: Path) -> Path:
-    """Return the command under test; STEPWATCH_BIN names another one."""
-    path = os.environ.get("STEPWATCH_BIN")
+    """Return the command under test; TEST_COMMAND names another one."""
+    path = os.environ.get("TEST_COMMAND")
     return Path(path).resolve() if path else build_dir / "src" / "cli" / "stepwatch"
 
 
