@@ -57,14 +57,14 @@ static void choose_for_machine(void)
     }
     char source[64];
     if (sw__os_read_file(CLOCKSOURCE, source, sizeof source) <= 0) {
-        sw__clock_kind = SW_CLOCK_TSC;
+        __atomic_store_n(&sw__clock_kind, SW_CLOCK_TSC, __ATOMIC_RELAXED);
         snprintf(why, sizeof why,
                  "the TSC is invariant; the kernel's clock is not known");
         return;
     }
     source[strcspn(source, "\n")] = '\0';
     if (kernel_keeps_time_by_counter(source)) {
-        sw__clock_kind = SW_CLOCK_TSC;
+        __atomic_store_n(&sw__clock_kind, SW_CLOCK_TSC, __ATOMIC_RELAXED);
         snprintf(why, sizeof why, "the TSC is invariant and the kernel keeps time by %s",
                  source);
     } else {
@@ -75,7 +75,7 @@ static void choose_for_machine(void)
 #elif defined(__aarch64__)
 static void choose_for_machine(void)
 {
-    sw__clock_kind = SW_CLOCK_CNTVCT;
+    __atomic_store_n(&sw__clock_kind, SW_CLOCK_CNTVCT, __ATOMIC_RELAXED);
     snprintf(why, sizeof why,
              "the virtual counter of this architecture is always steady");
 }
@@ -95,7 +95,7 @@ static void choose(void)
     }
 #if defined(__x86_64__)
     if (wish && strcmp(wish, "tsc") == 0 && may_read_counter()) {
-        sw__clock_kind = SW_CLOCK_TSC;
+        __atomic_store_n(&sw__clock_kind, SW_CLOCK_TSC, __ATOMIC_RELAXED);
         snprintf(why, sizeof why, "STEPWATCH_CLOCK asks for it");
         return;
     }

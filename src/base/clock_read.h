@@ -32,9 +32,9 @@ SW__INLINE uint64_t sw__clock_register(void)
 SW__INLINE int sw__clock_is_register(void)
 {
 #if defined(__x86_64__)
-    return sw__clock_kind == SW_CLOCK_TSC;
+    return __atomic_load_n(&sw__clock_kind, __ATOMIC_RELAXED) == SW_CLOCK_TSC;
 #elif defined(__aarch64__)
-    return sw__clock_kind == SW_CLOCK_CNTVCT;
+    return __atomic_load_n(&sw__clock_kind, __ATOMIC_RELAXED) == SW_CLOCK_CNTVCT;
 #else
     return 0;
 #endif

@@ -15,6 +15,7 @@
 #define SW__CLOCK_PERIOD (100 * SW__MS)
 #define SW__COPY_PERIOD (2000 * SW__MS)
 #define SW__BUSY_PERIOD (1 * SW__MS)
+#define SW__BUSY_ROUNDS 200
 #define SW__STOP_PATIENCE_MS 500
 #define SW__STACK ((size_t)256 * 1024)
 
@@ -82,6 +83,7 @@ void sw__helper_round(bool copy_state)
 static void *sw__helper_main(void *arg)
 {
     struct sw__session *session = &sw__session;
+    unsigned quiet = SW__BUSY_ROUNDS;
     uint64_t clock_at = 0, copy_at = sw__mono_ns() + SW__COPY_PERIOD;
     (void)arg;
     (void)prctl(PR_SET_NAME, "stepwatch", 0, 0, 0);
@@ -101,10 +103,13 @@ static void *sw__helper_main(void *arg)
         atomic_store_explicit(&session->super->total[SW__TOTAL_HELPER_NS],
                               cpu_before + sw__os_thread_cpu_ns(), memory_order_relaxed);
         /* A program may end by its last thread's end; the helper is not to keep it alive. */
-        if (!any && sw__os_only_thread_left()) {
+        if (quiet > SW__BUSY_ROUNDS && sw__os_only_thread_left()) {
             break;
         }
-        sw__helper_sleep(any ? SW__BUSY_PERIOD : SW__CLOCK_PERIOD, !any);
+        /* It looks often for a while after the last full chunk: then no thread has to wake it. */
+        quiet = any ? 0 : quiet + 1;
+        bool long_one = quiet > SW__BUSY_ROUNDS;
+        sw__helper_sleep(long_one ? SW__CLOCK_PERIOD : SW__BUSY_PERIOD, long_one);
     }
     return NULL;
 }

@@ -110,7 +110,7 @@ static uint32_t sw__pool_grow(struct sw__pool *pool, bool *busy)
 }
 
 static void sw__pool_discard(struct sw__pool *pool, uint32_t chunk);
-static bool sw__pool_collect(struct sw__pool *pool);
+static void sw__pool_collect(struct sw__pool *pool);
 
 static void sw__pool_remove_recent(struct sw__pool *pool, uint32_t at)
 {
@@ -318,7 +318,7 @@ static bool sw__pool_write(struct sw__pool *pool, uint32_t chunk, uint64_t *slot
 }
 
 /* Moves sealed chunks to the end of `recent`, in the order in which they were sealed. lock held. */
-static bool sw__pool_collect(struct sw__pool *pool)
+static void sw__pool_collect(struct sw__pool *pool)
 {
     uint64_t old = atomic_load_explicit(&pool->sealed_list, memory_order_relaxed);
     while (!atomic_compare_exchange_weak_explicit(
@@ -334,9 +334,9 @@ static bool sw__pool_collect(struct sw__pool *pool)
         forward = at;
         at = next;
     }
-    bool any = forward != 0;
     while (forward) {
         uint32_t chunk = forward - 1;
+        pool->collected++;
         forward = atomic_load_explicit(&pool->chunks[chunk].next, memory_order_relaxed);
         if (pool->chunks[chunk].block->kind == SW__BLOCK_STEPS) {
             pool->steps_full[pool->steps_full_count++] = chunk;
@@ -344,7 +344,6 @@ static bool sw__pool_collect(struct sw__pool *pool)
             pool->recent[pool->recent_count++] = chunk;
         }
     }
-    return any;
 }
 
 /* Free chunks up to the target, as long as the hot file may grow; in a ring the oldest give way. */
@@ -365,8 +364,9 @@ static void sw__pool_refill(struct sw__pool *pool)
     }
     if (pool->config.policy == SW__POOL_RING || pool->config.policy == SW__POOL_AUTO) {
         pthread_mutex_lock(&pool->lock);
-        while (pool->recent_count > 4 &&
-               atomic_load_explicit(&pool->free_count, memory_order_relaxed) < 4 &&
+        uint32_t spare = pool->target < most ? pool->target : most;
+        while (pool->recent_count > spare &&
+               atomic_load_explicit(&pool->free_count, memory_order_relaxed) < spare &&
                !sw__hot_has_room(pool->hot, SW__FMT_CHUNK)) {
             uint32_t before = pool->recent_count;
             sw__pool_make_room(pool);
@@ -442,17 +442,19 @@ static void sw__pool_settle(struct sw__pool *pool, uint32_t chunk, enum sw__fate
 
 bool sw__pool_serve(struct sw__pool *pool)
 {
-    bool any = false;
     enum sw__fate fate;
     pthread_mutex_lock(&pool->serve_lock);
     /* Room first: allocating memory is several times faster than writing to a file. */
     sw__pool_refill(pool);
     sw__retain_prune(pool);
-    for (uint32_t chunk; (chunk = sw__pool_next(pool, false, &fate)) != SW__NONE;
-         any = true) {
+    for (uint32_t chunk; (chunk = sw__pool_next(pool, false, &fate)) != SW__NONE;) {
         sw__pool_settle(pool, chunk, fate, false);
         sw__pool_refill(pool);
     }
+    pthread_mutex_lock(&pool->lock);
+    bool any = pool->collected != pool->collected_before;
+    pool->collected_before = pool->collected;
+    pthread_mutex_unlock(&pool->lock);
     pthread_mutex_unlock(&pool->serve_lock);
     return any;
 }
@@ -483,6 +485,8 @@ void sw__pool_finish(struct sw__pool *pool, const uint32_t *open, size_t open_co
             } else {
                 sw__pool_count(pool, SW__TOTAL_STEPS_DROPPED, records);
             }
+            /* Counted as lost, it is not to be found in a hot file that stays. */
+            __atomic_store_n(&block->kind, (uint16_t)SW__BLOCK_FREE, __ATOMIC_RELEASE);
         }
     }
     pthread_mutex_unlock(&pool->serve_lock);

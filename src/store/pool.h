@@ -60,6 +60,7 @@ struct sw__pool {
     pthread_mutex_t lock; /* never held during a write; what follows: */
     uint32_t *recent;     /* indices of full chunks, oldest first */
     uint32_t recent_count;
+    uint64_t collected, collected_before; /* full chunks so far, and at the last round */
     uint32_t *steps_full; /* the same for STEPS chunks */
     uint32_t steps_full_count;
     uint64_t first_bytes; /* written for the first steps */
@@ -96,8 +97,8 @@ void sw__pool_seal(struct sw__pool *pool, uint32_t chunk, uint32_t records,
                    uint64_t last_ticks);
 /* A step ended (policy auto). */
 void sw__pool_step(struct sw__pool *pool, uint64_t number, uint64_t start, uint64_t end);
-/* The servant's work: sealed chunks by policy, then free ones up to the target. Returns whether there was
- * anything to do. */
+/* The servant's work: sealed chunks by policy, then free ones up to the target. Returns whether any
+ * chunk was filled since the last time. */
 bool sw__pool_serve(struct sw__pool *pool);
 /* At the end: writes everything that is kept, and the chunks in `open` (still being written by their
  * threads), to the home file. */

@@ -30,7 +30,7 @@ struct crash_case {
 };
 #define CASE(function)                                                                   \
     {                                                                                    \
-        #function, function                                                              \
+#function, function                                                              \
     }
 
 /* main() of a driver: arguments are the victim, the command, the plugin, its host, then names of cases to run alone.
@@ -69,17 +69,20 @@ void crash_sleep_us(uint64_t microseconds);
 extern const char *crash_victim;  /* path of the victim */
 extern const char *crash_command; /* path of stepwatch */
 extern const char *crash_plugin;  /* path of the plugin */
-extern const char *crash_host;    /* path of the program that loads it and is not linked with the library */
-extern char crash_dir[200];       /* a fresh folder of the case, removed afterwards */
-extern char crash_hot[200];       /* a fresh folder in memory, where victims put their hot files */
+extern const char *
+    crash_host; /* path of the program that loads it and is not linked with the library */
+extern char crash_dir[200]; /* a fresh folder of the case, removed afterwards */
+extern char
+    crash_hot[200]; /* a fresh folder in memory, where victims put their hot files */
 
 /* A process under test. */
 struct run {
-    const char *out;       /* run directory; default: crash_dir/run */
-    const char *const *env; /* more variables, NULL-terminated; one without '=' takes a variable away */
+    const char *out; /* run directory; default: crash_dir/run */
+    const char *const
+        *env; /* more variables, NULL-terminated; one without '=' takes a variable away */
     void (*prepare)(void *arg); /* in the child, before exec */
     void *arg;
-    bool off;  /* STEPWATCH_ENABLED=0 */
+    bool off; /* STEPWATCH_ENABLED=0 */
     pid_t pid;
     int output, complaint; /* pipes */
     struct page *page;
@@ -131,9 +134,9 @@ struct tally {
     uint64_t open;          /* sections that are open */
     uint64_t open_lanes;    /* lanes with open sections */
     uint64_t nameless;      /* spans whose name is unknown */
-    uint64_t backward;      /* spans that end before they begin, or outside the recording */
-    uint64_t digest;        /* of the statistics and of every record, their times too */
-    uint64_t digest_lanes;  /* of the statistics alone */
+    uint64_t backward; /* spans that end before they begin, or outside the recording */
+    uint64_t digest;   /* of the statistics and of every record, their times too */
+    uint64_t digest_lanes; /* of the statistics alone */
     uint32_t first_error;
 };
 /* Reads everything. `path`: a run directory or a file; NULL: crash_dir/run. */

@@ -218,6 +218,9 @@ static void no_helper_at_the_moment_of_fork(void)
 {
     struct run run = {0};
     struct tally tally;
+    if (CRASH_TSAN) {
+        crash_skip("the sanitizer has a thread of its own");
+    }
     run_mode(&run, "alone");
     check_said(&run, false);
     CHECK_EQ(atomic_load(&run.page->facts[1]), atomic_load(&run.page->facts[0]));

@@ -146,9 +146,9 @@ static void kill_often(const char *policy, unsigned threads, unsigned kills,
         run_finish(&run);
         after_kill(&run, threads, i);
         if (crash_failures()) {
-            fprintf(stderr, "  policy %s, kill %u after %llu us, %llu records published\n",
-                    policy, i, (unsigned long long)delay,
-                    (unsigned long long)run_done(&run));
+            fprintf(
+                stderr, "  policy %s, kill %u after %llu us, %llu records published\n",
+                policy, i, (unsigned long long)delay, (unsigned long long)run_done(&run));
         }
         run_free(&run);
         clear_run();
@@ -287,12 +287,10 @@ static void fold_alive(void)
 int main(int argc, char **argv)
 {
     static const struct crash_case cases[] = {
-        CASE(kill_stream),         CASE(kill_ring),
-        CASE(kill_auto),           CASE(kill_drop),
-        CASE(kill_stream_threads), CASE(kill_ring_threads),
-        CASE(kill_auto_threads),   CASE(kill_drop_threads),
-        CASE(kill_heavy_streaming), CASE(kill_at_start),
-        CASE(fold_alive),
+        CASE(kill_stream),       CASE(kill_ring),           CASE(kill_auto),
+        CASE(kill_drop),         CASE(kill_stream_threads), CASE(kill_ring_threads),
+        CASE(kill_auto_threads), CASE(kill_drop_threads),   CASE(kill_heavy_streaming),
+        CASE(kill_at_start),     CASE(fold_alive),
     };
     return crash_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

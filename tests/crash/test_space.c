@@ -236,6 +236,9 @@ static void limited(rlim_t limit, bool any)
 
 static void size_limit_nothing(void)
 {
+    if (CRASH_TSAN) {
+        crash_skip("the sanitizer cannot start under this limit");
+    }
     limited(0, false);
 }
 static void size_limit_one_page(void)
@@ -268,6 +271,15 @@ static void size_limit_lowered(void)
             CHECK_EQ(ATTEMPTED(&tally), run_done(&run));
             /* With the limit at 0 not even the file can be closed; what it holds is in memory still. */
             check_said(&run, tally.dropped || tally.killed || tally.damaged);
+            if (crash_failures()) {
+                fprintf(stderr,
+                        "  limit %s, policy %s: present %llu, dropped %llu, "
+                        "overwritten %llu, killed %zu, hot %zu; %s",
+                        limits[i], policies[j], (unsigned long long)tally.present,
+                        (unsigned long long)tally.dropped,
+                        (unsigned long long)tally.overwritten, tally.killed,
+                        tally.hot_used, run.err_text);
+            }
             run_free(&plain);
             run_free(&run);
         }

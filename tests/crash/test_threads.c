@@ -54,6 +54,10 @@ static void cancelled_inside_sections(void)
 {
     struct run run = {0};
     struct tally tally;
+    if (CRASH_TSAN) {
+        crash_skip(
+            "the sanitizer forgets a cancelled thread before its keys' destructors run");
+    }
     run_mode(&run, &tally, "cancel");
     CHECK_EQ(tally_calls_of(NULL, "scope"), 32);
     CHECK_EQ(tally_calls_of(NULL, "block"), 32);
@@ -99,8 +103,11 @@ static void handler_records(void)
     check_said(&run, tally.dropped != 0);
     check_signals(&run, &tally);
     uint64_t calls = tally_calls_of(NULL, "handler");
-    /* Nothing else is re-entrant, and a handler's two calls share their fate. */
-    CHECK_EQ(calls * 2 + tally.reentrant, atomic_load(&run.page->facts[0]) * 2);
+    /* Nothing else is re-entrant, and a handler's two calls share their fate. TSan delivers signals when
+     * it likes. */
+    uint64_t handled = atomic_load(&run.page->facts[0]) * 2;
+    CHECK_BETWEEN(handled - 2 * CRASH_TSAN, calls * 2 + tally.reentrant,
+                  handled + 2 * CRASH_TSAN);
     CHECK_EQ(tally.calls, run_done(&run) + calls);
     run_free(&plain);
     run_free(&run);

@@ -96,6 +96,9 @@ static void *spin(void *arg)
     uint64_t value = slot;
     sw_begin(epoch);
     atomic_fetch_add(&page->facts[0], 1);
+    if (slot == 0) {
+        tell_ready();
+    }
     for (;;) {
         sw_step_begin();
         for (unsigned i = 0; i < 40; i++) {
@@ -125,7 +128,6 @@ int victim_spin(int argc, char **argv)
     while (atomic_load(&page->facts[0]) + 1 < threads) {
         sleep_us(50);
     }
-    tell_ready();
     spin(NULL);
     return 1;
 }
@@ -165,8 +167,9 @@ int main(int argc, char **argv)
         const char *name;
         int (*run)(int argc, char **argv);
     } commands[] = {
-        {"spin", victim_spin},       {"count", victim_count},     {"exit", victim_exit},
-        {"fork", victim_fork},       {"threads", victim_threads}, {"files", victim_files},
+        {"spin", victim_spin},       {"count", victim_count},
+        {"exit", victim_exit},       {"fork", victim_fork},
+        {"threads", victim_threads}, {"files", victim_files},
         {"bus", victim_bus},         {"signal", victim_signal},
         {"restart", victim_restart}, {"plugin", victim_plugin},
     };

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 static void *record_for_ever(void *arg)
@@ -102,7 +103,9 @@ int victim_exit(int argc, char **argv)
     } else if (strcmp(mode, "abort") == 0) {
         abort();
     } else if (strcmp(mode, "segv") == 0) {
-        volatile int *volatile nowhere = NULL;
+        /* A page that may not be touched, rather than NULL, which sanitizers look for. */
+        volatile char *nowhere =
+            mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         *nowhere = 1;
     } else if (strcmp(mode, "term") == 0) {
         raise(SIGTERM);

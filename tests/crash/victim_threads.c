@@ -40,8 +40,7 @@ static void *be_cancelled(void *arg)
     unsigned slot = (unsigned)(uintptr_t)arg;
     (void)many(section, slot, 10);
     SW_SCOPE("scope");
-    SW_SECTION("block")
-    {
+    SW_SECTION("block") {
         atomic_fetch_add(&page->facts[0], 1);
         for (;;) {
             pause();

@@ -198,7 +198,8 @@ static void *record_under_filter(void *arg)
     }
     result.library_heap = sw__alloc_count() - allocations;
     atomic_store(&result.done, true);
-    while (result.filtered) { /* Not even an end is allowed here; main ends the process. */
+    while (
+        result.filtered) { /* Not even an end is allowed here; main ends the process. */
         __builtin_ia32_pause();
     }
     return NULL;
@@ -248,8 +249,11 @@ int main(int count, char **arguments)
     if (!mkdtemp(folder)) {
         return 1;
     }
-    sw_config config = {
-        .out = folder, .policy = policy, .max_mb = 16, .step_usage = SW_OFF, .quiet = SW_ON};
+    sw_config config = {.out = folder,
+                        .policy = policy,
+                        .max_mb = 16,
+                        .step_usage = SW_OFF,
+                        .quiet = SW_ON};
     outer = sw_section_get("outer");
     inner = sw_section_get("inner");
     if (sw_init(&config) ||

@@ -77,8 +77,8 @@ static uint8_t *read_bytes(const char *path, size_t *size)
     void *bytes = aligned_alloc(4096, ((size_t)facts.st_size + 4095) / 4096 * 4096);
     assert_non_null(bytes);
     *size = 0;
-    for (ssize_t got; (got = read(fd, (uint8_t *)bytes + *size,
-                                  (size_t)facts.st_size - *size)) > 0;) {
+    for (ssize_t got;
+         (got = read(fd, (uint8_t *)bytes + *size, (size_t)facts.st_size - *size)) > 0;) {
         *size += (size_t)got;
     }
     close(fd);
@@ -116,8 +116,8 @@ static void index_blocks(struct ru_trace *trace)
 }
 
 /* The next block of a kind from `*index` on, NULL at their end. */
-static const struct sw__fmt_block *next_block(const struct ru_trace *trace,
-                                              unsigned kind, size_t *index)
+static const struct sw__fmt_block *next_block(const struct ru_trace *trace, unsigned kind,
+                                              size_t *index)
 {
     while (*index < trace->block_count && trace->blocks[*index]->kind < kind) {
         ++*index;
@@ -448,7 +448,8 @@ static void check_steps(const struct ru_trace *trace)
             sums.most = complete && whole > sums.most ? whole : sums.most;
         }
         assert_int_equal(ru_raw_histogram(trace, lane->step_hist),
-                         atomic_load(&lane->steps) - atomic_load(&lane->steps_incomplete));
+                         atomic_load(&lane->steps) -
+                             atomic_load(&lane->steps_incomplete));
         if (trace->info->steps_dropped) {
             continue; /* The records are not all there; the lane's own sums are. */
         }
@@ -503,7 +504,8 @@ static void check_nodes(const struct ru_trace *trace, size_t index)
         assert_true(node->inclusive / node->calls <= node->maximum);
         assert_true(node->errors <= node->calls && node->unnested <= node->calls);
         if (trace->info->hist_missed == 0 && lane->node_count < 200) {
-            assert_int_equal(sw_trace_node_histogram(trace->trace, index, i, histogram), 0);
+            assert_int_equal(sw_trace_node_histogram(trace->trace, index, i, histogram),
+                             0);
         }
     }
     for (uint32_t i = 1; i < lane->node_count; i++) {

@@ -92,7 +92,7 @@ struct ru_record {
         sw_record_mark mark;
         sw_record_step step;
         uint8_t bytes[255 * SW_RECORD_UNIT];
-    } *record;
+    } * record;
 };
 struct ru_records {
     struct ru_record *at;

@@ -257,11 +257,21 @@ static void record_lazily_by_other_calls(void *arg)
     setenv("STEPWATCH_ENABLED", "1", 1);
     setenv("STEPWATCH_OUT", ru_path("run"), 1);
     switch (*(const int *)arg) {
-    case 0: sw_counter("c", 1); break;
-    case 1: sw_mark("m"); break;
-    case 2: sw_step_begin(); break;
-    case 3: sw_record_put(&(sw_record){.kind = SW_RECORD_GC, .units = 1}); break;
-    case 4: (void)sw_name("n", 1); break;
+    case 0:
+        sw_counter("c", 1);
+        break;
+    case 1:
+        sw_mark("m");
+        break;
+    case 2:
+        sw_step_begin();
+        break;
+    case 3:
+        sw_record_put(&(sw_record){.kind = SW_RECORD_GC, .units = 1});
+        break;
+    case 4:
+        (void)sw_name("n", 1);
+        break;
     default:
         sw_section_begin(sw_section_get("s"), 3);
         sw_section_end(sw_section_get("s"), 3, 0);
@@ -307,9 +317,8 @@ static void test_bad_configuration(void **state)
 {
     (void)state;
     const sw_config bad[] = {
-        {.policy = "rign"},      {.max_mb = 0.5},
-        {.schedule = "every=x"}, {.enabled = 7},
-        {.events = -1},          {.out = "/proc/none/such"},
+        {.policy = "rign"}, {.max_mb = 0.5}, {.schedule = "every=x"},
+        {.enabled = 7},     {.events = -1},  {.out = "/proc/none/such"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         sw_config config = bad[i];
@@ -354,8 +363,7 @@ static void test_default_run_directory(void **state)
         assert_int_equal(found.gl_pathc, i);
         globfree(&found);
     }
-    assert_int_equal(
-        glob(ru_path("runs/profiling/*/*.stepwatch"), 0, NULL, &found), 0);
+    assert_int_equal(glob(ru_path("runs/profiling/*/*.stepwatch"), 0, NULL, &found), 0);
     assert_int_equal(found.gl_pathc, 2);
     sw_run *run;
     assert_int_equal(sw_run_open(&run, found.gl_pathv[0], NULL), 0);

@@ -27,7 +27,8 @@ struct model_node {
     uint32_t parent;
     uint32_t stored; /* index in the trace, once it is known */
     uint8_t name;
-    uint8_t depth; /* names in its path; more than its frame's depth once one below was pulled out */
+    uint8_t
+        depth; /* names in its path; more than its frame's depth once one below was pulled out */
     uint64_t calls, errors, unnested;
     uint64_t ticks, least, most, last, below; /* filled in from the records */
 };
@@ -126,8 +127,8 @@ static void do_end(struct program *program, unsigned domain, uint64_t dice)
         sw_end(section);
     }
     /* The recorder closes the newest of the same section and key, whichever was meant. */
-    for (at = lane->depth - 1; lane->stack[at].name != frame.name ||
-                               lane->stack[at].key != frame.key;) {
+    for (at = lane->depth - 1;
+         lane->stack[at].name != frame.name || lane->stack[at].key != frame.key;) {
         at--;
     }
     frame = lane->stack[at];
@@ -136,15 +137,15 @@ static void do_end(struct program *program, unsigned domain, uint64_t dice)
     node->calls++;
     node->errors += error;
     node->unnested += !nests;
-    expect(program, (struct expected){
-                        .kind = SW_RECORD_SPAN,
-                        .name = frame.name,
-                        .flags = (uint16_t)(SW_RECORD_INTERVAL |
-                                            (error ? SW_RECORD_ERROR : 0) |
-                                            (nests ? 0 : SW_RECORD_UNNESTED)),
-                        .depth = (uint16_t)at,
-                        .domain = (uint16_t)domain,
-                        .node = frame.node});
+    expect(program,
+           (struct expected){.kind = SW_RECORD_SPAN,
+                             .name = frame.name,
+                             .flags = (uint16_t)(SW_RECORD_INTERVAL |
+                                                 (error ? SW_RECORD_ERROR : 0) |
+                                                 (nests ? 0 : SW_RECORD_UNNESTED)),
+                             .depth = (uint16_t)at,
+                             .domain = (uint16_t)domain,
+                             .node = frame.node});
     memmove(lane->stack + at, lane->stack + at + 1,
             (lane->depth - at - 1) * sizeof frame);
     lane->depth--;
@@ -308,8 +309,8 @@ static void check_lane(const struct ru_trace *trace, struct program *program,
         model_path(model, i, path);
         const sw_trace_node *node = ru_find(trace, lane, path);
         assert_non_null(node);
-        const struct sw__fmt_node *raw = ru_raw_node(
-            trace, lane->thread, lane->domain, (uint32_t)(node - lane->nodes));
+        const struct sw__fmt_node *raw = ru_raw_node(trace, lane->thread, lane->domain,
+                                                     (uint32_t)(node - lane->nodes));
         assert_int_equal(node->calls, model->nodes[i].calls);
         assert_int_equal(node->errors, model->nodes[i].errors);
         assert_int_equal(node->unnested, model->nodes[i].unnested);
@@ -422,8 +423,8 @@ static void run_and_compare(uint64_t seed, bool tangled)
             /* Some have a phase, so that steps take their other ways too. */
             int phase = j % 3 == 0 ? SW_PHASE_FORWARD + j : SW_PHASE_INHERIT;
             for (unsigned d = 0; d < 2; d++) {
-                program->sections[d][j] = sw_domain_section(program->domains[d], name,
-                                                            strlen(name), phase);
+                program->sections[d][j] =
+                    sw_domain_section(program->domains[d], name, strlen(name), phase);
             }
         }
     }
@@ -431,8 +432,7 @@ static void run_and_compare(uint64_t seed, bool tangled)
     snprintf(folder, sizeof folder, "run-%d-%d", (int)seed, tangled);
     ru_start((sw_config){.policy = "stream", .out = ru_path(folder)});
     for (size_t i = 0; i < THREADS; i++) {
-        assert_int_equal(pthread_create(&threads[i], NULL, run_program, &programs[i]),
-                         0);
+        assert_int_equal(pthread_create(&threads[i], NULL, run_program, &programs[i]), 0);
     }
     for (size_t i = 0; i < THREADS; i++) {
         pthread_join(threads[i], NULL);
@@ -444,8 +444,8 @@ static void run_and_compare(uint64_t seed, bool tangled)
     struct ru_records records = ru_read(&trace, 0);
     for (size_t i = 0; i < THREADS; i++) {
         uint32_t thread = 0;
-        while (strcmp(sw_trace_get_thread(trace.trace, thread)->name,
-                      programs[i].name) != 0) {
+        while (strcmp(sw_trace_get_thread(trace.trace, thread)->name, programs[i].name) !=
+               0) {
             thread++;
         }
         check_program(&trace, &programs[i], thread, &records);

@@ -233,8 +233,10 @@ static void test_names_from_many_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        ru_test(test_10000_names),          ru_test(test_70000_names),
-        ru_test(test_names_without_family), ru_test(test_10000_counters),
+        ru_test(test_10000_names),
+        ru_test(test_70000_names),
+        ru_test(test_names_without_family),
+        ru_test(test_10000_counters),
         ru_test(test_names_from_many_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -41,8 +41,8 @@ static uint64_t numbers_present(const struct ru_trace *trace, double *first, dou
     assert_true(records.count > 0);
     uint64_t missing = 0;
     for (size_t i = 1; i < records.count; i++) {
-        double step = records.at[i].record->counter.value -
-                      records.at[i - 1].record->counter.value;
+        double step =
+            records.at[i].record->counter.value - records.at[i - 1].record->counter.value;
         assert_true(step >= 1);
         missing += (uint64_t)step - 1;
     }
@@ -193,9 +193,8 @@ static void test_four_threads_are_counted(void **state)
     const char *const policies[] = {"auto", "stream", "ring", "drop"};
     for (size_t i = 0; i < 4; i++) {
         pthread_t threads[4];
-        ru_start((sw_config){.policy = policies[i],
-                             .max_mb = 3,
-                             .out = ru_path(policies[i])});
+        ru_start(
+            (sw_config){.policy = policies[i], .max_mb = 3, .out = ru_path(policies[i])});
         for (int j = 0; j < 4; j++) {
             assert_int_equal(pthread_create(&threads[j], NULL, rounds_of_thread, NULL),
                              0);
@@ -372,9 +371,8 @@ static void test_statistics_when_memory_is_full(void **state)
     const char *const policies[] = {"ring", "drop", "stream", "auto"};
     for (size_t i = 0; i < 4; i++) {
         pthread_t thread;
-        ru_start((sw_config){.policy = policies[i],
-                             .max_mb = 4,
-                             .out = ru_path(policies[i])});
+        ru_start(
+            (sw_config){.policy = policies[i], .max_mb = 4, .out = ru_path(policies[i])});
         rounds(0, ROUNDS);
         assert_int_equal(pthread_create(&thread, NULL, late_thread, NULL), 0);
         pthread_join(thread, NULL);

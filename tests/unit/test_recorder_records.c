@@ -60,8 +60,7 @@ static void test_counters(void **state)
     }
     assert_true(isnan(records.at[10001].record->counter.value));
     assert_true(signbit(records.at[10007].record->counter.value));
-    const sw_record_counter *inside =
-        &records.at[records.count - 1].record->counter;
+    const sw_record_counter *inside = &records.at[records.count - 1].record->counter;
     const sw_trace_lane *lane = ru_lane(&trace, 0, 0);
     assert_int_equal(inside->node, ru_node(&trace, "around") - lane->nodes);
     const sw_trace_name *name = sw_trace_get_name(trace.trace, inside->head.id);
@@ -85,8 +84,8 @@ static void test_marks(void **state)
     struct ru_records records = ru_read(&trace, 1u << SW_RECORD_MARK);
     assert_int_equal(records.count, 4);
     assert_string_equal(ru_name(&trace, records.at[0].record->head.id), "plain");
-    assert_int_equal(sw_trace_get_name(trace.trace, records.at[1].record->head.id)->length,
-                     0);
+    assert_int_equal(
+        sw_trace_get_name(trace.trace, records.at[1].record->head.id)->length, 0);
     const sw_trace_name *odd =
         sw_trace_get_name(trace.trace, records.at[2].record->head.id);
     assert_int_equal(odd->length, 10);
@@ -109,16 +108,21 @@ static bool has_interval(unsigned kind)
 static unsigned units_of(unsigned kind)
 {
     switch (kind) {
-    case SW_RECORD_STEP: return 8;
-    case SW_RECORD_BATCH: return 4;
-    case SW_RECORD_SAMPLE: return 3;
+    case SW_RECORD_STEP:
+        return 8;
+    case SW_RECORD_BATCH:
+        return 4;
+    case SW_RECORD_SAMPLE:
+        return 3;
     case SW_RECORD_COMPILE:
     case SW_RECORD_XFER:
     case SW_RECORD_COLLECTIVE:
     case SW_RECORD_ALLOC:
     case SW_RECORD_IO:
-    case SW_RECORD_GPU: return 2;
-    default: return 1;
+    case SW_RECORD_GPU:
+        return 2;
+    default:
+        return 1;
     }
 }
 
@@ -299,9 +303,9 @@ static void test_nothing_while_off(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        ru_test(test_counters),      ru_test(test_marks),
-        ru_test(test_every_kind),    ru_test(test_put_step),
-        ru_test(test_unknown_kinds), ru_test(test_all_lengths),
+        ru_test(test_counters),          ru_test(test_marks),
+        ru_test(test_every_kind),        ru_test(test_put_step),
+        ru_test(test_unknown_kinds),     ru_test(test_all_lengths),
         ru_test(test_nothing_while_off),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

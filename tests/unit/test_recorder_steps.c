@@ -153,8 +153,7 @@ static void test_phase_of_innermost_section(void **state)
     sw_section *forward = sw_section_get("forward");
     sw_section *loss = sw_section_get("loss");
     sw_section *plain = sw_section_get("no phase of its own");
-    sw_section *chosen =
-        sw_section_get_n("my own name", 11, SW_PHASE_COMMUNICATION);
+    sw_section *chosen = sw_section_get_n("my own name", 11, SW_PHASE_COMMUNICATION);
     ru_start((sw_config){0});
     sw_begin(forward); /* Open when the step begins: counts from its first tick. */
     sw_step_begin();
@@ -225,8 +224,7 @@ static void test_phase_of_unnested_section(void **state)
     struct ru_records spans = ru_read(&trace, SPANS);
     const sw_record_span *ended = &spans.at[0].record->span;
     const sw_record_step *step = &steps.at[0].record->step;
-    assert_int_equal(step->phase_ticks[SW_PHASE_FORWARD],
-                     ended->end - ended->head.ticks);
+    assert_int_equal(step->phase_ticks[SW_PHASE_FORWARD], ended->end - ended->head.ticks);
     assert_true(step->phase_ticks[SW_PHASE_OTHER] >= long_time);
     step = &steps.at[1].record->step;
     assert_true(step->phase_ticks[SW_PHASE_OTHER] >= long_time);
@@ -242,8 +240,8 @@ static void test_phase_of_unnested_section(void **state)
 static void random_steps(uint64_t seed, int rounds)
 {
     static const int phases[KINDS] = {
-        SW_PHASE_INHERIT, SW_PHASE_FORWARD,  SW_PHASE_BACKWARD,
-        SW_PHASE_OTHER,   SW_PHASE_INHERIT,  SW_PHASE_DATA_WAIT,
+        SW_PHASE_INHERIT, SW_PHASE_FORWARD,   SW_PHASE_BACKWARD,
+        SW_PHASE_OTHER,   SW_PHASE_INHERIT,   SW_PHASE_DATA_WAIT,
         SW_PHASE_LOSS,    SW_PHASE_OPTIMIZER, SW_PHASE_CHECKPOINT};
     sw_section *sections[KINDS];
     size_t stack[DEPTH];
@@ -271,7 +269,8 @@ static void random_steps(uint64_t seed, int rounds)
             /* Three ways on from each node, one of them recursion: the tree stays small enough
              * for every path to have a node, and a phase, of its own. */
             size_t way = (size_t)(dice >> 8) % 3;
-            size_t kind = way == 2 && depth ? stack[depth - 1] : (depth + way * 3) % KINDS;
+            size_t kind =
+                way == 2 && depth ? stack[depth - 1] : (depth + way * 3) % KINDS;
             sw_begin(sections[kind]);
             stack[depth++] = kind;
         } else if (depth) {
@@ -309,9 +308,9 @@ static size_t edges_of(const struct ru_trace *trace, const struct ru_records *sp
         const sw_record_span *span = more ? &spans->at[i].record->span : NULL;
         while (depth > (more ? span->depth : 0u)) {
             const sw_record_span *begun = open[--depth];
-            edges[--at] = (struct edge){
-                begun->head.ticks, true, begun->depth,
-                sw_trace_get_name(trace->trace, begun->head.id)->phase};
+            edges[--at] =
+                (struct edge){begun->head.ticks, true, begun->depth,
+                              sw_trace_get_name(trace->trace, begun->head.id)->phase};
         }
         if (!more) {
             break;
@@ -487,7 +486,8 @@ static void test_statistics_only(void **state)
     ru_free(&trace);
 
     /* A schedule does not switch events on that the tier has off. */
-    ru_start((sw_config){.out = ru_path("both"), .events = SW_OFF, .schedule = "every=2"});
+    ru_start(
+        (sw_config){.out = ru_path("both"), .events = SW_OFF, .schedule = "every=2"});
     record_steps(10);
     trace = ru_finish();
     assert_int_equal(trace.info->present, 0);

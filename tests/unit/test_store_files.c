@@ -32,15 +32,14 @@ static void test_home_slots(void **state)
     assert_int_equal(sw__home_create(&home, ru_path("folder"), "x", 0, NULL), 0);
     for (unsigned i = 0; i < 4; i++) {
         struct sw__fmt_block header = header_of(SW__BLOCK_EVENTS, SW__FMT_CHUNK, i);
-        assert_int_equal(sw__home_put(&home, &header, body, sizeof body, &slots[i], false),
-                         0);
+        assert_int_equal(
+            sw__home_put(&home, &header, body, sizeof body, &slots[i], false), 0);
         assert_int_equal(slots[i], SW__FMT_PAGE + i * SW__FMT_CHUNK);
     }
     /* The same slot again: the block is written over, the file does not grow. */
     struct sw__fmt_block header = header_of(SW__BLOCK_EVENTS, SW__FMT_CHUNK, 1);
     uint64_t end = home.end;
-    assert_int_equal(
-        sw__home_put(&home, &header, body, 64, &slots[1], false), 0);
+    assert_int_equal(sw__home_put(&home, &header, body, 64, &slots[1], false), 0);
     assert_int_equal(home.end, end);
     assert_int_equal(slots[1], SW__FMT_PAGE + SW__FMT_CHUNK);
 
@@ -89,8 +88,8 @@ static void test_home_cap(void **state)
     struct sw__fmt_block header = header_of(SW__BLOCK_EVENTS, SW__FMT_CHUNK, 0);
     for (unsigned i = 0; i < 2; i++) {
         uint64_t slot = 0;
-        assert_int_equal(
-            sw__home_put(&home, &header, body, sizeof body, &slot, false), 0);
+        assert_int_equal(sw__home_put(&home, &header, body, sizeof body, &slot, false),
+                         0);
     }
     uint64_t slot = 0;
     assert_int_equal(sw__home_put(&home, &header, body, sizeof body, &slot, false),
@@ -102,8 +101,7 @@ static void test_home_cap(void **state)
     /* A freed place is below the cap. */
     sw__home_release(&home, SW__FMT_PAGE);
     slot = 0;
-    assert_int_equal(sw__home_put(&home, &header, body, sizeof body, &slot, false),
-                     0);
+    assert_int_equal(sw__home_put(&home, &header, body, sizeof body, &slot, false), 0);
     assert_int_equal(slot, SW__FMT_PAGE);
     sw__home_close(&home);
 }
@@ -123,8 +121,8 @@ static void test_home_names(void **state)
     sw__home_close(&first);
     sw__home_close(&second);
     /* Not through a file, nor over a link that waits there. */
-    assert_int_equal(sw__home_create(&first, ru_path("a/b/c/x.stepwatch/d"), "x", 0, &info),
-                     SW_EOPEN);
+    assert_int_equal(
+        sw__home_create(&first, ru_path("a/b/c/x.stepwatch/d"), "x", 0, &info), SW_EOPEN);
     assert_true(info.message[0] != 0);
     assert_int_equal(symlink("/nowhere", ru_path("a/b/c/y.stepwatch")), 0);
     assert_int_equal(sw__home_create(&first, ru_path("a/b/c"), "y", 0, NULL), 0);
@@ -383,14 +381,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         /* First: the handler is put in once, and cmocka puts its own over it in every test, so only
          * a child of a process that never recorded has ours in the place where programs have it. */
-        ru_test(test_sigbus_chain),
-        ru_test(test_hot_file_cut),
-        ru_test(test_home_slots),
-        ru_test(test_home_cap),
-        ru_test(test_home_names),
-        ru_test(test_home_descriptor_taken),
-        ru_test(test_hot_places),
-        ru_test(test_hot_dir_of_a_recording),
+        ru_test(test_sigbus_chain), ru_test(test_hot_file_cut),
+        ru_test(test_home_slots),   ru_test(test_home_cap),
+        ru_test(test_home_names),   ru_test(test_home_descriptor_taken),
+        ru_test(test_hot_places),   ru_test(test_hot_dir_of_a_recording),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

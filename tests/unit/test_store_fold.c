@@ -94,7 +94,8 @@ static bool same_files(const char *left, const char *right)
     ssize_t got = same ? 1 : 0;
     while (same && got > 0) {
         got = read(one, a, sizeof a);
-        same = read(two, b, sizeof b) == got && (got <= 0 || memcmp(a, b, (size_t)got) == 0);
+        same =
+            read(two, b, sizeof b) == got && (got <= 0 || memcmp(a, b, (size_t)got) == 0);
     }
     close(one);
     close(two);
