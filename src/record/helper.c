@@ -15,7 +15,7 @@
 #define SW__CLOCK_PERIOD (100 * SW__MS)
 #define SW__COPY_PERIOD (2000 * SW__MS)
 #define SW__BUSY_PERIOD (1 * SW__MS)
-#define SW__BUSY_ROUNDS 200
+#define SW__BUSY_ROUNDS 20
 #define SW__STOP_PATIENCE_MS 500
 #define SW__STACK ((size_t)256 * 1024)
 

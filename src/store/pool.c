@@ -409,11 +409,12 @@ static uint32_t sw__pool_next(struct sw__pool *pool, bool everything, enum sw__f
 }
 
 /* Does what has to be done with a chunk. serve_lock held. */
-static void sw__pool_settle(struct sw__pool *pool, uint32_t chunk, enum sw__fate fate,
-                            bool shrink)
+static void sw__pool_settle(struct sw__pool *pool, uint32_t chunk, enum sw__fate fate)
 {
     struct sw__fmt_block *block = pool->chunks[chunk].block;
     bool steps = block->kind == SW__BLOCK_STEPS;
+    /* Only what may be given up later gets a slot of full size, so that others fit into it. */
+    bool shrink = !steps && fate != SW__FATE_WRITE_WORST;
     uint64_t slot = 0;
     if (fate == SW__FATE_DISCARD) {
         pthread_mutex_lock(&pool->lock);
@@ -421,7 +422,7 @@ static void sw__pool_settle(struct sw__pool *pool, uint32_t chunk, enum sw__fate
         pthread_mutex_unlock(&pool->lock);
         return;
     }
-    if (!sw__pool_write(pool, chunk, &slot, shrink && !steps)) {
+    if (!sw__pool_write(pool, chunk, &slot, shrink)) {
         sw__pool_lose(pool, chunk);
         return;
     }
@@ -434,7 +435,8 @@ static void sw__pool_settle(struct sw__pool *pool, uint32_t chunk, enum sw__fate
         sw__retain_remember(pool, chunk, slot);
     } else if (pool->config.policy == SW__POOL_AUTO) {
         pthread_mutex_lock(&pool->lock);
-        pool->first_bytes += SW__FMT_CHUNK;
+        pool->first_bytes +=
+            sizeof(*block) + atomic_load_explicit(&block->used, memory_order_relaxed);
         pthread_mutex_unlock(&pool->lock);
     }
     sw__pool_release(pool, chunk);
@@ -448,7 +450,7 @@ bool sw__pool_serve(struct sw__pool *pool)
     sw__pool_refill(pool);
     sw__retain_prune(pool);
     for (uint32_t chunk; (chunk = sw__pool_next(pool, false, &fate)) != SW__NONE;) {
-        sw__pool_settle(pool, chunk, fate, false);
+        sw__pool_settle(pool, chunk, fate);
         sw__pool_refill(pool);
     }
     pthread_mutex_lock(&pool->lock);
@@ -465,7 +467,7 @@ void sw__pool_finish(struct sw__pool *pool, const uint32_t *open, size_t open_co
     pthread_mutex_lock(&pool->serve_lock);
     sw__retain_prune(pool);
     for (uint32_t chunk; (chunk = sw__pool_next(pool, true, &fate)) != SW__NONE;) {
-        sw__pool_settle(pool, chunk, fate, true);
+        sw__pool_settle(pool, chunk, fate);
     }
     for (size_t i = 0; i < open_count; i++) {
         struct sw__fmt_block *block = pool->chunks[open[i]].block;
