@@ -33,6 +33,7 @@ PUBLIC: dict[str, str] = {
     "version.h": "base",
     "clock.h": "base",
     "histogram.h": "base",
+    "redact.h": "base",
     "write.h": "base",
     "records.h": "store",
     "store.h": "store",

@@ -10,12 +10,12 @@
 #include <unistd.h>
 
 #include <stepwatch/record.h>
+#include <stepwatch/redact.h>
 #include <stepwatch/version.h>
 
 #include "cli/cli.h"
 #include "cli/option_parser.h"
 #include "cli/run_dir.h"
-#include "cli/secrets.h"
 #include "cli/supervise.h"
 
 enum { OUT, NAME, SET, NO_REPORT, MODULE, OPTIONS };
@@ -262,9 +262,9 @@ static void put_run_json(sw_writer *w, const struct request *request,
     put_text(w, "name", name);
     sw_json_key(w, "command");
     sw_json_array_begin(w);
-    bool hide_next = false;
+    int flag = 0;
     for (char **word = request->program; *word; word++) {
-        secrets_redact(text, sizeof text, *word, &hide_next);
+        sw_redact_argument(text, sizeof text, *word, strlen(*word), &flag);
         sw_json_string(w, text);
     }
     sw_json_array_end(w);
