@@ -61,7 +61,7 @@ struct sw__pool {
     uint32_t *recent;     /* indices of full chunks, oldest first */
     uint32_t recent_count;
     uint64_t collected, collected_before; /* full chunks so far, and at the last round */
-    uint32_t *steps_full; /* the same for STEPS chunks */
+    uint32_t *steps_full;                 /* the same for STEPS chunks */
     uint32_t steps_full_count;
     uint64_t first_bytes; /* written for the first steps */
     uint64_t worst_bytes; /* written for the slowest ones */

@@ -52,7 +52,10 @@ def warning_pythons() -> list[str]:
         found.append(sys.executable)
     working = []
     for path in found:
-        if path and subprocess.run([path, "-c", "import ctypes"], capture_output=True).returncode == 0:
+        if (
+            path
+            and subprocess.run([path, "-c", "import ctypes"], capture_output=True).returncode == 0
+        ):
             working.append(path)
     return sorted(set(working))
 
