@@ -5,6 +5,13 @@
 #include <string.h>
 #include <unistd.h>
 
+/* What a child leaves alone. It is kept, for tools that look for leaks. */
+static struct {
+    struct sw__home home;
+    struct sw__pool pool;
+    struct sw__mirror mirror;
+} sw__abandoned;
+
 static void sw__fork_prepare(void)
 {
     struct sw__session *session = &sw__session;
@@ -39,6 +46,9 @@ void sw__forked_child(void)
         if (sw__os_is_file(session->home.fd, session->home.device, session->home.inode)) {
             close(session->home.fd);
         }
+        sw__abandoned.home = session->home;
+        sw__abandoned.pool = session->pool;
+        sw__abandoned.mirror = session->mirror;
         memset(&session->home, 0, sizeof(session->home));
         session->home.fd = -1;
         memset(&session->pool, 0, sizeof(session->pool));

@@ -225,7 +225,8 @@ static struct sw_section *sw__name_put(const struct sw__name_key *key, size_t le
 static bool sw__names_begin(void)
 {
     if (!sw__names.table) {
-        sw__names.table = sw__intern_create(SW__NAMES_HARD);
+        __atomic_store_n(&sw__names.table, sw__intern_create(SW__NAMES_HARD),
+                         __ATOMIC_RELEASE);
     }
     return sw__names.table &&
            (atomic_load(&sw__names.domain_count) || sw__domain_new("") != NULL);

@@ -49,7 +49,7 @@ static void use_everything(void)
     sw_step_end();
     sw_thread_name("t");
     (void)sw_name("n", 1);
-    sw_record_put(&(sw_record){.kind = SW_RECORD_GC, .units = 1});
+    sw_record_put(&(sw_record_gc){.head = {.kind = SW_RECORD_GC, .units = 1}}.head);
     sw_domain *domain = sw_domain_get("d");
     sw_domain_step_begin(domain, 0);
     sw_domain_counter(domain, "c", 1, 1);
@@ -267,7 +267,7 @@ static void record_lazily_by_other_calls(void *arg)
         sw_step_begin();
         break;
     case 3:
-        sw_record_put(&(sw_record){.kind = SW_RECORD_GC, .units = 1});
+        sw_record_put(&(sw_record_gc){.head = {.kind = SW_RECORD_GC, .units = 1}}.head);
         break;
     case 4:
         (void)sw_name("n", 1);
