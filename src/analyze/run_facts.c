@@ -89,6 +89,18 @@ static const char *read_command(sw_summary *summary, struct sw__scan *json)
     return json->bad ? NULL : sw__summary_copy(summary, command, used);
 }
 
+/* The command line of a process as a shell would take it; facts hold it as a JSON array. */
+static const char *command_of(sw_summary *summary, const sw_trace *trace)
+{
+    const char *fact = sw_trace_fact(trace, "command");
+    if (!fact) {
+        return NULL;
+    }
+    struct sw__scan json = {.at = fact, .end = fact + strlen(fact)};
+    const char *command = read_command(summary, &json);
+    return command ? command : fact;
+}
+
 static const char *read_text(sw_summary *summary, struct sw__scan *json)
 {
     char text[1024];
@@ -293,7 +305,7 @@ int sw__summary_run(sw_summary *summary)
             run->started_real_ns = info->start_real_ns ? info->start_real_ns : SW_UNKNOWN;
             run->id = unless_empty(info->run_id);
             run->name = unless_empty(info->name);
-            run->command = sw_trace_fact(trace, "command");
+            run->command = command_of(summary, trace);
             run->host = sw_trace_fact(trace, "host");
             run->python = sw_trace_fact(trace, "python");
         }

@@ -175,6 +175,10 @@ uint32_t sw__lane_page(struct sw__lane *lane, uint32_t *refs, unsigned octave)
 {
     /* The hot path finds the two lowest octaves through the second: they come as a pair. */
     const uint32_t pages = octave < 2 ? 2 : 1;
+    if (sw__holding) {
+        sw__total_add(SW__TOTAL_HIST_MISSED, 1);
+        return 0;
+    }
     const uint32_t size = pages * (uint32_t)sizeof(struct sw__fmt_page);
     struct sw__fmt_block *block = lane->hist_block;
     uint32_t used = block ? atomic_load_explicit(&block->used, memory_order_relaxed) : 0;

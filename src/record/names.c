@@ -290,6 +290,9 @@ struct sw_section *sw__section_family(struct sw_section *section)
         return family;
     }
     struct sw__name_key key;
+    if (sw__holding) {
+        return sw__section_more(section->domain);
+    }
     sw__key_fill(&key, section->domain, section->text, section->length, section->phase,
                  section->use);
     sw__lock(&sw__names.lock);

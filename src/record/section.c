@@ -82,11 +82,13 @@ SW__INLINE bool sw__gate_is(const struct sw_section *section, uint32_t generatio
     return atomic_load_explicit(&section->gate, memory_order_relaxed) == generation;
 }
 
-/* The lane of a cold path: attached, not interrupted, busy. NULL: nothing to record. */
-static struct sw__lane *sw__lane_cold(const struct sw_section *section)
+/* The lane of a cold path: attached, not interrupted, busy. NULL: nothing to record. In a signal handler that
+ * interrupted a thread with a lock, a section may end (it takes no lock then) but none begin. */
+static struct sw__lane *sw__lane_cold(const struct sw_section *section, bool ending)
 {
     uint32_t generation = atomic_load_explicit(&section->gate, memory_order_relaxed);
-    if (generation == 0 || !sw__lane_here(section->domain)) {
+    bool held = ending && sw__holding && sw__self->lane[section->domain] != &sw__no_lane;
+    if (generation == 0 || (!held && !sw__lane_here(section->domain))) {
         return NULL;
     }
     struct sw__lane *lane = sw__self->lane[section->domain];
@@ -106,7 +108,7 @@ static struct sw__lane *sw__lane_cold(const struct sw_section *section)
  * stack, a node that is not in the table, a clock that is not a register. */
 static SW__COLD void sw__begin_slow(struct sw_section *section, uint64_t key)
 {
-    struct sw__lane *lane = sw__lane_cold(section);
+    struct sw__lane *lane = sw__lane_cold(section, false);
     if (!lane) {
         return;
     }
@@ -282,7 +284,7 @@ static void sw__frame_pull(struct sw__lane *lane, struct sw__fmt_frame *frame,
 static SW__COLD void sw__end_slow(struct sw_section *section, uint64_t key,
                                   unsigned flags, uint64_t now)
 {
-    struct sw__lane *lane = sw__lane_cold(section);
+    struct sw__lane *lane = sw__lane_cold(section, true);
     if (!lane) {
         if (sw__lane_missing(section->domain)) {
             sw__total_add(SW__TOTAL_DROPPED, 1);

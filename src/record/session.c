@@ -394,10 +394,10 @@ void sw__session_repair_super(void)
     struct sw__session *session = &sw__session;
     if (memcmp(session->super->magic, SW__FMT_MAGIC, sizeof(session->super->magic)) !=
         0) {
-        uint64_t pages = atomic_load(&session->super->total[SW__TOTAL_BUS_ERRORS]);
         *session->super = session->first_super;
-        atomic_store(&session->super->total[SW__TOTAL_BUS_ERRORS], pages);
     }
+    atomic_store(&session->super->total[SW__TOTAL_BUS_ERRORS],
+                 sw__sigbus_count(session->hot.base));
 }
 
 /* One line for the user when something is missing from the trace. */

@@ -154,6 +154,10 @@ static void sw__thread_drop(struct sw__thread *thread)
 bool sw__thread_new_chunk(struct sw__thread *thread)
 {
     bool low = false;
+    if (sw__holding) {
+        sw__thread_drop(thread); /* In a signal handler, at the wrong moment. */
+        return false;
+    }
     if (thread->backoff) {
         /* There was nothing a moment ago; asking for every record would cost more than recording. */
         thread->backoff--;
@@ -197,13 +201,18 @@ void sw__lane_cut(struct sw__lane *lane)
 /* Closes what the thread has open and hands its chunks over. */
 static void sw__thread_finish(struct sw__thread *thread)
 {
+    /* The lock that is held here is not one that what follows waits for; lanes are busy against signals. */
+    int holding = sw__holding;
+    sw__holding = 0;
     for (unsigned i = 0; i < SW__DOMAINS; i++) {
         struct sw__lane *lane = thread->lane[i];
         if (lane != &sw__no_lane) {
+            sw__lane_busy(lane);
             sw__step_close(lane, SW_STEP_INCOMPLETE);
             sw__lane_cut(lane);
         }
     }
+    sw__holding = holding;
     sw__thread_seal(thread);
     uint32_t steps =
         atomic_exchange_explicit(&thread->steps_chunk, UINT32_MAX, memory_order_acq_rel);

@@ -180,8 +180,7 @@ int sw__hot_create(struct sw__hot *hot, const struct sw__hot_place *place, uint6
     atomic_store(&hot->committed, first);
     atomic_store(&hot->next, SW__FMT_PAGE);
     if (hot->fd >= 0) {
-        (void)sw__sigbus_watch(hot->base, hot->reserved,
-                               &sw__hot_super(hot)->total[SW__TOTAL_BUS_ERRORS]);
+        (void)sw__sigbus_watch(hot->base, hot->reserved, NULL);
     }
     (void)sw__os_populate(hot->base, first);
     return 0;

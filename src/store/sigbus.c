@@ -57,8 +57,8 @@ static bool sw__sigbus_claim(uintptr_t address)
         atomic_fetch_add_explicit(&range->count, 1, memory_order_relaxed);
         _Atomic uint64_t *mirror =
             atomic_load_explicit(&range->mirror, memory_order_acquire);
-        /* The mirror may lie in the page that has just been lost; then it is a fresh zero. */
-        if (mirror) {
+        /* One that lies in the range may be lost itself; its owner asks for the count. */
+        if (mirror && ((uintptr_t)mirror < base || (uintptr_t)mirror - base >= length)) {
             atomic_fetch_add_explicit(mirror, 1, memory_order_relaxed);
         }
         return true;

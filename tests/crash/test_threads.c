@@ -41,6 +41,28 @@ static void sixty_four_at_once(void)
     run_free(&run);
 }
 
+/* Often, and each time anew: what happens at the first record of a process happens once. */
+static void first_records_at_once(void)
+{
+    struct run plain = {0};
+    run_plain(&plain, "threads", "rush", NULL);
+    for (unsigned i = 0; i < (CRASH_TSAN ? 20 : 100) && !crash_failures(); i++) {
+        char out[300];
+        snprintf(out, sizeof(out), "%s/run-%u", crash_dir, i);
+        struct run run = {.out = out};
+        struct tally tally;
+        run_whole(&run, "threads", "rush", NULL);
+        check_same(&run, &plain);
+        check_said(&run, false);
+        tally_read(&tally, out);
+        check_whole(&tally, 160);
+        CHECK_EQ(tally.files, 1);
+        CHECK_EQ(tally.threads, 16);
+        run_free(&run);
+    }
+    run_free(&plain);
+}
+
 static void end_inside_sections(void)
 {
     struct run run = {0};
@@ -183,6 +205,26 @@ static void restarts_while_others_record(void)
     run_free(&run);
 }
 
+/* Names that are made while a recording starts are known to it. */
+static void restarts_while_others_make_names(void)
+{
+    struct run plain = {0}, run = {0};
+    struct tally tally;
+    run_plain(&plain, "restart", "100", "3", "names", NULL);
+    run_whole(&run, "restart", "100", "3", "names", NULL);
+    check_same(&run, &plain);
+    tally_read(&tally, NULL);
+    CHECK_EQ(tally.files, 100);
+    CHECK_EQ(tally.unreadable, 0);
+    CHECK_EQ(tally.damaged, 0);
+    CHECK_EQ(tally.nameless, 0);
+    CHECK_EQ(tally.counted, tally.present);
+    CHECK_EQ(tally.calls, ATTEMPTED(&tally));
+    CHECK_EQ(hot_files(), 0);
+    run_free(&plain);
+    run_free(&run);
+}
+
 static void stopped_inside_sections(void)
 {
     struct run plain = {0}, run = {0};
@@ -250,6 +292,7 @@ int main(int argc, char **argv)
     static const struct crash_case cases[] = {
         CASE(thousand_come_and_go),
         CASE(sixty_four_at_once),
+        CASE(first_records_at_once),
         CASE(end_inside_sections),
         CASE(cancelled_inside_sections),
         CASE(destructors_record),
@@ -257,6 +300,7 @@ int main(int argc, char **argv)
         CASE(handler_records_from_the_start),
         CASE(two_hundred_restarts),
         CASE(restarts_while_others_record),
+        CASE(restarts_while_others_make_names),
         CASE(stopped_inside_sections),
         CASE(plugin_comes_and_goes),
         CASE(plugin_brings_the_library),

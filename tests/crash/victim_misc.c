@@ -83,16 +83,34 @@ static void *record_till_stop(void *arg)
     return NULL;
 }
 
+/* The same with a new name every time, as long as there may be more. */
+static void *name_till_stop(void *arg)
+{
+    unsigned slot = (unsigned)(uintptr_t)arg;
+    for (unsigned i = 0; !atomic_load_explicit(&stop, memory_order_relaxed); i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "name %c of %u", 'a' + (int)(i % 26), i);
+        if (i < 4000) {
+            sw_section *fresh = sw_section_get_n(name, strlen(name), SW_PHASE_INHERIT);
+            (void)one(fresh, slot, i);
+        }
+        sleep_us(10);
+    }
+    return NULL;
+}
+
 /* restart N THREADS: starts and stops N times, while so many other threads record all the time. */
 int victim_restart(int argc, char **argv)
 {
     unsigned rounds = argc > 0 ? (unsigned)atoi(argv[0]) : 200;
     unsigned threads = argc > 1 ? (unsigned)atoi(argv[1]) : 0;
     bool open = argc > 2 && strcmp(argv[2], "open") == 0;
+    bool names = argc > 2 && strcmp(argv[2], "names") == 0;
     pthread_t ids[8];
     section = sw_section_get("work");
     for (unsigned i = 0; i < threads; i++) {
-        if (pthread_create(&ids[i], NULL, record_till_stop, (void *)(uintptr_t)(i + 1))) {
+        if (pthread_create(&ids[i], NULL, names ? name_till_stop : record_till_stop,
+                           (void *)(uintptr_t)(i + 1))) {
             return 1;
         }
     }

@@ -22,6 +22,20 @@ static void *lots(void *arg)
     return NULL;
 }
 
+static pthread_barrier_t barrier;
+
+/* All threads make the first records of the process at the same moment, each under a new name too. */
+static void *rush(void *arg)
+{
+    unsigned slot = (unsigned)(uintptr_t)arg;
+    char name[32];
+    snprintf(name, sizeof(name), "thread %u", slot);
+    pthread_barrier_wait(&barrier);
+    (void)many(section, slot, 5);
+    (void)many(sw_section_get(name), slot, 5);
+    return NULL;
+}
+
 /* Ends inside three sections: they are cut, which makes three records more. */
 static void *leave_inside(void *arg)
 {
@@ -90,6 +104,12 @@ int victim_threads(int argc, char **argv)
     pthread_key_create(&early, record_at_end);
     sw_init(NULL);
     section = sw_section_get("work");
+    if (strcmp(mode, "rush") == 0) {
+        pthread_barrier_init(&barrier, NULL, 16);
+        round_of(16, rush, 0);
+        print_result(1);
+        return CODE;
+    }
     (void)one(section, 0, 0);
     pthread_key_create(&late, record_at_end);
     if (strcmp(mode, "thousand") == 0) {
