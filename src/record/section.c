@@ -309,7 +309,8 @@ static SW__COLD void sw__end_slow(struct sw_section *section, uint64_t key,
     }
     match = match ? match : newest;
     if (!match) {
-        sw__total_add(SW__TOTAL_UNMATCHED, 1);
+        /* Its begin was refused for the same lock. */
+        sw__total_add(sw__holding ? SW__TOTAL_REENTRANT : SW__TOTAL_UNMATCHED, 1);
     } else if (match + 1 == lane->top) {
         sw__frame_end(lane, match, now, flags);
     } else {

@@ -305,6 +305,8 @@ static int sw__session_start(sw_error_info *info)
     atomic_store(&sw__events_on,
                  session->settings.events &&
                      session->settings.schedule.form == SW_SCHEDULE_ALWAYS);
+    /* Names that came while this was going on, too. */
+    (void)sw__names_define();
     sw__names_open_gates(true);
     (void)sw__helper_start();
     return 0;
