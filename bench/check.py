@@ -2,8 +2,9 @@
 
     python bench/check.py --build build-bench [SUITE…]
 
-A machine that does other things at the same time can spoil any measurement, and never improve one,
-so a suite with a broken promise is measured again, twice at most, and each time this is said.
+A machine that does other things at the same time spoils measurements, in either direction: it slows
+us down, and a rival too. A suite with a broken promise is measured again, twice at most; each time
+this is said, and what is judged after that carries the number of the try in its verdict.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -49,6 +51,8 @@ def judge(bench: Bench, suite: Suite, show: Callable[[Suite, Result], None]) -> 
     for attempt in range(1, ATTEMPTS + 1):
         result = measure(bench, suite)
         verdicts = suite.verdicts(result)
+        if attempt > 1:
+            verdicts = [replace(v, text=f"{v.text} [try {attempt}]") for v in verdicts]
         wrong = broken(verdicts)
         if not wrong or attempt == ATTEMPTS:
             show(suite, result)

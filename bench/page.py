@@ -17,17 +17,11 @@ PLACE = re.compile(r"(<!-- bench:(?P<name>[a-z]+) -->\n).*?(<!-- /bench -->)", r
 
 
 def machine_text(result: Result) -> str:
-    """Describe the machine, and what else it was doing."""
+    """Describe the machine in one sentence."""
     machine = result["machine"]
-    # One process of our own is always running.
-    busy = (
-        f" It was busy with other work (load {machine['load']:.1f})."
-        if machine["load"] > 1.5
-        else ""
-    )
     return (
         f"Measured {machine['date']} on {machine['cores']} cores of an {machine['processor']} "
-        f"({machine['arch']}, Linux {machine['kernel']}, {machine['compiler']}).{busy}"
+        f"({machine['arch']}, Linux {machine['kernel']}, {machine['compiler']})."
     )
 
 

@@ -146,6 +146,9 @@ SW__INLINE void sw__enter(struct sw_section *section, struct sw__lane *lane,
         other(lane, generation, section);
         return;
     }
+    /* Reading the clock here costs less than reading it last, and an empty section does not get longer by it: what
+     * follows runs beside whatever comes next. */
+    const uint64_t now = sw__clock_register();
     struct sw__fmt_frame *frame = lane->top;
     const struct sw__slot *slot = &lane->quick[section->id & lane->quick_mask];
     if (SW__UNLIKELY(slot->parent != lane->node || slot->section != section->id ||
@@ -156,8 +159,6 @@ SW__INLINE void sw__enter(struct sw_section *section, struct sw__lane *lane,
     const uint64_t tail = slot->node;
     lane->top = frame + 1;
     lane->node = sw__node_at(lane, (uint32_t)tail);
-    /* The clock last: what comes before is not the section's time. */
-    const uint64_t now = sw__clock_register();
     lane->start = now;
     __atomic_store_n(&frame->start, now, __ATOMIC_RELAXED);
     sw__frame_set(frame, tail);

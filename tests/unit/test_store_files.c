@@ -367,6 +367,12 @@ static void record_over_a_hole(void *arg)
 static void test_hot_file_cut(void **state)
 {
     (void)state;
+#if defined(__SANITIZE_THREAD__)
+    /* The count in the superblock may have to be healed from within the handler, and the sanitizer
+     * keeps SIGBUS blocked there. */
+    print_message("skipped: the thread sanitizer allows no fault in a signal handler\n");
+    skip();
+#endif
     /* Statistics may be lost, the program may not; the file must open. */
     ru_child(record_over_a_hole, NULL);
     sw_run *run;
