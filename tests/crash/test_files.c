@@ -112,6 +112,16 @@ static void home_truncated(void)
     run_free(&plain);
 }
 
+/* A line, or nothing at all is missing: what was cut off may have been empty. */
+static void check_said_or_whole(const struct run *run, const struct tally *tally)
+{
+    check_at_most_one_line(run);
+    if (!run->err_text[0]) {
+        check_whole(tally, run_done(run));
+        CHECK_EQ(tally->calls, run_done(run));
+    }
+}
+
 /* The mapped file shrinks under the recorder: the program gets no SIGBUS, and a trace remains. */
 static void hot_truncated(void)
 {
@@ -119,7 +129,7 @@ static void hot_truncated(void)
     struct run plain = {0};
     run_plain(&plain, "bus", "none", NULL);
     for (unsigned i = 0; i < 12; i++) {
-        static const off_t sizes[] = {0, 4096, 300000};
+        static const off_t sizes[] = {0, 4096, 200000};
         char policy[64], out[300], path[600];
         snprintf(policy, sizeof(policy), "STEPWATCH_POLICY=%s", policies[i % 4]);
         snprintf(out, sizeof(out), "%s/run-%u", crash_dir, i);
@@ -134,8 +144,11 @@ static void hot_truncated(void)
         run_go(&run);
         run_finish(&run);
         check_same(&run, &plain);
-        check_said(&run, true);
         tally_read(&tally, out);
+        if (sizes[i / 4] < 300000) {
+            check_said(&run, true);
+        }
+        check_said_or_whole(&run, &tally);
         CHECK_EQ(tally.result, 0);
         CHECK_EQ(tally.files, 1);
         CHECK_EQ(tally.closed, 1);
@@ -162,17 +175,17 @@ static void own_handler_gets_own_faults(void)
         run_start(&run, "bus", "own", crash_dir, NULL);
         CHECK(run_ready(&run));
         if (i == 1 && hot_file(path, sizeof(path))) {
-            CHECK_EQ(truncate(path, 300000), 0);
+            CHECK_EQ(truncate(path, 200000), 0);
         }
         run_go(&run);
         run_finish(&run);
         check_same(&run, &plain);
-        check_said(&run, i == 1);
         tally_read(&tally, out);
         CHECK_EQ(tally.files, 1);
         if (i == 0) {
-            check_whole(&tally, run_done(&run));
+            check_said(&run, false);
         }
+        check_said_or_whole(&run, &tally);
         run_free(&run);
     }
     run_free(&plain);

@@ -84,23 +84,23 @@ static void test_ring_with_steps(void **state)
 {
     (void)state;
     ru_start((sw_config){.policy = "ring", .max_mb = 2, .step_usage = SW_OFF});
-    for (int i = 0; i < 6000; i++) {
+    for (int i = 0; i < 2500; i++) {
         sw_step_begin();
-        rounds(i * 20, i * 20 + 20);
+        rounds(i * 50, i * 50 + 50);
         sw_step_end();
     }
     struct ru_trace trace = ru_finish();
     double first, last;
-    check_sums(&trace, 6000 * 40);
+    check_sums(&trace, 2500 * 100);
     assert_int_equal(trace.info->dropped, 0);
     assert_int_equal(numbers_present(&trace, &first, &last), 0);
-    assert_true(last == 6000 * 20 - 1);
-    assert_int_equal(ru_lane(&trace, 0, 0)->steps, 6000);
-    assert_int_equal(ru_count(&trace, STEPS) + trace.info->steps_dropped, 6000);
+    assert_true(last == 2500 * 50 - 1);
+    assert_int_equal(ru_lane(&trace, 0, 0)->steps, 2500);
+    assert_int_equal(ru_count(&trace, STEPS) + trace.info->steps_dropped, 2500);
     /* The first and the last ones are never those given up. */
     struct ru_records steps = ru_read(&trace, STEPS);
     assert_int_equal(steps.at[0].record->step.number, 0);
-    assert_int_equal(steps.at[steps.count - 1].record->step.number, 5999);
+    assert_int_equal(steps.at[steps.count - 1].record->step.number, 2499);
     ru_records_free(&steps);
     ru_free(&trace);
 }
