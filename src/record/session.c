@@ -397,6 +397,7 @@ void sw__session_repair_super(void)
     if (memcmp(session->super->magic, SW__FMT_MAGIC, sizeof(session->super->magic)) !=
         0) {
         *session->super = session->first_super;
+        session->hot.cut = true;
     }
     atomic_store(&session->super->total[SW__TOTAL_BUS_ERRORS],
                  sw__sigbus_count(session->hot.base));

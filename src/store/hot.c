@@ -83,6 +83,7 @@ static int sw__hot_create_in(struct sw__hot *hot, const char *folder, bool share
         (void)fcntl(fd, F_SETLK, &lock);
     }
     hot->fd = fd;
+    hot->in_memory = kind == SW__FS_MEMORY;
     hot->device = facts.st_dev;
     hot->inode = facts.st_ino;
     if (hot->limit > room / 2) {
@@ -192,6 +193,15 @@ bool sw__hot_has_room(const struct sw__hot *hot, uint64_t size)
            hot->limit;
 }
 
+/* Whether a file is shorter than it should be, or was and has been made longer since: then there is a hole, which
+ * reads as zeroes, and no fault would ever tell. */
+static bool sw__hot_has_hole(const struct sw__hot *hot, const struct stat *facts,
+                             uint64_t size)
+{
+    return (uint64_t)facts->st_size < size ||
+           (hot->in_memory && (uint64_t)facts->st_blocks * 512 < size);
+}
+
 void sw__hot_check(struct sw__hot *hot)
 {
     struct stat facts;
@@ -203,9 +213,9 @@ void sw__hot_check(struct sw__hot *hot)
         /* The program closed it; the number may be that of a file of its own by now. */
         hot->fd = -1;
         hot->lost = true;
-    } else if ((uint64_t)facts.st_size <
-               atomic_load_explicit(&hot->committed, memory_order_relaxed)) {
-        /* Growing would fill the hole with zeroes and no fault would ever tell. */
+    } else if (sw__hot_has_hole(
+                   hot, &facts,
+                   atomic_load_explicit(&hot->committed, memory_order_relaxed))) {
         hot->cut = true;
     }
 }
@@ -241,6 +251,8 @@ static bool sw__hot_grow(struct sw__hot *hot, uint64_t need)
         }
     }
     atomic_store_explicit(&hot->committed, target, memory_order_relaxed);
+    /* Once more: it may have been cut just before it was made longer. */
+    sw__hot_check(hot);
     return true;
 }
 
