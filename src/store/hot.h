@@ -23,6 +23,7 @@ struct sw__hot {
     int fd;                     /* -1: anonymous memory, lost when the process dies */
     dev_t device;               /* identity of the file behind fd */
     ino_t inode;
+    bool in_memory;   /* on tmpfs, which counts the blocks of a file exactly */
     bool lost;        /* fd was closed by someone else: no more growth */
     bool cut;         /* the file was found shorter than it should be */
     uint64_t file_id; /* what blocks carry */
