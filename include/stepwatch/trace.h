@@ -59,6 +59,8 @@ typedef struct sw_trace_info {
     uint64_t steps_dropped, write_errors, hist_missed;
     uint32_t first_error; /* errno of the first loss, 0 none */
     uint64_t helper_cpu_ns;
+    /* What threads spent in calls for steps, and in those for counters and marks (estimated), in ticks. */
+    uint64_t step_ticks, emit_ticks;
     /* Cost of one section as the recorder measured it at its start, ns. */
     double cost_section_ns, cost_section_low_ns, cost_section_high_ns, cost_stats_ns;
     uint64_t file_bytes;

@@ -7,13 +7,11 @@
 
 #include "analyze/summary.h"
 
-/* Calls of all sections, values of all counters and steps in a trace. */
-static void count_calls(const sw_trace *trace, uint64_t *sections, uint64_t *counters,
-                        uint64_t *steps)
+/* Calls of all sections and values of all counters in a trace. */
+static void count_calls(const sw_trace *trace, uint64_t *sections, uint64_t *counters)
 {
     for (size_t l = 0; l < sw_trace_lane_count(trace); l++) {
         const sw_trace_lane *lane = sw_trace_get_lane(trace, l);
-        *steps = sw__add(*steps, lane->steps);
         for (size_t i = 1; i < lane->node_count; i++) {
             uint64_t *to = lane->nodes[i].kind == 1 ? counters : sections;
             *to = sw__add(*to, lane->nodes[i].calls);
@@ -36,8 +34,7 @@ int sw__summary_overhead(sw_summary *summary)
         const sw_trace_info *info = sw_trace_get_info(trace);
         uint64_t sections = 0;
         uint64_t counters = 0;
-        uint64_t steps = 0;
-        count_calls(trace, &sections, &counters, &steps);
+        count_calls(trace, &sections, &counters);
         uint64_t published = sw__add(info->present, info->overwritten);
         uint64_t attempted = sw__add(published, info->dropped);
         overhead->calls = sw__add(overhead->calls, sections);
@@ -45,11 +42,13 @@ int sw__summary_overhead(sw_summary *summary)
         overhead->dropped = sw__add(overhead->dropped, info->dropped);
         overhead->overwritten = sw__add(overhead->overwritten, info->overwritten);
 
-        /* What became a record cost the whole, the rest only its statistics. A step costs about as
-         * much as a section. */
-        double full = (double)published + (double)steps;
-        double stats = (double)sw__sub(sw__add(sections, counters), published);
-        double cost = full * info->cost_section_ns + stats * info->cost_stats_ns;
+        /* A section that became a record cost the whole, another only its statistics. Steps,
+         * counters and marks were timed as they happened. */
+        double full = (double)sw__sub(published, counters);
+        double stats = (double)sw__sub(sections, sw__sub(published, counters));
+        double timed = ((double)info->step_ticks + (double)info->emit_ticks) *
+                       sw_trace_ns_per_tick(trace);
+        double cost = full * info->cost_section_ns + stats * info->cost_stats_ns + timed;
         double ratio_low = info->cost_section_low_ns / info->cost_section_ns;
         double ratio_high = info->cost_section_high_ns / info->cost_section_ns;
         if (!(info->cost_section_ns > 0) || !(ratio_low >= 0) || !(ratio_high >= 0)) {
@@ -78,12 +77,13 @@ int sw__summary_overhead(sw_summary *summary)
     sw_text_count(calls, overhead->calls);
     sw_text_duration(cost, section_cost, true);
     sw_text_duration(helper, helper_ns, true);
-    overhead->how = sw__summary_format(
-        summary,
-        "%s section ends times %s each, as the recorder measured at its start, over the "
-        "time "
-        "recorded in all processes; its helper thread used %s of CPU besides",
-        calls, cost, helper);
+    overhead->how = sw__summary_format(summary,
+                                       "%s section ends times %s each, as the recorder "
+                                       "measured at its start, and what it "
+                                       "measured of steps, counters and marks, over the "
+                                       "time recorded in all processes; its "
+                                       "helper thread used %s of CPU besides",
+                                       calls, cost, helper);
     return overhead->how ? SW_OK : SW_ENOMEM;
 }
 

@@ -78,6 +78,8 @@ static void fill_totals(sw_trace *trace)
     info->write_errors = total[SW__TOTAL_WRITE_ERRORS];
     info->hist_missed = total[SW__TOTAL_HIST_MISSED];
     info->helper_cpu_ns = total[SW__TOTAL_HELPER_NS];
+    info->step_ticks = total[SW__TOTAL_STEP_TICKS];
+    info->emit_ticks = total[SW__TOTAL_EMIT_TICKS];
 }
 
 static double cost_ns(const sw_trace *trace, uint64_t cost)

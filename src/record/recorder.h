@@ -141,6 +141,7 @@ struct sw__thread {
     uint64_t usage_ticks; /* when usage was last read; 0 never */
     uint32_t usage_steps; /* steps since */
     bool dead;
+    uint32_t emits;          /* calls that write records other than spans */
     uint64_t usage[6];       /* at that time, struct sw__os_usage */
     struct sw__thread *next; /* in the session's list */
 };
@@ -336,6 +337,15 @@ void sw__forked_child(void);
 
 /* calibrate.c */
 void sw__calibrate(struct sw__fmt_super *super);
+
+/* What calls that are dearer than sections cost is measured while they run; 0: not this one. */
+SW__INLINE void sw__cost_add(enum sw__fmt_total which, uint64_t begin, uint64_t weight)
+{
+    uint64_t now = begin ? sw__clock_now() : 0;
+    if (now > begin) {
+        sw__total_add(which, (now - begin) * weight);
+    }
+}
 
 /* emit.c: a lane of the calling thread, busy, or NULL */
 struct sw__lane *sw__lane_enter(uint16_t domain);

@@ -180,6 +180,7 @@ void sw_domain_step_begin(sw_domain *domain, int unit)
     if (!lane) {
         return;
     }
+    uint64_t began = sw__clock_now();
     sw__helper_ensure();
     sw__step_close(lane, SW_STEP_INCOMPLETE);
     struct sw_domain *owner = sw__domain_at(lane->domain);
@@ -209,14 +210,17 @@ void sw_domain_step_begin(sw_domain *domain, int unit)
     atomic_store_explicit(&lane->file->step_open, lane->step_number + 1,
                           memory_order_release);
     sw__lane_leave(lane);
+    sw__cost_add(SW__TOTAL_STEP_TICKS, began, 1);
 }
 
 static void sw__step_finish(sw_domain *domain, unsigned flags)
 {
     struct sw__lane *lane = sw__step_lane(domain);
     if (lane) {
+        uint64_t began = sw__clock_now();
         sw__step_close(lane, flags);
         sw__lane_leave(lane);
+        sw__cost_add(SW__TOTAL_STEP_TICKS, began, 1);
     } else if (sw__lane_missing(domain ? domain->index : 0)) {
         sw__total_add(SW__TOTAL_STEPS_DROPPED, 1);
     }

@@ -53,6 +53,8 @@ enum sw__fmt_total {
     SW__TOTAL_HELPER_NS,     /* CPU time of the helper thread */
     SW__TOTAL_THREADS,       /* threads that recorded */
     SW__TOTAL_HIST_MISSED,   /* values that found no histogram page */
+    SW__TOTAL_STEP_TICKS,    /* ticks that threads spent in calls for steps */
+    SW__TOTAL_EMIT_TICKS, /* the same for counters, marks and other records, estimated from one in 16 */
     SW__TOTAL_SLOTS = 24
 };
 
