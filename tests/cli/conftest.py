@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -20,6 +21,16 @@ def stepwatch_cli(build_dir: Path) -> Path:
     return Path(path).resolve() if path else build_dir / "src" / "cli" / "stepwatch"
 
 
+def sanitizers(build_dir: Path) -> list[str]:
+    """Return the flags that a program needs to run with a library built with sanitizers."""
+    options = json.loads((build_dir / "meson-info" / "intro-buildoptions.json").read_text())
+    for option in options:
+        if option["name"] == "b_sanitize" and option["value"] not in ("none", [], ""):
+            value = option["value"]
+            return ["-fsanitize=" + (value if isinstance(value, str) else ",".join(value))]
+    return []
+
+
 @pytest.fixture(scope="session")
 def program(build_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Compile program.c against the library of the build, as a user would."""
@@ -27,7 +38,7 @@ def program(build_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     library = build_dir / "src"
     command = [os.environ.get("CC", "cc"), "-std=gnu11", "-O1", f"-I{ROOT}/include"]
     command += [str(Path(__file__).parent / "program.c"), "-o", str(path)]
-    command += [f"-L{library}", f"-Wl,-rpath,{library}", "-lstepwatch"]
+    command += [f"-L{library}", f"-Wl,-rpath,{library}", "-lstepwatch", *sanitizers(build_dir)]
     subprocess.run(command, check=True)
     return path
 
