@@ -70,21 +70,21 @@ static bool is_same(const struct sw__block *a, const struct sw__block *b)
                                  : a->address == b->address;
 }
 
-const struct sw__fmt_super *sw__trace_redo(const sw_trace *trace)
+const struct sw__fmt_redo *sw__trace_redo(const sw_trace *trace, unsigned place)
 {
     const struct sw__source *hot = &trace->source[SW__SOURCE_HOT];
     bool open = trace->has_hot && !trace->alive && hot->quality != SW__SUPER_NONE;
-    return open && hot->super.redo_address ? &hot->super : NULL;
+    return open && hot->super.redo[place].place ? &hot->super.redo[place] : NULL;
 }
 
 /* The writer died while it gave a chunk up for newer events: the chunk is gone. */
-static void finish_giving_up(sw_trace *trace)
+static void finish_giving_up(sw_trace *trace, unsigned place, uint8_t source)
 {
-    const struct sw__fmt_super *super = sw__trace_redo(trace);
-    for (size_t i = 0; super && i < trace->block_count; i++) {
+    const struct sw__fmt_redo *redo = sw__trace_redo(trace, place);
+    for (size_t i = 0; redo && i < trace->block_count; i++) {
         struct sw__block *block = &trace->blocks[i];
-        if (block->source == SW__SOURCE_HOT && block->offset == super->redo_address &&
-            block->kind == SW__BLOCK_EVENTS && block->thread == super->redo_thread) {
+        if (block->source == source && block->offset == redo->place &&
+            block->kind == SW__BLOCK_EVENTS && block->thread == redo->thread) {
             block->kind = SW__BLOCK_FREE;
         }
     }
@@ -93,7 +93,8 @@ static void finish_giving_up(sw_trace *trace)
 void sw__index_merge(sw_trace *trace)
 {
     size_t kept = 0;
-    finish_giving_up(trace);
+    finish_giving_up(trace, SW__REDO_HOT, SW__SOURCE_HOT);
+    finish_giving_up(trace, SW__REDO_HOME, SW__SOURCE_HOME);
     for (size_t i = 0; i < trace->block_count; i++) {
         if (trace->blocks[i].kind != SW__BLOCK_FREE) {
             trace->blocks[kept++] = trace->blocks[i];

@@ -77,10 +77,11 @@ static int fill_slot(sw_trace *trace, const struct sw__fmt_thread *slot, size_t 
         .steps = slot->steps,
         .name = name,
     };
-    const struct sw__fmt_super *redo = sw__trace_redo(trace);
-    if (redo && redo->redo_thread == slot->index &&
-        redo->redo_before == slot->overwritten) {
-        thread->overwritten = sw__add_saturating(thread->overwritten, redo->redo_records);
+    for (unsigned place = 0; place < SW__REDO_PLACES; place++) {
+        const struct sw__fmt_redo *redo = sw__trace_redo(trace, place);
+        if (redo && redo->thread == slot->index && redo->before == slot->overwritten) {
+            thread->overwritten = sw__add_saturating(thread->overwritten, redo->records);
+        }
     }
     if (slot->index >= trace->thread_count) {
         trace->thread_count = slot->index + 1u;

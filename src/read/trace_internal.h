@@ -146,8 +146,8 @@ struct sw_trace {
 };
 
 /* --- block_index.c --- */
-/* The superblock of a writer that died while it gave a chunk up, else NULL. */
-const struct sw__fmt_super *sw__trace_redo(const sw_trace *trace);
+/* What a writer was giving up in the hot or the home file when it died, else NULL. */
+const struct sw__fmt_redo *sw__trace_redo(const sw_trace *trace, unsigned place);
 
 /* --- notes.c --- */
 /* Adds a sentence. Past SW__READ_NOTES they are only counted. */

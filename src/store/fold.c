@@ -98,17 +98,38 @@ static const struct sw__known *sw__fold_find(const struct sw__fold *fold,
 }
 
 /* Counts the records of a chunk that was being given up, unless the writer had done so. */
-static void sw__fold_redo(struct sw__fold *fold, uint32_t used)
+static void sw__fold_redo(struct sw__fold *fold, const struct sw__fmt_redo *redo,
+                          uint32_t used)
 {
     struct sw__fmt_thread *slots = (struct sw__fmt_thread *)(void *)fold->buffer;
-    for (size_t i = 0; (i + 1) * sizeof(*slots) <= used; i++) {
-        if (slots[i].index == fold->super.redo_thread && slots[i].incarnations &&
+    for (size_t i = 0; redo->place && (i + 1) * sizeof(*slots) <= used; i++) {
+        if (slots[i].index == redo->thread && slots[i].incarnations &&
             atomic_load_explicit(&slots[i].overwritten, memory_order_relaxed) ==
-                fold->super.redo_before) {
-            atomic_fetch_add_explicit(&slots[i].overwritten, fold->super.redo_records,
+                redo->before) {
+            atomic_fetch_add_explicit(&slots[i].overwritten, redo->records,
                                       memory_order_relaxed);
         }
     }
+}
+
+/* Makes the block free that was being given up in the home file when its writer died. */
+static int sw__fold_free(struct sw__fold *fold)
+{
+    struct sw__fmt_redo *redo = &fold->super.redo[SW__REDO_HOME];
+    for (size_t i = 0; redo->place && i < fold->known_count; i++) {
+        const struct sw__known *known = &fold->known[i];
+        if (known->offset == redo->place && known->kind == SW__BLOCK_EVENTS &&
+            known->thread == redo->thread) {
+            struct sw__fmt_block block;
+            memset(&block, 0, sizeof(block));
+            block.magic = SW__FMT_BLOCK_MAGIC;
+            block.kind = SW__BLOCK_FREE;
+            block.size = known->size;
+            block.thread = UINT32_MAX;
+            return sw__os_pwrite_all(fold->home, &block, sizeof(block), redo->place);
+        }
+    }
+    return 0;
 }
 
 /* Copies one block of the hot file. Returns 0 (also when it is in the home file already) or an error. */
@@ -121,9 +142,9 @@ static int sw__fold_block(struct sw__fold *fold, const struct sw__fmt_block *blo
                                                : used;
     used = used > room ? (uint32_t)room : used;
     const struct sw__known *known = sw__fold_find(fold, block);
-    uint64_t redo = atomic_load_explicit(&fold->super.redo_address, memory_order_relaxed);
-    if (redo && redo == block->address && block->kind == SW__BLOCK_EVENTS &&
-        block->thread == fold->super.redo_thread) {
+    const struct sw__fmt_redo *redo = &fold->super.redo[SW__REDO_HOT];
+    if (redo->place && redo->place == block->address && block->kind == SW__BLOCK_EVENTS &&
+        block->thread == redo->thread) {
         return 0; /* It was being given up when its writer died. */
     }
     if (block->kind == SW__BLOCK_FREE || (sw__fold_is_chunk(block->kind) && used == 0) ||
@@ -143,8 +164,9 @@ static int sw__fold_block(struct sw__fold *fold, const struct sw__fmt_block *blo
         got < used) {
         return SW_EREAD;
     }
-    if (redo && block->kind == SW__BLOCK_THREADS) {
-        sw__fold_redo(fold, used);
+    if (block->kind == SW__BLOCK_THREADS) {
+        sw__fold_redo(fold, &fold->super.redo[SW__REDO_HOT], used);
+        sw__fold_redo(fold, &fold->super.redo[SW__REDO_HOME], used);
     }
     struct sw__fmt_block copy;
     memcpy(&copy, block, sizeof(copy));
@@ -274,9 +296,12 @@ int sw_store_fold(const char *path, sw_fold_result *result, sw_error_info *info)
     fold.home_size = (uint64_t)facts.st_size;
     memcpy(&fold.file_id, home.file_id, sizeof(fold.file_id));
     status = sw__fold_blocks(&fold, result);
+    if (!status && sw__fold_free(&fold)) {
+        status = SW_EWRITE;
+    }
     if (!status) {
         fold.super.role = SW__ROLE_HOME;
-        atomic_store_explicit(&fold.super.redo_address, 0, memory_order_relaxed);
+        memset(fold.super.redo, 0, sizeof(fold.super.redo));
         fold.super.revision = home.revision + 1;
         atomic_store_explicit(&fold.super.state, SW__STATE_FOLDED, memory_order_relaxed);
         memset(fold.super.hot_path, 0, sizeof(fold.super.hot_path));

@@ -58,6 +58,16 @@ enum sw__fmt_total {
     SW__TOTAL_SLOTS = 24
 };
 
+/* A chunk that is being given up for newer events at this moment: its count and its block change in two stores, and
+ * this tells a reader of a process that was killed between them. place 0: none. */
+struct sw__fmt_redo {
+    _Atomic uint64_t place; /* offset of the block in its file */
+    uint64_t before;        /* `overwritten` of the thread before */
+    uint32_t thread;
+    uint32_t records;
+};
+enum sw__fmt_redo_place { SW__REDO_HOT = 0, SW__REDO_HOME = 1, SW__REDO_PLACES = 2 };
+
 /* The first page of either file. A 128-bit file id ties home and hot together. `revision` rises with
  * every copy to the home file. */
 struct sw__fmt_super {
@@ -96,13 +106,9 @@ struct sw__fmt_super {
     char hot_path
         [1024]; /* in the home file: where the hot file is; empty when there is none */
     char home_path[1024]; /* in the hot file: where the home file is */
-    /* A chunk that is being given up for newer events at this moment: its count and its block change in two
-     * stores, and this tells a reader of a process killed between them. redo_address 0: none. */
-    _Atomic uint64_t redo_address; /* of the chunk's block */
-    uint64_t redo_before;          /* `overwritten` of the thread before */
-    uint32_t redo_thread;
-    uint32_t redo_records;
-    uint8_t reserved[1368];
+    struct sw__fmt_redo
+        redo[SW__REDO_PLACES]; /* by where the chunk is: in the hot or the home file */
+    uint8_t reserved[1344];
 };
 
 enum sw__fmt_kind {

@@ -198,6 +198,16 @@ int sw__home_put(struct sw__home *home, const struct sw__fmt_block *header,
     return 0;
 }
 
+bool sw__home_knows(const struct sw__home *home, uint64_t slot)
+{
+    for (size_t i = 0; i < home->chunk_count; i++) {
+        if (home->chunks[i].slot == slot) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool sw__home_release(struct sw__home *home, uint64_t slot)
 {
     bool known = false;

@@ -266,21 +266,29 @@ static void sw__pool_release(struct sw__pool *pool, uint32_t chunk)
     atomic_fetch_add_explicit(&pool->free_count, 1, memory_order_relaxed);
 }
 
+void sw__redo_begin(struct sw__fmt_redo *redo, uint64_t place,
+                    struct sw__fmt_thread *owner, uint32_t records)
+{
+    redo->before = atomic_load_explicit(&owner->overwritten, memory_order_relaxed);
+    redo->thread = owner->index;
+    redo->records = records;
+    atomic_store_explicit(&redo->place, place, memory_order_release);
+    atomic_fetch_add_explicit(&owner->overwritten, records, memory_order_release);
+}
+
+void sw__redo_end(struct sw__fmt_redo *redo)
+{
+    atomic_store_explicit(&redo->place, 0, memory_order_release);
+}
+
 /* Gives a chunk up for newer events. lock held: there is one note of what is being given up. */
 static void sw__pool_discard(struct sw__pool *pool, uint32_t chunk)
 {
     struct sw__chunk *entry = &pool->chunks[chunk];
-    struct sw__fmt_super *super = sw__hot_super(pool->hot);
-    super->redo_before =
-        atomic_load_explicit(&entry->owner->overwritten, memory_order_relaxed);
-    super->redo_thread = entry->owner->index;
-    super->redo_records = entry->block->records;
-    atomic_store_explicit(&super->redo_address, entry->block->address,
-                          memory_order_release);
-    atomic_fetch_add_explicit(&entry->owner->overwritten, entry->block->records,
-                              memory_order_release);
+    struct sw__fmt_redo *redo = &sw__hot_super(pool->hot)->redo[SW__REDO_HOT];
+    sw__redo_begin(redo, entry->block->address, entry->owner, entry->block->records);
     __atomic_store_n(&entry->block->kind, (uint16_t)SW__BLOCK_FREE, __ATOMIC_RELEASE);
-    atomic_store_explicit(&super->redo_address, 0, memory_order_release);
+    sw__redo_end(redo);
     sw__pool_release(pool, chunk);
 }
 

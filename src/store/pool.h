@@ -104,6 +104,11 @@ bool sw__pool_serve(struct sw__pool *pool);
  * threads), to the home file. */
 void sw__pool_finish(struct sw__pool *pool, const uint32_t *open, size_t open_count);
 
+/* Between these two a chunk is given up: its records are counted, its block is still to be made free. */
+void sw__redo_begin(struct sw__fmt_redo *redo, uint64_t place,
+                    struct sw__fmt_thread *owner, uint32_t records);
+void sw__redo_end(struct sw__fmt_redo *redo);
+
 /* Between pool.c and retain.c. What is to be done with a full chunk. */
 enum sw__fate { SW__FATE_STAY, SW__FATE_WRITE, SW__FATE_WRITE_WORST, SW__FATE_DISCARD };
 /* Policy auto, lock held: the fate of a chunk; `tight` when room is needed now. */

@@ -33,9 +33,13 @@ void sw__retain_prune(struct sw__pool *pool)
             pool->kept[kept++] = *entry;
             continue;
         }
-        if (sw__home_release(pool->home, entry->slot)) {
-            atomic_fetch_add_explicit(&entry->owner->overwritten, entry->records,
-                                      memory_order_relaxed);
+        if (sw__home_knows(pool->home, entry->slot)) {
+            struct sw__fmt_redo *redo = &sw__hot_super(pool->hot)->redo[SW__REDO_HOME];
+            sw__redo_begin(redo, entry->slot, entry->owner, entry->records);
+            (void)sw__home_release(pool->home, entry->slot);
+            sw__redo_end(redo);
+        } else {
+            (void)sw__home_release(pool->home, entry->slot);
         }
         pthread_mutex_lock(&pool->lock);
         pool->worst_bytes -= SW__FMT_CHUNK;
