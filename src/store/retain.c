@@ -33,7 +33,8 @@ void sw__retain_prune(struct sw__pool *pool)
             pool->kept[kept++] = *entry;
             continue;
         }
-        if (sw__home_knows(pool->home, entry->slot)) {
+        /* The check first: it may find that the file was cut, and the chunk lost with that. */
+        if (sw__home_check(pool->home) && sw__home_knows(pool->home, entry->slot)) {
             struct sw__fmt_redo *redo = &sw__hot_super(pool->hot)->redo[SW__REDO_HOME];
             sw__redo_begin(redo, entry->slot, entry->owner, entry->records);
             (void)sw__home_release(pool->home, entry->slot);
