@@ -66,11 +66,12 @@ static void sw__helper_clock(struct sw__fmt_super *super)
     atomic_store_explicit(&super->latest, next & 1, memory_order_release);
 }
 
-void sw__helper_round(bool copy_state)
+/* Copies names, statistics and the superblock to the home file. */
+static void sw__helper_copy(void)
 {
     struct sw__session *session = &sw__session;
     pthread_mutex_lock(&session->pool.serve_lock);
-    if (copy_state && sw__home_check(&session->home)) {
+    if (sw__home_check(&session->home)) {
         sw__session_repair_super();
         (void)sw__mirror_copy(&session->mirror, false);
         session->super->revision++;
@@ -97,7 +98,7 @@ static void *sw__helper_main(void *arg)
             clock_at = now + SW__CLOCK_PERIOD;
         }
         if (now >= copy_at) {
-            sw__helper_round(true);
+            sw__helper_copy();
             copy_at = now + SW__COPY_PERIOD;
         }
         atomic_store_explicit(&session->super->total[SW__TOTAL_HELPER_NS],

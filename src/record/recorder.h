@@ -214,7 +214,6 @@ bool sw__lane_missing(
     uint16_t domain); /* after that: for lack of memory, so what it was for is dropped */
 bool sw__thread_new_chunk(struct sw__thread *thread);
 void sw__thread_forget(void); /* in a forked child */
-void sw__thread_seal(struct sw__thread *thread);
 /* session.lock held, gates closed: waits until no thread is inside the recorder; false: one stayed. */
 bool sw__threads_settle(void);
 void sw__threads_end(
@@ -222,10 +221,7 @@ void sw__threads_end(
 /* Chunks that threads have open, at most `most` of them. */
 size_t sw__threads_open_chunks(uint32_t *out, size_t most);
 void sw__threads_release(
-    void); /* session.lock held: forgets all threads, frees the ended ones */
-void sw__lane_cut(struct sw__lane *lane); /* closes its open sections as cut */
-struct sw__lane *sw__lane_alloc(void);
-void sw__lane_release(struct sw__lane *lane);
+    void);            /* session.lock held: forgets all threads, frees the ended ones */
 bool sw__wiped(void); /* whether this process came about without fork() */
 
 /* lane.c */
@@ -329,7 +325,6 @@ void sw__helper_stop(bool bounded);
 void sw__helper_wake(void);
 void sw__helper_ensure(void); /* starts it again after a fork */
 void sw__helper_forget(void); /* in a child */
-void sw__helper_round(bool copy_state);
 
 /* fork.c */
 void sw__fork_register(void);

@@ -71,7 +71,7 @@ static bool sw__slab_new(void)
     return true;
 }
 
-struct sw__lane *sw__lane_alloc(void)
+static struct sw__lane *sw__lane_alloc(void)
 {
     struct sw__lane *lane = sw__free_lanes;
     if (lane) {
@@ -88,7 +88,7 @@ struct sw__lane *sw__lane_alloc(void)
     return lane;
 }
 
-void sw__lane_release(struct sw__lane *lane)
+static void sw__lane_release(struct sw__lane *lane)
 {
     sw__free(lane->slots);
     sw__free(lane->quick);
@@ -127,7 +127,7 @@ static void sw__thread_destroy(struct sw__thread *thread)
     sw__free(thread);
 }
 
-void sw__thread_seal(struct sw__thread *thread)
+static void sw__thread_seal(struct sw__thread *thread)
 {
     struct sw__lane *main = thread->lane[0];
     uint32_t chunk = atomic_load_explicit(&thread->chunk, memory_order_relaxed);
@@ -188,7 +188,8 @@ bool sw__thread_new_chunk(struct sw__thread *thread)
     return true;
 }
 
-void sw__lane_cut(struct sw__lane *lane)
+/* Closes the open sections of a lane as cut. */
+static void sw__lane_cut(struct sw__lane *lane)
 {
     uint64_t now = sw__clock_now();
     sw__lane_busy(lane);

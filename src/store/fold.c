@@ -120,13 +120,7 @@ static int sw__fold_free(struct sw__fold *fold)
         const struct sw__known *known = &fold->known[i];
         if (known->offset == redo->place && known->kind == SW__BLOCK_EVENTS &&
             known->thread == redo->thread) {
-            struct sw__fmt_block block;
-            memset(&block, 0, sizeof(block));
-            block.magic = SW__FMT_BLOCK_MAGIC;
-            block.kind = SW__BLOCK_FREE;
-            block.size = known->size;
-            block.thread = UINT32_MAX;
-            return sw__os_pwrite_all(fold->home, &block, sizeof(block), redo->place);
+            return sw__home_write_free(fold->home, redo->place, known->size);
         }
     }
     return 0;

@@ -59,8 +59,7 @@ int sw__home_create(struct sw__home *home, const char *folder, const char *stem,
     return sw_error_set(info, SW_EOPEN, "%s holds too many traces of this name", folder);
 }
 
-/* Makes a block room that readers skip. */
-static int sw__home_write_free(struct sw__home *home, uint64_t slot, uint32_t size)
+int sw__home_write_free(int fd, uint64_t slot, uint32_t size)
 {
     struct sw__fmt_block block;
     memset(&block, 0, sizeof(block));
@@ -68,7 +67,7 @@ static int sw__home_write_free(struct sw__home *home, uint64_t slot, uint32_t si
     block.kind = SW__BLOCK_FREE;
     block.size = size;
     block.thread = UINT32_MAX;
-    return sw__os_pwrite_all(home->fd, &block, sizeof(block), slot);
+    return sw__os_pwrite_all(fd, &block, sizeof(block), slot);
 }
 
 /* What lay beyond the end of a file that was cut is lost; the room is used as before. */
@@ -80,7 +79,7 @@ static void sw__home_count_cut(struct sw__home *home, uint64_t size)
         if (home->chunks[i].slot + home->chunks[i].size > size) {
             home->cut_records += home->chunks[i].records;
             home->event_bytes -= home->chunks[i].size;
-            sw__home_write_free(home, home->chunks[i].slot, home->chunks[i].size);
+            sw__home_write_free(home->fd, home->chunks[i].slot, home->chunks[i].size);
         } else {
             home->chunks[kept++] = home->chunks[i];
         }
@@ -231,7 +230,7 @@ bool sw__home_release(struct sw__home *home, uint64_t slot)
         home->free_slots = slots;
         home->free_capacity = capacity;
     }
-    if (!sw__home_write_free(home, slot, SW__FMT_CHUNK)) {
+    if (!sw__home_write_free(home->fd, slot, SW__FMT_CHUNK)) {
         home->free_slots[home->free_count++] = slot;
     }
     return known;

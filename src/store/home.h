@@ -46,6 +46,8 @@ int sw__home_put(struct sw__home *home, const struct sw__fmt_block *header,
 /* Gives up a chunk's slot: its header is overwritten and the slot used again. False for an EVENTS block that was lost
  * before (the file was cut), and for other kinds. */
 bool sw__home_release(struct sw__home *home, uint64_t slot);
+/* Makes a block of an open file room that readers skip. 0 or a negative errno. */
+int sw__home_write_free(int fd, uint64_t slot, uint32_t size);
 /* Whether an EVENTS block is in that slot, and was not lost with the end of a file that was cut. */
 bool sw__home_knows(const struct sw__home *home, uint64_t slot);
 /* Writes the superblock. `from` is the hot one; role, paths and state are set here. */
