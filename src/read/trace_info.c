@@ -87,8 +87,20 @@ static double cost_ns(const sw_trace *trace, uint64_t cost)
     return (double)cost / 256.0 * trace->ns_per_tick;
 }
 
+/* A closed file says how long it is: one that was cut between two blocks looks whole otherwise. */
+static void check_length(sw_trace *trace)
+{
+    const struct sw__source *home = &trace->source[SW__SOURCE_HOME];
+    if (home->quality != SW__SUPER_NONE && home->super.home_end > home->size) {
+        sw__trace_damage(trace, "The file was cut: %llu of its %llu bytes are there.",
+                         (unsigned long long)home->size,
+                         (unsigned long long)home->super.home_end);
+    }
+}
+
 static void fill_super(sw_trace *trace)
 {
+    check_length(trace);
     sw_trace_info *info = &trace->info;
     const struct sw__fmt_super *super = trace->super;
     info->name = text(trace, super->name, sizeof super->name);

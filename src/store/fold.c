@@ -295,6 +295,7 @@ int sw_store_fold(const char *path, sw_fold_result *result, sw_error_info *info)
     }
     if (!status) {
         fold.super.role = SW__ROLE_HOME;
+        fold.super.home_end = fold.end;
         memset(fold.super.redo, 0, sizeof(fold.super.redo));
         fold.super.revision = home.revision + 1;
         atomic_store_explicit(&fold.super.state, SW__STATE_FOLDED, memory_order_relaxed);

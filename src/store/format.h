@@ -108,7 +108,8 @@ struct sw__fmt_super {
     char home_path[1024]; /* in the hot file: where the home file is */
     struct sw__fmt_redo
         redo[SW__REDO_PLACES]; /* by where the chunk is: in the hot or the home file */
-    uint8_t reserved[1344];
+    uint64_t home_end; /* length of a home file that was closed or folded; 0: not known */
+    uint8_t reserved[1336];
 };
 
 enum sw__fmt_kind {

@@ -245,6 +245,7 @@ int sw__home_put_super(struct sw__home *home, const struct sw__fmt_super *from,
     }
     sw__copy_shared(&copy, from, sizeof(copy));
     copy.role = SW__ROLE_HOME;
+    copy.home_end = state == SW__STATE_OPEN ? 0 : home->end;
     atomic_store_explicit(&copy.state, (uint32_t)state, memory_order_relaxed);
     memset(copy.hot_path, 0, sizeof(copy.hot_path));
     memset(copy.home_path, 0, sizeof(copy.home_path));

@@ -266,7 +266,7 @@ def test_unreadable_input(stepwatch: Run, tmp_path: Path, kind: str) -> None:
         assert len(result.stderr.splitlines()) == 1
 
 
-@pytest.mark.parametrize("kept", [20, 1000, 3000])
+@pytest.mark.parametrize("kept", [20, 1000, 3000, 4096, 20000, 20480])
 def test_a_file_that_was_cut(stepwatch: Run, recorded: Path, tmp_path: Path, kept: int) -> None:
     (file,) = recorded.glob("*.stepwatch")
     (tmp_path / "cut.stepwatch").write_bytes(file.read_bytes()[:kept])
