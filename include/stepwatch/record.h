@@ -86,6 +86,13 @@ SW_API SW_NOPLT void sw_section_leave(sw_section *section);
 SW_API void sw_section_begin(sw_section *section, uint64_t key);
 SW_API void sw_section_end(sw_section *section, uint64_t key, unsigned flags);
 
+/* For a call that runs in stretches (a generator): each stretch is a begin and a suspend, the last one a begin and a
+ * finish. `*spent`, which the caller keeps and sets to 0 before the first begin, adds up the ticks: the call counts once,
+ * with the sum of its stretches. */
+SW_API void sw_section_suspend(sw_section *section, uint64_t key, uint64_t *spent);
+SW_API void sw_section_finish(sw_section *section, uint64_t key, unsigned flags,
+                              uint64_t *spent);
+
 #if defined(__GNUC__)
 #define SW_GATE(section)                                                                 \
     (__builtin_expect(                                                                   \
@@ -168,6 +175,11 @@ SW_API void sw_step_end(void);
 /* As above, saying what a step is (enum sw_step_unit), and closing as incomplete (left by break). */
 SW_API void sw_step_begin_unit(int unit);
 SW_API void sw_step_abandon(void);
+/* Ends the open step, if there is one, and begins the next at the same moment: what a loop does that asks for a
+ * batch. */
+SW_API void sw_step_next(int unit);
+/* Forgets the open step, as if it had not begun: there was no batch. */
+SW_API void sw_step_cancel(void);
 /* The steps that follow belong to this epoch. */
 SW_API void sw_epoch(uint32_t epoch);
 /* An optimizer step happened (report.json, "updates"). */
@@ -204,6 +216,26 @@ SW_API uint32_t sw_name(const char *text, size_t length);
 SW_API uint64_t sw_now(void);
 /* Gives the calling thread a name in the trace (default: the kernel's). */
 SW_API void sw_thread_name(const char *name);
+
+/* Keeps a row of a table (<stepwatch/records.h>, sw_row) in the trace. `handle` 0 makes a new row; what comes back is the
+ * handle to change its flags and values later with. 0 comes back when nothing is recorded or there is no room, and the
+ * row is lost. A handle of an earlier recording makes a new row. The row's index is filled in. Any thread. */
+SW_API uint64_t sw_row_put(uint64_t handle, sw_row *row);
+/* Number of this recording, 0 when there is none: rows and names made under another number are gone. */
+SW_API uint32_t sw_recording_number(void);
+
+/* What another thread is doing at this moment, in the default domain. For samplers. */
+typedef struct sw_peek {
+    uint32_t thread;  /* its index in the trace */
+    uint32_t node;    /* innermost open section's node; 0: none */
+    uint32_t section; /* its name id; 0: none */
+    uint16_t domain;
+    uint8_t phase; /* enum sw_phase within a step, else SW_PHASE_INHERIT */
+    int64_t step;  /* number of the open step, -1 none */
+} sw_peek;
+/* 0, or SW_ENOTFOUND: that thread (kernel id) has recorded nothing, `*out` says so (thread UINT32_MAX). With `sampled`
+ * its open step counts a sample. */
+SW_API int sw_peek_thread(uint32_t tid, bool sampled, sw_peek *out);
 
 /* One option of the configuration, for help texts and checks. */
 typedef struct sw_option {

@@ -50,6 +50,9 @@ enum sw_record_kind {
 #define SW_RECORD_ERROR 0x0002 /* it ended by an error or an exception */
 #define SW_RECORD_UNNESTED 0x0004 /* the span does not nest: inclusive time only */
 #define SW_RECORD_CUT 0x0008 /* recording ended before it did: `end` is that moment */
+#define SW_RECORD_PART                                                                   \
+    0x0010 /* SPAN: one stretch of a call that goes on later (a generator between two items);              \
+              the call is counted with its last stretch, which has not this flag */
 
 /* Every record begins with this. */
 typedef struct sw_record {
@@ -183,7 +186,7 @@ typedef struct sw_record_site {
     uint32_t function; /* name id of the function around */
 } sw_record_site;
 
-/* A look at a thread's stack. id: 0. `depth` frames of {function id, line} follow, leaf first. */
+/* A look at a thread's stack. id: 0. `depth` frames follow, leaf first. */
 typedef struct sw_record_sample {
     sw_record head;
     uint32_t thread; /* index of the sampled thread */
@@ -196,8 +199,8 @@ typedef struct sw_record_sample {
     uint16_t domain;
 } sw_record_sample;
 typedef struct sw_record_frame {
-    uint32_t function;
-    uint32_t line;
+    uint32_t code; /* index of a row of table CODE */
+    uint32_t line; /* 0: unknown */
 } sw_record_frame;
 
 /* Compiled code was made. id: the function. */
@@ -287,6 +290,51 @@ typedef struct sw_record_gpu {
     uint32_t correlation;
     uint64_t reserved[2];
 } sw_record_gpu;
+
+/* Tables: totals that are kept whole, whatever becomes of the events. A row is 64 bytes; `index` counts the rows of its
+ * table from 0 in this file. Key fields never change, values may grow in place while the program runs. Times are
+ * ticks; convert durations by ns_per_tick.
+ *
+ *   CODE      a function. key: file (name id), qualified name (name id), first line, short name (name id). flags 1: native
+ *   FUNCTION  a function's calls. key: profile, CODE index. value: calls, primitive calls (not inside itself), ticks with
+ *             callees (outermost calls only), ticks without, calls that ended by an exception
+ *   CALL      calls of one function by another. key: profile, CODE index of the caller (UINT32_MAX: not known), of the
+ *             callee. value: as FUNCTION, of the callee when called from there
+ *   LINE      a line of a function. key: profile, CODE index, line. value: hits, ticks
+ *   CONTEXT   what a sampled thread was doing for the program. key: thread index, section (name id, 0 none), phase
+ *             (enum sw_phase; SW_PHASE_INHERIT: outside steps), domain. value: samples running, samples waiting
+ *   STACK     a sampled call path: a tree below a CONTEXT. key: parent (STACK index, or CONTEXT index with flag 1), CODE
+ *             index, line. value: samples that ended here, running; the same, waiting; of these, inside a native call
+ *   SAMPLER   the sampler itself, one row a thread of it. key: asked for, in Hz. value: looks, samples kept, samples kept
+ *             with the leaf only, looks given up, ticks of CPU time
+ *   PROFILE   a profile by its number (which is the row's index). key: kind (1 functions, 2 lines), name (name id). value:
+ *             ticks at its start, ticks it ran in all, events seen, events lost */
+#define SW_TABLE_TABLE(X)                                                                \
+    X(0, CODE, "code")                                                                   \
+    X(1, FUNCTION, "function")                                                           \
+    X(2, CALL, "call")                                                                   \
+    X(3, LINE, "line")                                                                   \
+    X(4, CONTEXT, "context")                                                             \
+    X(5, STACK, "stack")                                                                 \
+    X(6, SAMPLER, "sampler")                                                             \
+    X(7, PROFILE, "profile")
+
+enum sw_table {
+#define SW_TABLE_ENUM(number, name, text) SW_TABLE_##name = number,
+    SW_TABLE_TABLE(SW_TABLE_ENUM)
+#undef SW_TABLE_ENUM
+        SW_TABLES
+};
+#define SW_ROW_NATIVE 0x0001     /* CODE: not written in Python */
+#define SW_ROW_IN_CONTEXT 0x0001 /* STACK: the parent is a CONTEXT */
+
+typedef struct sw_row {
+    uint16_t table; /* enum sw_table */
+    uint16_t flags; /* SW_ROW_… */
+    uint32_t index;
+    uint32_t key[4];
+    uint64_t value[5];
+} sw_row;
 
 /* Names of kinds and phases; NULL for numbers outside the table. */
 static inline const char *sw_record_kind_name(unsigned kind)

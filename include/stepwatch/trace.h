@@ -146,6 +146,11 @@ SW_API int sw_trace_rebuild_lanes(sw_trace *trace, bool replace,
                                   void (*visit)(void *arg, const sw_trace_lane *lane),
                                   void *arg, sw_error_info *info);
 
+/* Rows of the tables (<stepwatch/records.h>, sw_row), by index; a row that is missing in a damaged file is NULL. */
+SW_API size_t sw_trace_row_count(const sw_trace *trace, enum sw_table table);
+SW_API const sw_row *sw_trace_get_row(const sw_trace *trace, enum sw_table table,
+                                      size_t index);
+
 /* All files of a run directory, or one file. */
 typedef struct sw_run sw_run;
 SW_API int sw_run_open(sw_run **out, const char *path, sw_error_info *info);

@@ -5,14 +5,30 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+/* Objects that a module owns. */
+enum core_slot {
+    CORE_SECTION_TYPE,
+    CORE_SECTIONS, /* dict: (name, phase) -> section: one object each, made once */
+    CORE_DECORATED_TYPE,
+    CORE_GENERATOR_TYPE,
+    CORE_STEPS_TYPE,
+    CORE_STEP_TYPE,
+    CORE_DATA_TYPE,
+    CORE_FUNCTIONS_TYPE,
+    CORE_LINES_TYPE,
+    CORE_RUN_TYPE,
+    CORE_TABLE_TYPE,
+    CORE_TABLE_ITERATOR_TYPE,
+    CORE_SLOTS
+};
+
 /* State of one module object; every interpreter has its own. */
 typedef struct core_state {
-    PyObject *section_type;
-    PyObject *sections; /* name -> section: one object per name, made once */
+    PyObject *slot[CORE_SLOTS];
 } core_state;
 
 /* A string as UTF-8 that any text has, lone surrogates included: what a program says about itself
- * must not be able to raise. `owner` keeps the bytes alive; release it with text_release. */
+ * must not be able to raise. `owner` keeps the bytes alive; release it with core_text_release. */
 typedef struct core_text {
     const char *data;
     Py_ssize_t length;
@@ -23,7 +39,17 @@ typedef struct core_text {
 int core_text_get(PyObject *object, const char *what, core_text *out);
 void core_text_release(core_text *text);
 
-/* stepwatch.section; a new reference, or NULL with an exception set. */
-PyObject *core_section_type_new(PyObject *module);
+/* The parts of the module, one file each: add types and functions. 0, or -1 with an exception set. */
+int core_control_add(PyObject *module);
+int core_section_add(PyObject *module);
+int core_decorator_add(PyObject *module);
+int core_iterators_add(PyObject *module);
+int core_functions_add(PyObject *module);
+int core_lines_add(PyObject *module);
+int core_sampler_add(PyObject *module);
+int core_run_add(PyObject *module);
+
+/* Makes a type of the module, keeps it in the module's slot and adds it under its name. 0 or -1. */
+int core_type_add(PyObject *module, enum core_slot slot, PyType_Spec *spec);
 
 #endif

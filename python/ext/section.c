@@ -40,7 +40,7 @@ static PyObject *section_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     if (!state) {
         return NULL;
     }
-    PyObject *known = PyDict_GetItemWithError(state->sections, name);
+    PyObject *known = PyDict_GetItemWithError(state->slot[CORE_SECTIONS], name);
     if (known) {
         Py_INCREF(known);
         return known;
@@ -53,7 +53,7 @@ static PyObject *section_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
         return NULL;
     }
     /* Another thread may have made it meanwhile; whoever came first is kept. */
-    known = PyDict_SetDefault(state->sections, name, made);
+    known = PyDict_SetDefault(state->slot[CORE_SECTIONS], name, made);
     Py_XINCREF(known);
     Py_DECREF(made);
     return known;
@@ -136,7 +136,12 @@ static PyType_Spec section_spec = {
     .slots = section_slots,
 };
 
-PyObject *core_section_type_new(PyObject *module)
+int core_section_add(PyObject *module)
 {
-    return PyType_FromModuleAndSpec(module, &section_spec, NULL);
+    core_state *state = PyModule_GetState(module);
+    state->slot[CORE_SECTIONS] = PyDict_New();
+    if (!state->slot[CORE_SECTIONS]) {
+        return -1;
+    }
+    return core_type_add(module, CORE_SECTION_TYPE, &section_spec);
 }

@@ -187,7 +187,7 @@ static int64_t look(struct scan *scan, uint64_t offset)
         end_bad(scan, offset);
         /* Kinds that are not known yet are stepped over, like free room. */
         bool wanted =
-            header.kind < SW__BLOCK_FREE &&
+            header.kind < SW__BLOCK_KINDS && header.kind != SW__BLOCK_FREE &&
             (!scan->live || sw__live_wants(scan->live, scan->trace, &header, offset));
         int result = wanted ? add_block(scan, &header, offset) : SW_OK;
         if (result == SW_OK || (result == SW_ESTATE && attempt == ATTEMPTS)) {

@@ -65,6 +65,7 @@ static int load(sw_trace *trace, sw_error_info *info)
     result = result ? result : sw__threads_load(trace);
     result = result ? result : sw__chunks_count(trace);
     result = result ? result : sw__lanes_load(trace);
+    result = result ? result : sw__rows_load(trace);
     if (result == SW_OK) {
         sw__info_fill(trace);
         for (size_t i = 0; i < trace->lane_count; i++) {

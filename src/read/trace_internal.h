@@ -102,6 +102,12 @@ struct sw__lane {
     struct sw__place steps;
 };
 
+/* Rows of one table, by index; one that is missing has table SW_TABLES. */
+struct sw__rows {
+    sw_row *row;
+    size_t count;
+};
+
 struct sw__fact {
     const char *key;
     const char *value;
@@ -137,6 +143,7 @@ struct sw_trace {
     size_t thread_count;
     struct sw__lane *lanes;
     size_t lane_count;
+    struct sw__rows rows[SW_TABLES];
     sw__arena *rebuilt; /* what sw_trace_rebuild_lanes replaced them by lives here */
 
     const char *notes[SW__READ_NOTES + 1];
@@ -231,6 +238,7 @@ int sw__defs_load(sw_trace *trace);
 int sw__threads_load(sw_trace *trace);
 int sw__chunks_count(sw_trace *trace);
 int sw__lanes_load(sw_trace *trace);
+int sw__rows_load(sw_trace *trace);
 /* Makes a copy of `open` the open sections of a lane. */
 int sw__lane_set_open(sw__arena *arena, struct sw__lane *lane,
                       const sw_trace_open_span *open, size_t count);

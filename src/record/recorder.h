@@ -115,7 +115,8 @@ struct sw__lane {
     struct sw__slot *slots; /* all nodes, by hash */
     struct sw__fmt_lane *file;
     uint32_t node_count;
-    uint32_t overflow; /* sections open beyond the deepest frame */
+    uint32_t overflow;        /* sections open beyond the deepest frame */
+    _Atomic uint32_t samples; /* that a sampler took within the open step */
     uint64_t step_start, step_number;
     struct sw__fmt_node *root;
     struct sw__fmt_node *more;         /* for paths that there is no room for */
@@ -170,7 +171,9 @@ struct sw__session {
     uint32_t threads_dead;
     struct sw__fmt_block *threads_block;
     struct sw__fmt_block *defs_block;
-    uint32_t defs_done; /* names written to this session's definitions */
+    struct sw__fmt_block *rows_block;
+    uint32_t rows_done[SW_TABLES]; /* rows of each table, under lock */
+    uint32_t defs_done;            /* names written to this session's definitions */
     uint32_t domains_done;
     uint64_t ticks_per_ms;
     uint64_t retry_at; /* ticks before which no thread tries to attach again */
@@ -347,13 +350,14 @@ struct sw__lane *sw__lane_enter(uint16_t domain);
 void sw__lane_leave(struct sw__lane *lane);
 
 /* step.c */
-void sw__step_close(struct sw__lane *lane,
-                    unsigned flags); /* ends an open step, if there is one */
+uint64_t
+sw__step_close(struct sw__lane *lane,
+               unsigned flags); /* ends an open step, if there is one: when, else 0 */
 void sw__steps_seal(uint32_t chunk);
 
 /* section.c */
 void sw__frame_end(struct sw__lane *lane, struct sw__fmt_frame *frame, uint64_t now,
-                   unsigned flags);
+                   unsigned flags, uint64_t *spent);
 void sw__put_record(struct sw__thread *thread, const sw_record *record);
 
 #endif

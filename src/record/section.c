@@ -193,15 +193,31 @@ static void sw__span_put(struct sw__lane *lane, const struct sw__fmt_frame *fram
     sw__put_record(lane->thread, &span.head);
 }
 
+/* Counts a call of `duration` at its node. A call that runs in stretches (`spent`) is counted with the last one. */
+static void sw__frame_count(struct sw__lane *lane, struct sw__fmt_node *node,
+                            uint64_t duration, unsigned flags, uint64_t *spent)
+{
+    const uint64_t before = spent ? *spent : 0;
+    if (spent) {
+        *spent = before + duration;
+    }
+    if (flags & SW_RECORD_PART) {
+        sw__add(&node->inclusive, duration);
+        return;
+    }
+    sw__node_count(node, before + duration);
+    sw__add(&node->inclusive, 0 - before); /* Those stretches are in it already. */
+    sw__hist_add(lane, node->hist, before + duration);
+}
+
 /* Closes `frame`, the newest one, whatever it takes. The lane is busy. */
 void sw__frame_end(struct sw__lane *lane, struct sw__fmt_frame *frame, uint64_t now,
-                   unsigned flags)
+                   unsigned flags, uint64_t *spent)
 {
     struct sw__fmt_node *node = sw__node_at(lane, frame->node);
     now = now < frame->start ? frame->start : now;
     uint64_t duration = now - frame->start;
-    sw__node_count(node, duration);
-    sw__hist_add(lane, node->hist, duration);
+    sw__frame_count(lane, node, duration, flags, spent);
     sw__add(&sw__node_at(lane, frame[-1].node)->child, duration);
     if (flags & SW_RECORD_ERROR) {
         sw__add(&node->errors, 1);
@@ -246,15 +262,14 @@ static uint64_t sw__frame_self(const struct sw__fmt_frame *frame,
 /* Takes a frame out of the middle of the stack: the section does not nest, so it has inclusive time and no
  * part in anybody's self time. */
 static void sw__frame_pull(struct sw__lane *lane, struct sw__fmt_frame *frame,
-                           uint64_t now, unsigned flags)
+                           uint64_t now, unsigned flags, uint64_t *spent)
 {
     struct sw__fmt_node *node = sw__node_at(lane, frame->node);
     now = now < frame->start ? frame->start : now;
     uint64_t duration = now - frame->start;
-    sw__node_count(node, duration);
+    sw__frame_count(lane, node, duration, flags, spent);
     sw__add(&node->child, sw__frame_self(frame, node, duration));
-    sw__add(&node->unnested, 1);
-    sw__hist_add(lane, node->hist, duration);
+    sw__add(&node->unnested, flags & SW_RECORD_PART ? 0 : 1);
     if (flags & SW_RECORD_ERROR) {
         sw__add(&node->errors, 1);
     }
@@ -283,7 +298,7 @@ static void sw__frame_pull(struct sw__lane *lane, struct sw__fmt_frame *frame,
 
 /* End, when something is not as usual. */
 static SW__COLD void sw__end_slow(struct sw_section *section, uint64_t key,
-                                  unsigned flags, uint64_t now)
+                                  unsigned flags, uint64_t now, uint64_t *spent)
 {
     struct sw__lane *lane = sw__lane_cold(section, true);
     if (!lane) {
@@ -313,16 +328,26 @@ static SW__COLD void sw__end_slow(struct sw_section *section, uint64_t key,
         /* Its begin was refused for the same lock. */
         sw__total_add(sw__holding ? SW__TOTAL_REENTRANT : SW__TOTAL_UNMATCHED, 1);
     } else if (match + 1 == lane->top) {
-        sw__frame_end(lane, match, now, flags);
+        sw__frame_end(lane, match, now, flags, spent);
     } else {
-        sw__frame_pull(lane, match, now, flags);
+        sw__frame_pull(lane, match, now, flags, spent);
     }
     sw__lane_idle(lane);
 }
 
 void sw_section_end(sw_section *section, uint64_t key, unsigned flags)
 {
-    sw__end_slow(section, key, flags, sw__clock_now());
+    sw__end_slow(section, key, flags & SW_RECORD_ERROR, sw__clock_now(), NULL);
+}
+
+void sw_section_suspend(sw_section *section, uint64_t key, uint64_t *spent)
+{
+    sw__end_slow(section, key, SW_RECORD_PART, sw__clock_now(), spent);
+}
+
+void sw_section_finish(sw_section *section, uint64_t key, unsigned flags, uint64_t *spent)
+{
+    sw__end_slow(section, key, flags & SW_RECORD_ERROR, sw__clock_now(), spent);
 }
 
 /* The clock was read as a register before anything was known; another clock is read here. */
@@ -330,7 +355,7 @@ static SW__COLD void sw__leave_slow(struct sw__lane *lane, uint32_t before,
                                     struct sw_section *section, uint64_t now)
 {
     sw__lane_give(lane, before);
-    sw__end_slow(section, 0, 0, sw__clock_is_register() ? now : sw__clock_now());
+    sw__end_slow(section, 0, 0, sw__clock_is_register() ? now : sw__clock_now(), NULL);
 }
 
 /* The chunk was full: writes the record of a section whose statistics are done, and leaves the lane. */

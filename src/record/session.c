@@ -261,6 +261,8 @@ static int sw__session_start(sw_error_info *info)
     session->threads_dead = 0;
     session->threads_block = NULL;
     session->defs_block = NULL;
+    session->rows_block = NULL;
+    memset(session->rows_done, 0, sizeof(session->rows_done));
     session->defs_done = 0;
     session->domains_done = 0;
     session->loss[0] = 0;

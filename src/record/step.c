@@ -127,10 +127,11 @@ static void sw__step_count(struct sw__lane *lane, const sw_record_step *step)
     sw__hist_add(lane, file->step_hist, duration);
 }
 
-void sw__step_close(struct sw__lane *lane, unsigned flags)
+/* Ends an open step, if there is one; the moment of its end, or 0. */
+uint64_t sw__step_close(struct sw__lane *lane, unsigned flags)
 {
     if (atomic_load_explicit(&lane->file->step_open, memory_order_relaxed) == 0) {
-        return;
+        return 0;
     }
     struct sw__thread *thread = lane->thread;
     uint64_t now = sw__clock_now();
@@ -143,6 +144,7 @@ void sw__step_close(struct sw__lane *lane, unsigned flags)
         .epoch = atomic_load(&sw__domain_at(lane->domain)->epoch),
         .domain = lane->domain,
         .unit = lane->step_unit,
+        .samples = atomic_load_explicit(&lane->samples, memory_order_relaxed),
     };
     step.end = now < lane->phase_since ? lane->phase_since : now;
     lane->phase_ticks[lane->phase] += step.end - lane->phase_since;
@@ -158,6 +160,7 @@ void sw__step_close(struct sw__lane *lane, unsigned flags)
     if (lane->domain == 0 && sw__session.settings.schedule.form != SW_SCHEDULE_ALWAYS) {
         atomic_store_explicit(&sw__events_on, false, memory_order_relaxed);
     }
+    return step.end;
 }
 
 /* The lane for steps, busy; NULL when it cannot be had. */
@@ -174,7 +177,8 @@ static struct sw__lane *sw__step_lane(sw_domain *domain)
     return sw__lane_enter(domain->index);
 }
 
-void sw_domain_step_begin(sw_domain *domain, int unit)
+/* Ends the open step as `flags` say and begins another. `joined`: at the same moment. */
+static void sw__step_start(sw_domain *domain, int unit, unsigned flags, bool joined)
 {
     struct sw__lane *lane = sw__step_lane(domain);
     if (!lane) {
@@ -182,7 +186,7 @@ void sw_domain_step_begin(sw_domain *domain, int unit)
     }
     uint64_t began = sw__clock_now();
     sw__helper_ensure();
-    sw__step_close(lane, SW_STEP_INCOMPLETE);
+    uint64_t ended = sw__step_close(lane, flags);
     struct sw_domain *owner = sw__domain_at(lane->domain);
     lane->step_number = atomic_fetch_add(&owner->next_step, 1);
     lane->step_unit = (uint8_t)unit;
@@ -203,7 +207,8 @@ void sw_domain_step_begin(sw_domain *domain, int unit)
     memset(lane->phase_ticks, 0, sizeof(lane->phase_ticks));
     sw__step_phases(lane);
     lane->phase_gate = SW_PHASE_COUNT;
-    lane->step_start = sw__clock_now();
+    atomic_store_explicit(&lane->samples, 0, memory_order_relaxed);
+    lane->step_start = joined && ended ? ended : sw__clock_now();
     lane->phase_since = lane->step_start;
     atomic_store_explicit(&lane->file->step_begin, lane->step_start,
                           memory_order_relaxed);
@@ -211,6 +216,36 @@ void sw_domain_step_begin(sw_domain *domain, int unit)
                           memory_order_release);
     sw__lane_leave(lane);
     sw__cost_add(SW__TOTAL_STEP_TICKS, began, 1);
+}
+
+void sw_domain_step_begin(sw_domain *domain, int unit)
+{
+    sw__step_start(domain, unit, SW_STEP_INCOMPLETE, false);
+}
+
+void sw_step_next(int unit)
+{
+    sw__step_start(NULL, unit, 0, true);
+}
+
+void sw_step_cancel(void)
+{
+    struct sw__lane *lane = sw__step_lane(NULL);
+    if (!lane) {
+        return;
+    }
+    if (atomic_load_explicit(&lane->file->step_open, memory_order_relaxed)) {
+        lane->phase_gate = 0;
+        atomic_store_explicit(&lane->file->step_open, 0, memory_order_release);
+        /* Its number goes to the next one, unless another thread took one meanwhile. */
+        uint64_t after = lane->step_number + 1;
+        atomic_compare_exchange_strong(&sw__domain_at(lane->domain)->next_step, &after,
+                                       lane->step_number);
+        if (sw__session.settings.schedule.form != SW_SCHEDULE_ALWAYS) {
+            atomic_store_explicit(&sw__events_on, false, memory_order_relaxed);
+        }
+    }
+    sw__lane_leave(lane);
 }
 
 static void sw__step_finish(sw_domain *domain, unsigned flags)

@@ -194,7 +194,7 @@ static void sw__lane_cut(struct sw__lane *lane)
     uint64_t now = sw__clock_now();
     sw__lane_busy(lane);
     while (lane->top > lane->bottom) {
-        sw__frame_end(lane, lane->top - 1, now, SW_RECORD_CUT);
+        sw__frame_end(lane, lane->top - 1, now, SW_RECORD_CUT, NULL);
     }
     sw__lane_idle(lane);
 }

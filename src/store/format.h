@@ -121,7 +121,9 @@ enum sw__fmt_kind {
     SW__BLOCK_HIST = 6,    /* octave pages of 64 × u64 */
     SW__BLOCK_EVENTS = 7,  /* records */
     SW__BLOCK_STEPS = 8,   /* STEP records */
-    SW__BLOCK_FREE = 9     /* room; skip it */
+    SW__BLOCK_FREE = 9,    /* room; skip it */
+    SW__BLOCK_ROWS = 10,   /* struct sw_row, as many as fit, of any tables */
+    SW__BLOCK_KINDS
 };
 
 /* Header of every block, 128 bytes. `used` counts the bytes after the header that are whole; it
@@ -269,6 +271,7 @@ static_assert(sizeof(struct sw__fmt_lane) == 576, "lane");
 static_assert(sizeof(struct sw__fmt_node) == 320, "node");
 static_assert(sizeof(struct sw__fmt_page) == 512, "histogram page");
 static_assert(sizeof(sw_record) == 16 && sizeof(sw_record_span) == 32, "record");
+static_assert(sizeof(sw_row) == 64, "row");
 static_assert(sizeof(sw_record_step) == 256, "step record");
 static_assert(sizeof(sw_record_batch) == 128, "batch record");
 static_assert(sizeof(sw_record_compile) == 64 && sizeof(sw_record_xfer) == 64, "record");

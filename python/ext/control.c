@@ -1,0 +1,310 @@
+/* Functions that hand their arguments to the recorder: start, stop, steps by hand, marks and counters. */
+#include "core.h"
+#include <math.h>
+#include <stepwatch/stepwatch.h>
+#include <string.h>
+
+/* --- Configuration ---------------------------------------------------------------- */
+
+typedef enum option_type {
+    OPTION_TEXT,
+    OPTION_PATH,
+    OPTION_NUMBER,
+    OPTION_SWITCH,
+    OPTION_COUNT
+} option_type;
+
+/* A keyword of start() and the field of sw_config that it fills. */
+typedef struct core_option {
+    const char *name;
+    option_type type;
+    size_t offset;
+} core_option;
+
+static const core_option options[] = {
+    {"name", OPTION_TEXT, offsetof(sw_config, name)},
+    {"out", OPTION_PATH, offsetof(sw_config, out)},
+    {"policy", OPTION_TEXT, offsetof(sw_config, policy)},
+    {"schedule", OPTION_TEXT, offsetof(sw_config, schedule)},
+    {"hot_dir", OPTION_PATH, offsetof(sw_config, hot_dir)},
+    {"max_mb", OPTION_NUMBER, offsetof(sw_config, max_mb)},
+    {"enabled", OPTION_SWITCH, offsetof(sw_config, enabled)},
+    {"events", OPTION_SWITCH, offsetof(sw_config, events)},
+    {"step_usage", OPTION_SWITCH, offsetof(sw_config, step_usage)},
+    {"quiet", OPTION_SWITCH, offsetof(sw_config, quiet)},
+    {"keep_first", OPTION_COUNT, offsetof(sw_config, keep_first)},
+    {"keep_last", OPTION_COUNT, offsetof(sw_config, keep_last)},
+    {"keep_worst", OPTION_COUNT, offsetof(sw_config, keep_worst)},
+};
+
+static const core_option *option_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
+        if (strcmp(options[i].name, name) == 0) {
+            return &options[i];
+        }
+    }
+    return NULL;
+}
+
+/* The value as a C string; the object behind it is added to the list `alive`. */
+static const char *option_text(const core_option *option, PyObject *value,
+                               PyObject *alive)
+{
+    PyObject *bytes = NULL;
+    if (option->type == OPTION_PATH) {
+        if (!PyUnicode_FSConverter(value, &bytes)) {
+            return NULL;
+        }
+    } else {
+        core_text text;
+        if (core_text_get(value, option->name, &text) != 0) {
+            return NULL;
+        }
+        bytes = PyBytes_FromStringAndSize(text.data, text.length);
+        core_text_release(&text);
+        if (!bytes) {
+            return NULL;
+        }
+    }
+    char *data = NULL;
+    /* With no length asked for, this refuses embedded null bytes. */
+    if (PyList_Append(alive, bytes) == 0 &&
+        PyBytes_AsStringAndSize(bytes, &data, NULL) != 0) {
+        data = NULL;
+    }
+    Py_DECREF(bytes);
+    if (!data) {
+        return NULL;
+    }
+    sw_error_info info = {0};
+    if (sw_option_check(option->name, data, &info) == SW_EINVAL) {
+        PyErr_SetString(PyExc_ValueError, info.message);
+        return NULL;
+    }
+    return data;
+}
+
+static int option_set(sw_config *config, const core_option *option, PyObject *value,
+                      PyObject *alive)
+{
+    char *const field = (char *)config + option->offset;
+    switch (option->type) {
+    case OPTION_TEXT:
+    case OPTION_PATH: {
+        const char *text = option_text(option, value, alive);
+        if (!text) {
+            return -1;
+        }
+        memcpy(field, &text, sizeof text);
+        return 0;
+    }
+    case OPTION_NUMBER: {
+        const double number = PyFloat_AsDouble(value);
+        if (number == -1.0 && PyErr_Occurred()) {
+            return -1;
+        }
+        if (!isfinite(number)) {
+            PyErr_Format(PyExc_ValueError, "%s must be finite", option->name);
+            return -1;
+        }
+        memcpy(field, &number, sizeof number);
+        return 0;
+    }
+    case OPTION_SWITCH: {
+        const int truth = PyObject_IsTrue(value);
+        if (truth < 0) {
+            return -1;
+        }
+        const int on = truth ? SW_ON : SW_OFF;
+        memcpy(field, &on, sizeof on);
+        return 0;
+    }
+    case OPTION_COUNT: {
+        const unsigned long number = PyLong_AsUnsignedLong(value);
+        if (number == (unsigned long)-1 && PyErr_Occurred()) {
+            return -1;
+        }
+        if (number > UINT_MAX) {
+            PyErr_Format(PyExc_OverflowError, "%s is too large", option->name);
+            return -1;
+        }
+        const unsigned count = (unsigned)number;
+        memcpy(field, &count, sizeof count);
+        return 0;
+    }
+    }
+    return 0;
+}
+
+static int config_fill(sw_config *config, PyObject *kwargs, PyObject *alive)
+{
+    PyObject *key, *value;
+    Py_ssize_t position = 0;
+    while (kwargs && PyDict_Next(kwargs, &position, &key, &value)) {
+        const char *name = PyUnicode_AsUTF8(key);
+        if (!name) {
+            return -1;
+        }
+        const core_option *option = option_find(name);
+        if (!option) {
+            const char *nearest = sw_option_nearest(name);
+            PyErr_Format(PyExc_TypeError,
+                         nearest ? "start() has no option '%U'; did you mean '%s'?"
+                                 : "start() has no option '%U'",
+                         key, nearest);
+            return -1;
+        }
+        /* None is "not given", so that callers can pass their own defaults on. */
+        if (value != Py_None && option_set(config, option, value, alive) != 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* --- Functions -------------------------------------------------------------------- */
+
+PyDoc_STRVAR(
+    start_doc,
+    "start(**config)\n--\n\n"
+    "Start recording.\n\n"
+    "A wrong option raises; a recording that cannot start does not: the program\n"
+    "runs on, and one line on stderr says why it is not recorded.");
+
+static PyObject *core_start(PyObject *Py_UNUSED(module), PyObject *args, PyObject *kwargs)
+{
+    if (PyTuple_GET_SIZE(args) != 0) {
+        PyErr_SetString(PyExc_TypeError, "start() takes keyword arguments only");
+        return NULL;
+    }
+    PyObject *alive = PyList_New(0);
+    if (!alive) {
+        return NULL;
+    }
+    sw_config config = {0};
+    if (config_fill(&config, kwargs, alive) != 0) {
+        Py_DECREF(alive);
+        return NULL;
+    }
+    sw_error_info info = {0};
+    int result;
+    Py_BEGIN_ALLOW_THREADS result = sw_init_info(&config, sizeof config, &info);
+    Py_END_ALLOW_THREADS Py_DECREF(alive);
+    if (result < 0 && result != SW_EDISABLED) {
+        PySys_FormatStderr("stepwatch: not started: %s\n",
+                           info.message[0] ? info.message : sw_error_text(result));
+    }
+    Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(
+    stop_doc,
+    "stop()\n--\n\n"
+    "Stop recording and return the run directory, or None if nothing was recorded.");
+
+static PyObject *core_stop(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    if (!sw_is_recording()) {
+        Py_RETURN_NONE;
+    }
+    PyObject *path = NULL;
+    const size_t length = sw_run_dir(NULL, 0);
+    char *text = PyMem_Malloc(length + 1);
+    if (text) {
+        sw_run_dir(text, length + 1);
+        path = PyUnicode_DecodeFSDefault(text);
+        PyMem_Free(text);
+    } else {
+        PyErr_NoMemory();
+    }
+    /* Recording stops even when its path could not be told. */
+    Py_BEGIN_ALLOW_THREADS sw_shutdown();
+    Py_END_ALLOW_THREADS return path;
+}
+
+PyDoc_STRVAR(version_doc, "version()\n--\n\nVersion of the library.");
+
+static PyObject *core_version(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    return PyUnicode_FromString(SW_VERSION_STRING);
+}
+
+PyDoc_STRVAR(is_recording_doc,
+             "is_recording()\n--\n\nTell whether anything is being recorded.");
+
+static PyObject *core_is_recording(PyObject *Py_UNUSED(module),
+                                   PyObject *Py_UNUSED(ignored))
+{
+    return PyBool_FromLong(sw_is_recording());
+}
+
+PyDoc_STRVAR(step_begin_doc, "step_begin()\n--\n\nBegin a step on this thread.");
+
+static PyObject *core_step_begin(PyObject *Py_UNUSED(module),
+                                 PyObject *Py_UNUSED(ignored))
+{
+    sw_step_begin();
+    Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(step_end_doc, "step_end()\n--\n\nEnd the step of this thread.");
+
+static PyObject *core_step_end(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    sw_step_end();
+    Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(mark_doc, "mark(text, /)\n--\n\nPut a remark into the timeline.");
+
+static PyObject *core_mark(PyObject *Py_UNUSED(module), PyObject *object)
+{
+    core_text text;
+    if (core_text_get(object, "mark() argument", &text) != 0) {
+        return NULL;
+    }
+    sw_mark_n(text.data, (size_t)text.length);
+    core_text_release(&text);
+    Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(counter_doc, "counter(name, value, /)\n--\n\nRecord a value of a series.");
+
+static PyObject *core_counter(PyObject *Py_UNUSED(module), PyObject *const *args,
+                              Py_ssize_t count)
+{
+    if (count != 2) {
+        PyErr_Format(PyExc_TypeError, "counter() takes 2 arguments, %zd given", count);
+        return NULL;
+    }
+    const double value = PyFloat_AsDouble(args[1]);
+    if (value == -1.0 && PyErr_Occurred()) {
+        return NULL;
+    }
+    core_text name;
+    if (core_text_get(args[0], "counter() name", &name) != 0) {
+        return NULL;
+    }
+    sw_domain_counter(NULL, name.data, (size_t)name.length, value);
+    core_text_release(&name);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef control_methods[] = {
+    {"start", (PyCFunction)(void (*)(void))core_start, METH_VARARGS | METH_KEYWORDS,
+     start_doc},
+    {"stop", core_stop, METH_NOARGS, stop_doc},
+    {"version", core_version, METH_NOARGS, version_doc},
+    {"is_recording", core_is_recording, METH_NOARGS, is_recording_doc},
+    {"step_begin", core_step_begin, METH_NOARGS, step_begin_doc},
+    {"step_end", core_step_end, METH_NOARGS, step_end_doc},
+    {"mark", core_mark, METH_O, mark_doc},
+    {"counter", (PyCFunction)(void (*)(void))core_counter, METH_FASTCALL, counter_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+int core_control_add(PyObject *module)
+{
+    return PyModule_AddFunctions(module, control_methods);
+}
