@@ -40,6 +40,7 @@ PUBLIC: dict[str, str] = {
     "record.h": "record",
     "schedule.h": "record",
     "trace.h": "read",
+    "stacks.h": "analyze",
     "analyze.h": "analyze",
     "export.h": "export",
 }
