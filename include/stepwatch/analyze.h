@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <stepwatch/error.h>
 #include <stepwatch/records.h>
+#include <stepwatch/stacks.h>
 #include <stepwatch/trace.h>
 
 #ifdef __cplusplus
@@ -194,6 +195,9 @@ typedef struct sw_summary_overhead {
     const char *how;
 } sw_summary_overhead;
 SW_API const sw_summary_overhead *sw_summary_get_overhead(const sw_summary *summary);
+
+/* What samplers saw in all processes; NULL when none ran. Owned by the summary. */
+SW_API const sw_stacks *sw_summary_stacks(const sw_summary *summary);
 
 /* What was lost or could not be recorded or read, one sentence each; NULL past the last. */
 SW_API const char *sw_summary_note(const sw_summary *summary, size_t index);

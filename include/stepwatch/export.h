@@ -1,4 +1,4 @@
-/* Reports of a summary: for machines (JSON) and for people (text). */
+/* Reports of a summary, for machines (JSON) and for people (text), and files for other tools. */
 #ifndef STEPWATCH_EXPORT_H
 #define STEPWATCH_EXPORT_H
 
@@ -29,6 +29,24 @@ typedef struct sw_text_options {
 
 SW_API void sw_export_report_text(sw_writer *writer, const sw_summary *summary,
                                   const sw_text_options *options);
+
+/* How sampled stacks are written. All zero: running samples only, functions without lines. */
+typedef struct sw_stack_options {
+    bool waiting;  /* waiting samples too, each below its stack as a leaf "(waiting)" */
+    bool lines;    /* frames of one function at different lines are different */
+    bool threads;  /* collapsed: the name of the thread is the first frame */
+    bool sections; /* the innermost section is a frame before the others */
+    const char *name; /* speedscope: of the whole; NULL: none */
+} sw_stack_options;
+
+/* One line a stack: "root;child;leaf N", N samples. A frame is "name (file)", with lines "name (file:line)"; bytes that
+ * would break a line appear as \xNN, newlines as \n. Errors stick to the writer, here and below. */
+SW_API void sw_export_collapsed(sw_writer *writer, const sw_stacks *stacks,
+                                const sw_stack_options *options);
+/* One JSON document for speedscope: a profile of kind "sampled" for each thread of each process, busiest first. Weights
+ * are seconds, or samples where the period is not known. */
+SW_API void sw_export_speedscope(sw_writer *writer, const sw_stacks *stacks,
+                                 const sw_stack_options *options);
 
 #ifdef __cplusplus
 }

@@ -103,31 +103,31 @@ SW_API size_t sw_stacks_frame_count(const sw_stacks *stacks);
 SW_API const sw_stack_frame *sw_stacks_get_frame(const sw_stacks *stacks,
                                                  uint32_t number);
 
-/* Threads with samples, by pid and name, the one with most running samples first. NULL past the last. */
+/* Which samples count. All zero: all of them. */
+typedef struct sw_stacks_filter {
+    const char *thread;       /* only threads of this name; NULL: all */
+    uint32_t pid;             /* only this process; 0: all */
+    bool one_phase;           /* only `phase` */
+    int phase;                /* enum sw_phase, SW_PHASE_INHERIT: outside steps */
+    bool in_steps;            /* only those within steps */
+    const char *section;      /* only this innermost section; NULL: all */
+    bool running_only;        /* waiting samples do not count */
+    bool by_thread, by_phase; /* places are kept apart by name of thread, by phase */
+} sw_stacks_filter;
+
+/* Samples that a filter lets through. `filter` may be NULL, here and below. */
+SW_API sw_stack_counts sw_stacks_count(const sw_stacks *stacks,
+                                       const sw_stacks_filter *filter);
+
+/* Threads with samples, by pid and name, the one with most running samples first. */
 typedef struct sw_stacks_thread {
     const char *thread;
     uint32_t pid;
     bool main;
     uint64_t running, waiting;
 } sw_stacks_thread;
-
-/* Which samples count. All zero: all of them. */
-typedef struct sw_stacks_filter {
-    const char *thread;  /* only threads of this name; NULL: all */
-    uint32_t pid;        /* only this process; 0: all */
-    bool one_phase;      /* only `phase` */
-    int phase;           /* enum sw_phase, SW_PHASE_INHERIT: outside steps */
-    bool in_steps;       /* only those within steps */
-    const char *section; /* only this innermost section; NULL: all */
-    bool running_only;   /* waiting samples do not count */
-} sw_stacks_filter;
-
-/* Samples that a filter lets through. */
-SW_API sw_stack_counts sw_stacks_count(const sw_stacks *stacks,
-                                       const sw_stacks_filter *filter);
-/* Both give an array that the caller frees with sw_stacks_release; NULL when out of memory. `filter` may be NULL. */
-SW_API sw_stacks_thread *sw_stacks_threads(const sw_stacks *stacks,
-                                           const sw_stacks_filter *filter, size_t *count);
+/* The caller frees the array with sw_stacks_release; NULL when out of memory. */
+SW_API sw_stacks_thread *sw_stacks_threads(const sw_stacks *stacks, size_t *count);
 SW_API void sw_stacks_release(void *array);
 
 /* A share with its interval. */
@@ -137,22 +137,24 @@ typedef struct sw_share {
 /* `part` of `whole` samples. */
 SW_API sw_share sw_share_of(uint64_t part, uint64_t whole);
 
-/* A function, or a line of one (frame.line), in the samples that a filter lets through. Without `running_only`,
- * shares are of running and waiting samples together. frame.line is 0 in a list of functions. */
+/* A function, or a line of one (frame.line; 0 in a list of functions), in the samples that a filter lets through.
+ * Without `running_only`, shares are of running and waiting samples together. */
 typedef struct sw_stacks_place {
     sw_stack_frame frame;
-    uint64_t self_running, self_waiting; /* leaf */
-    uint64_t total_running,
-        total_waiting;      /* anywhere; waiting ones are 0 with running_only */
-    uint64_t self_in_call;  /* of both selves */
+    const char *thread;                  /* with by_thread, else NULL */
+    int phase;                           /* with by_phase, else -1 */
+    uint64_t self_running, self_waiting; /* waiting ones are 0 with running_only */
+    uint64_t total_running, total_waiting;
+    uint64_t self_in_call;  /* running or waiting, whatever the filter says of these */
     double self_s, total_s; /* samples × period; NaN: the period is not known */
-    sw_share self, total;
+    sw_share self,
+        total; /* of the samples of its thread and phase, where those are kept apart */
     double
         running_share; /* self_running / (self_running + self_waiting); NaN without samples */
 } sw_stacks_place;
 
 /* Functions, and lines (file, line, function), most self samples first, then most total. The caller frees the array
- * with sw_stacks_release; NULL when out of memory. `filter` may be NULL. */
+ * with sw_stacks_release; NULL when out of memory. */
 SW_API sw_stacks_place *sw_stacks_functions(const sw_stacks *stacks,
                                             const sw_stacks_filter *filter,
                                             size_t *count);

@@ -109,9 +109,9 @@ int sw_summary_create(sw_summary **out, const sw_run *run, sw_error_info *info)
     summary->source = run;
     summary->traces = sw_run_count(run);
 
-    int (*const parts[])(sw_summary *) = {sw__summary_run, sw__summary_sections,
-                                          sw__summary_steps, sw__summary_overhead,
-                                          sw__summary_losses};
+    int (*const parts[])(sw_summary *) = {sw__summary_run,    sw__summary_sections,
+                                          sw__summary_steps,  sw__summary_overhead,
+                                          sw__summary_losses, sw__summary_samples};
     int error = summary->arena ? SW_OK : SW_ENOMEM;
     for (size_t i = 0; !error && i < sizeof parts / sizeof parts[0]; i++) {
         error = parts[i](summary);
@@ -128,6 +128,7 @@ int sw_summary_create(sw_summary **out, const sw_run *run, sw_error_info *info)
 void sw_summary_free(sw_summary *summary)
 {
     if (summary) {
+        sw_stacks_free(summary->stacks);
         sw__arena_free(summary->arena);
         sw__free(summary);
     }
@@ -218,6 +219,11 @@ const sw_summary_part *sw_summary_get_part(const sw_summary *summary, size_t ind
 const sw_summary_overhead *sw_summary_get_overhead(const sw_summary *summary)
 {
     return &summary->overhead;
+}
+
+const sw_stacks *sw_summary_stacks(const sw_summary *summary)
+{
+    return summary->stacks;
 }
 
 const char *sw_summary_note(const sw_summary *summary, size_t index)

@@ -7,52 +7,8 @@
 #include <stepwatch/export.h>
 #include <stepwatch/version.h>
 
-static void put_string(sw_writer *w, const char *key, const char *text)
-{
-    sw_json_key(w, key);
-    sw_json_string(w, text);
-}
-
-static void put_uint(sw_writer *w, const char *key, uint64_t value)
-{
-    sw_json_key(w, key);
-    if (value == SW_UNKNOWN) {
-        sw_json_null(w);
-    } else {
-        sw_json_uint(w, value);
-    }
-}
-
-static void put_double(sw_writer *w, const char *key, double value)
-{
-    sw_json_key(w, key);
-    sw_json_double(w, value);
-}
-
-static void put_bool(sw_writer *w, const char *key, bool value)
-{
-    sw_json_key(w, key);
-    sw_json_bool(w, value);
-}
-
-static void put_ms(sw_writer *w, const char *key, uint64_t ns)
-{
-    put_double(w, key, ns == SW_UNKNOWN ? NAN : (double)ns / 1e6);
-}
-
-static void put_s(sw_writer *w, const char *key, uint64_t ns)
-{
-    put_double(w, key, ns == SW_UNKNOWN ? NAN : (double)ns / 1e9);
-}
-
-static void put_missing(sw_writer *w, const char *key, const char *why)
-{
-    sw_json_key(w, key);
-    sw_json_object_begin(w);
-    put_bool(w, "recorded", false);
-    put_string(w, "why", why);
-    sw_json_object_end(w);
-}
+#include "export/json_put.h"
+#include "export/report_parts.h"
 
 static void put_utc(sw_writer *w, const char *key, uint64_t real_ns)
 {
@@ -360,8 +316,8 @@ void sw_export_report_json(sw_writer *writer, const sw_summary *summary)
     put_epochs(w, summary);
     put_missing(w, "loader", not_watched);
     put_sections(w, summary);
-    put_missing(w, "functions", not_watched);
-    put_missing(w, "lines", not_watched);
+    sw__json_functions(w, summary);
+    sw__json_lines(w, summary);
     put_missing(w, "modules", not_watched);
     put_missing(w, "memory", not_watched);
     put_missing(w, "monitor", not_watched);
@@ -378,6 +334,7 @@ void sw_export_report_json(sw_writer *writer, const sw_summary *summary)
     sw_json_array_end(w);
     put_counters(w, summary);
     put_processes(w, summary);
+    sw__json_sampler(w, summary);
     sw_json_object_end(w);
     sw_write_text(w, "\n");
 }

@@ -8,6 +8,7 @@
 
 #include "analyze/shares.h"
 #include "base/memory.h"
+#include "export/report_parts.h"
 #include "export/text_page.h"
 
 #define ROWS_USUAL 20
@@ -574,6 +575,7 @@ void sw_export_report_text(sw_writer *writer, const sw_summary *summary,
     }
     put_tree(&report);
     put_flat(&report);
+    sw__report_samples(&report.page, summary, report.top);
     put_counters(&report);
     if (steps) {
         put_worst(&report, steps);

@@ -1,0 +1,175 @@
+/* The sampler's part of the text report: in which functions the training thread ran, and on which lines it spent what
+ * no phase explains. */
+#include <stdio.h>
+#include <string.h>
+
+#include <stepwatch/export.h>
+
+#include "export/report_parts.h"
+
+#define FUNCTIONS_USUAL 5
+#define LINES_USUAL 3
+
+struct samples {
+    const struct sw__page *page;
+    const sw_stacks *stacks;
+    size_t top;
+    sw_stacks_filter thread; /* the one that is shown, running */
+};
+
+/* Text of a program in a cell: harmless, and short enough in bytes too. */
+static void put_cell(const struct sw__page *page, char *out, size_t size,
+                     const char *bytes)
+{
+    struct sw__page safe = *page;
+    safe.writer = sw_writer_to_memory();
+    out[0] = '\0';
+    if (!safe.writer) {
+        return;
+    }
+    sw__page_name(&safe, bytes, strlen(bytes), size - 1);
+    const char *text = sw_writer_text(safe.writer, NULL);
+    size_t length = text ? strlen(text) : 0;
+    if (length >= size) {
+        length = size - 1;
+        while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80) {
+            length--;
+        }
+    }
+    snprintf(out, size, "%.*s", (int)length, text ? text : "");
+    sw_writer_close(safe.writer, NULL);
+}
+
+static void put_where(const struct sw__page *page, char out[SW__CELL],
+                      const sw_stack_frame *frame, uint32_t line)
+{
+    const char *slash = strrchr(frame->file, '/');
+    char file[20];
+    put_cell(page, file, sizeof file, slash ? slash + 1 : frame->file);
+    if (line && *file) {
+        snprintf(out, SW__CELL, "%s:%u", file, line);
+    } else {
+        snprintf(out, SW__CELL, "%s", *file ? file : "-");
+    }
+}
+
+/* Tenths of a percent, without the locale's comma. */
+static void put_percent(char *out, double share)
+{
+    const unsigned tenths = (unsigned)(share * 1000 + 0.5);
+    snprintf(out, SW__CELL, "%u.%u", tenths / 10, tenths % 10);
+}
+
+static void put_row(const struct samples *samples, struct sw__cells *cells,
+                    const sw_stacks_place *place, bool lines)
+{
+    char low[SW__CELL];
+    char high[SW__CELL];
+    cells->name = *place->frame.name ? place->frame.name : "(unknown)";
+    cells->name_length = strlen(cells->name);
+    cells->indent = 2;
+    put_percent(cells->cell[0], place->self.share);
+    put_percent(low, place->self.low);
+    put_percent(high, place->self.high);
+    snprintf(cells->cell[1], SW__CELL, "%.8s to %.8s", low, high);
+    put_percent(cells->cell[2], place->total.share);
+    put_where(samples->page, cells->cell[3], &place->frame,
+              lines ? place->frame.line : place->frame.first_line);
+}
+
+/* The places that have most self samples, as a table. */
+static void put_table(const struct samples *samples, const char *title,
+                      const sw_stacks_filter *filter, bool lines, size_t usual)
+{
+    size_t count = 0;
+    sw_stacks_place *places = lines
+                                  ? sw_stacks_lines(samples->stacks, filter, &count)
+                                  : sw_stacks_functions(samples->stacks, filter, &count);
+    const size_t most =
+        samples->top == SW_TEXT_ALL || samples->top < usual ? samples->top : usual;
+    struct sw__table table = {
+        .title = title,
+        .column_count = 4,
+        .column = {{"self %", 100}, {"95 % sure", 60}, {"total %", 50}, {"where", 90}}};
+    for (size_t i = 0; i < count && i < most; i++) {
+        struct sw__cells *cells = places[i].self_running ? sw__table_row(&table) : NULL;
+        if (!cells) {
+            break;
+        }
+        put_row(samples, cells, &places[i], lines);
+    }
+    if (table.count > 0) {
+        sw__table_print(&table, samples->page);
+    }
+    sw__table_free(&table);
+    sw_stacks_release(places);
+}
+
+/* The thread whose steps are reported; without steps, or samples of it, the busiest first thread of a process. */
+static bool choose_thread(struct samples *samples, const sw_summary *summary)
+{
+    const sw_summary_steps *steps = sw_summary_get_steps(summary);
+    size_t count = 0;
+    sw_stacks_thread *threads = sw_stacks_threads(samples->stacks, &count);
+    const sw_stacks_thread *chosen = NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (steps && threads[i].pid == steps->pid &&
+            strcmp(threads[i].thread, steps->thread) == 0) {
+            chosen = &threads[i];
+            break;
+        }
+        if (!chosen || (threads[i].main && !chosen->main)) {
+            chosen = &threads[i];
+        }
+    }
+    if (chosen) {
+        samples->thread = (sw_stacks_filter){
+            .thread = chosen->thread, .pid = chosen->pid, .running_only = true};
+    }
+    sw_stacks_release(threads);
+    return chosen != NULL;
+}
+
+static void put_head(const struct samples *samples)
+{
+    const sw_stacks_totals *totals = sw_stacks_get_totals(samples->stacks);
+    sw_stacks_filter all = samples->thread;
+    all.running_only = false;
+    const sw_stack_counts counts = sw_stacks_count(samples->stacks, &all);
+    char text[256];
+    char number[32];
+    char percent[SW__CELL];
+    sw_text_count(number, totals->kept);
+    snprintf(text, sizeof text, "Where Python was (sampled %s times", number);
+    if (totals->looks) {
+        sw__text_percent(percent, sizeof percent, totals->leaf_only + totals->given_up,
+                         totals->looks);
+        snprintf(text + strlen(text), sizeof text - strlen(text), ", %s rejected",
+                 percent);
+    }
+    char name[SW__CELL];
+    put_cell(samples->page, name, 24,
+             *samples->thread.thread ? samples->thread.thread : "(unnamed)");
+    sw__text_percent(percent, sizeof percent, counts.running,
+                     counts.running + counts.waiting);
+    snprintf(text + strlen(text), sizeof text - strlen(text),
+             "); thread %s ran in %s of its samples, shares are of these", name, percent);
+    sw_write_text(samples->page->writer, "\n");
+    sw__page_wrap(samples->page, "", SW__PLAIN, text);
+}
+
+void sw__report_samples(const struct sw__page *page, const sw_summary *summary,
+                        size_t top)
+{
+    struct samples samples = {
+        .page = page, .stacks = sw_summary_stacks(summary), .top = top};
+    if (!samples.stacks || !choose_thread(&samples, summary)) {
+        return;
+    }
+    put_head(&samples);
+    put_table(&samples, "  by function", &samples.thread, false, FUNCTIONS_USUAL);
+    sw_stacks_filter other = samples.thread;
+    other.one_phase = true;
+    other.phase = SW_PHASE_OTHER;
+    put_table(&samples, "  in phase 'other', by line", &other, true, LINES_USUAL);
+}
