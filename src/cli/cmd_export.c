@@ -1,0 +1,251 @@
+/* stepwatch export: what a run holds, as files of other tools. */
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/option_parser.h"
+#include "cli/out_file.h"
+
+enum { TO, OUT, WAITING, LINES, THREADS, SECTIONS, OPTIONS };
+
+static const struct option_spec options[OPTIONS] = {
+    [TO] = {"to", 0, "FORMAT", "collapsed, json or speedscope"},
+    [OUT] = {"out", 'o', "FILE", "write there instead of stdout; replaces FILE"},
+    [WAITING] = {"waiting", 0, NULL, "samples of waiting threads too"},
+    [LINES] = {"lines", 0, NULL, "tell lines of a function apart"},
+    [THREADS] = {"threads", 0, NULL, "the thread as first frame (collapsed)"},
+    [SECTIONS] = {"sections", 0, NULL, "the innermost section as a frame"},
+};
+
+static const struct command command = {
+    .name = "export",
+    .usage = "RUN --to FORMAT [-o FILE] [options]",
+    .purpose = "Writes RUN, a run directory or a native file, as other tools read it.",
+    .options = options,
+    .option_count = OPTIONS,
+    .epilogue = "Formats:\n"
+                "  collapsed   sampled stacks, one a line, for flame graphs\n"
+                "  json        the report, schema stepwatch.report/1\n"
+                "  speedscope  sampled stacks, for speedscope",
+};
+
+struct request {
+    const char *path, *to, *out;
+    bool given[OPTIONS];
+    sw_stack_options stacks;
+};
+
+/* Both return 0 or, when the run has nothing of the kind, an error with a sentence. */
+static int write_json(sw_writer *writer, const sw_run *run, const sw_summary *summary,
+                      const struct request *request, sw_error_info *info);
+static int write_stacks(sw_writer *writer, const sw_run *run, const sw_summary *summary,
+                        const struct request *request, sw_error_info *info);
+
+static const struct format {
+    const char *name;
+    int (*write)(sw_writer *writer, const sw_run *run, const sw_summary *summary,
+                 const struct request *request, sw_error_info *info);
+    bool takes[OPTIONS]; /* options that mean something here */
+    bool binary;         /* not for terminals */
+} formats[] = {
+    {"collapsed",
+     write_stacks,
+     {[WAITING] = true, [LINES] = true, [THREADS] = true, [SECTIONS] = true},
+     false},
+    {"json", write_json, {false}, false},
+    /* {"pstats", write_pstats, {false}, true}, goes here */
+    {"speedscope",
+     write_stacks,
+     {[WAITING] = true, [LINES] = true, [SECTIONS] = true},
+     false},
+};
+#define FORMATS (sizeof formats / sizeof formats[0])
+
+static int write_json(sw_writer *writer, const sw_run *run, const sw_summary *summary,
+                      const struct request *request, sw_error_info *info)
+{
+    (void)run;
+    (void)request;
+    (void)info;
+    sw_export_report_json(writer, summary);
+    return SW_OK;
+}
+
+static int write_stacks(sw_writer *writer, const sw_run *run, const sw_summary *summary,
+                        const struct request *request, sw_error_info *info)
+{
+    const sw_stacks *stacks = sw_summary_stacks(summary);
+    const sw_stack_counts counts =
+        stacks ? sw_stacks_count(stacks, NULL) : (sw_stack_counts){0};
+    if (counts.running == 0 && counts.waiting == 0) {
+        return sw_error_set(info, SW_ENOTFOUND,
+                            "%.300s holds no samples; run the program under 'stepwatch "
+                            "run' with sampler_hz above 0, or call stepwatch.sample().",
+                            sw_run_path(run));
+    }
+    if (counts.running == 0 && !request->stacks.waiting) {
+        return sw_error_set(info, SW_ENOTFOUND,
+                            "no thread was running in any sample of %.300s; --waiting "
+                            "writes those that waited.",
+                            sw_run_path(run));
+    }
+    sw_stack_options look = request->stacks;
+    look.name = sw_summary_get_run(summary)->name;
+    if (strcmp(request->to, "speedscope") == 0) {
+        sw_export_speedscope(writer, stacks, &look);
+    } else {
+        sw_export_collapsed(writer, stacks, &look);
+    }
+    return SW_OK;
+}
+
+static const struct format *find_format(const char *name)
+{
+    char list[256] = "";
+    for (size_t i = 0; i < FORMATS; i++) {
+        if (strcmp(name, formats[i].name) == 0) {
+            return &formats[i];
+        }
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s",
+                 i == 0            ? ""
+                 : i + 1 < FORMATS ? ", "
+                                   : " and ",
+                 formats[i].name);
+    }
+    cli_complain("export: there is no format '%.60s'; there are %s.", name, list);
+    return NULL;
+}
+
+/* True when the arguments make sense; else `*code` is what to exit with. */
+static bool parse(struct request *request, int argc, char **argv, int *code)
+{
+    struct option_parser parser = option_parser_start(&command, argc, argv, false);
+    const char *value;
+    *code = CLI_USAGE;
+    for (int option; (option = option_next(&parser, &value)) != OPTION_END;) {
+        if (option == OPTION_HELP) {
+            command_help(&command);
+            *code = CLI_GOOD;
+            return false;
+        }
+        if (option == OPTION_OPERAND && request->path) {
+            cli_complain("export: one run at a time, not '%.100s' too.", value);
+            return false;
+        }
+        if (option == OPTION_OPERAND) {
+            request->path = value;
+            continue;
+        }
+        if (option < 0) {
+            return false;
+        }
+        request->given[option] = true;
+        request->to = option == TO ? value : request->to;
+        request->out = option == OUT ? value : request->out;
+    }
+    request->stacks = (sw_stack_options){.waiting = request->given[WAITING],
+                                         .lines = request->given[LINES],
+                                         .threads = request->given[THREADS],
+                                         .sections = request->given[SECTIONS]};
+    if (!request->path) {
+        cli_complain("export: which run? See 'stepwatch export --help'.");
+        return false;
+    }
+    if (!request->to) {
+        cli_complain("export: which format? --to takes it; see 'stepwatch export "
+                     "--help'.");
+        return false;
+    }
+    return true;
+}
+
+static bool check_format(const struct request *request, const struct format *format)
+{
+    for (int i = WAITING; i < OPTIONS; i++) {
+        if (request->given[i] && !format->takes[i]) {
+            cli_complain("export: --%s means nothing for the format %s.", options[i].name,
+                         format->name);
+            return false;
+        }
+    }
+    if (format->binary && !request->out && isatty(STDOUT_FILENO)) {
+        cli_complain("export: %s is not for terminals; name a file with -o.",
+                     format->name);
+        return false;
+    }
+    return true;
+}
+
+/* Writes the result to where it should go. */
+static int write_result(const struct request *request, const struct format *format,
+                        const sw_run *run, const sw_summary *summary)
+{
+    struct out_file file;
+    sw_error_info info = {0};
+    int error = out_file_open(&file, request->out, &info);
+    if (error) {
+        cli_complain("%s", info.message);
+        return CLI_UNREADABLE;
+    }
+    sw_writer *writer = sw_writer_to_fd(file.fd);
+    if (!writer) {
+        out_file_discard(&file);
+        cli_complain("%s", sw_error_text(SW_ENOMEM));
+        return CLI_UNREADABLE;
+    }
+    error = format->write(writer, run, summary, request, &info);
+    if (error) {
+        sw_writer_close(writer, NULL);
+        out_file_discard(&file);
+        cli_complain("%s", info.message[0] ? info.message : sw_error_text(error));
+        return CLI_UNREADABLE;
+    }
+    error = sw_writer_close(writer, &info);
+    if (error && info.os_errno == EPIPE) { /* a reader who has seen enough is no error */
+        out_file_discard(&file);
+        return CLI_GOOD;
+    }
+    if (error) {
+        out_file_discard(&file);
+        cli_complain("%.300s could not be written: %s", file.shown,
+                     info.message[0] ? info.message : sw_error_text(error));
+        return CLI_UNREADABLE;
+    }
+    error = out_file_close(&file, &info);
+    if (error) {
+        cli_complain("%s", info.message);
+        return CLI_UNREADABLE;
+    }
+    return CLI_GOOD;
+}
+
+int cmd_export(int argc, char **argv)
+{
+    struct request request = {0};
+    int code;
+    if (!parse(&request, argc, argv, &code)) {
+        return code;
+    }
+    const struct format *format = find_format(request.to);
+    if (!format || !check_format(&request, format)) {
+        return CLI_USAGE;
+    }
+    sw_run *run;
+    sw_summary *summary;
+    sw_error_info info = {0};
+    int error = cli_summarise(request.path, &run, &summary, &info);
+    if (error) {
+        cli_complain("%s", info.message[0] ? info.message : sw_error_text(error));
+        return CLI_UNREADABLE;
+    }
+    signal(SIGPIPE, SIG_IGN);
+    code = write_result(&request, format, run, summary);
+    sw_summary_free(summary);
+    sw_run_free(run);
+    return code;
+}
