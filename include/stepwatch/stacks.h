@@ -80,7 +80,7 @@ SW_API const sw_stacks_totals *sw_stacks_get_totals(const sw_stacks *stacks);
  * there are none. Damaged rows are left out and counted. The caller frees it; it does not need the run any more. */
 SW_API int sw_stacks_of_run(sw_stacks **out, const sw_run *run, sw_error_info *info);
 
-/* Unique stacks with samples: same frames, same tag. In the order in which their leaves were first added. */
+/* Unique stacks with samples: same frames, same tag. A stack comes before those that go on from it. */
 typedef struct sw_stack {
     const sw_stack_tag *tag;
     size_t depth; /* frames, at least 1 */

@@ -108,9 +108,10 @@ typedef struct sw_trace_node {
     uint16_t kind; /* 0 section, 1 counter */
     bool family;   /* stands for many names */
     uint64_t calls, errors, unnested;
-    uint64_t inclusive_ns, self_ns, min_ns, max_ns,
-        last_ns;                /* sections; 0 where calls is 0 */
-    double sum, min, max, last; /* counters */
+    uint64_t inclusive_ns,
+        self_ns; /* sections; with stretches of calls that go on later */
+    uint64_t min_ns, max_ns, last_ns; /* sections; 0 where calls is 0 */
+    double sum, min, max, last;       /* counters */
     uint64_t open; /* times it is open at this moment (a killed or running program) */
 } sw_trace_node;
 typedef struct sw_trace_open_span {

@@ -237,7 +237,8 @@ static void find_used(const sw_trace_lane *lane, bool *used)
 {
     for (size_t i = lane->node_count; i-- > 1;) {
         const sw_trace_node *node = &lane->nodes[i];
-        used[i] = used[i] || (node->kind == 0 && (node->calls > 0 || node->open > 0));
+        used[i] = used[i] || (node->kind == 0 && (node->calls > 0 || node->open > 0 ||
+                                                  node->inclusive_ns > 0));
         if (used[i] && node->parent < i) {
             used[node->parent] = true;
         }

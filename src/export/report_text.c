@@ -270,7 +270,7 @@ static void fill_row(const struct report *report, struct sw__cells *cells,
     uint64_t shown = row->total_ns;
     cells->name = row->name_length ? row->name : "(no name)";
     cells->name_length = row->name_length ? row->name_length : strlen(cells->name);
-    if (row->open && row->calls == 0) {
+    if (row->open && row->calls == 0 && row->total_ns == 0) {
         shown = row->open_ns;
     }
     char errors[32];
@@ -287,7 +287,8 @@ static void fill_row(const struct report *report, struct sw__cells *cells,
     sw_text_count(number, row->calls);
     snprintf(cells->cell[CALLS], SW__CELL, "%s", number);
     known_duration(report, cells->cell[TOTAL], shown);
-    known_duration(report, cells->cell[SELF], row->calls ? row->self_ns : SW_UNKNOWN);
+    known_duration(report, cells->cell[SELF],
+                   row->calls || row->total_ns ? row->self_ns : SW_UNKNOWN);
     known_duration(report, cells->cell[MEAN],
                    row->calls ? row->total_ns / row->calls : SW_UNKNOWN);
     known_duration(report, cells->cell[P50], row->p50_ns);

@@ -55,6 +55,9 @@ void sw__node_times(const sw_trace *trace, sw_trace_node *to,
     uint64_t child = sw__trace_duration_ns(trace, from->child);
     to->inclusive_ns = sw__trace_duration_ns(trace, from->inclusive);
     to->self_ns = to->inclusive_ns > child ? to->inclusive_ns - child : 0;
+    if (!to->calls) {
+        return; /* stretches of calls that have not ended yet: time, and no call */
+    }
     to->max_ns = sw__trace_duration_ns(trace, from->maximum);
     to->min_ns = sw__trace_duration_ns(trace, from->minimum);
     to->min_ns = to->min_ns < to->max_ns ? to->min_ns : to->max_ns;
@@ -64,7 +67,7 @@ void sw__node_times(const sw_trace *trace, sw_trace_node *to,
 static void fill_section(const sw_trace *trace, sw_trace_node *to,
                          const struct sw__fmt_node *from)
 {
-    if (from->calls) {
+    if (from->calls || from->inclusive) {
         sw__node_times(trace, to,
                        &(struct sw__times){from->inclusive, from->child, from->minimum,
                                            from->maximum, from->last});

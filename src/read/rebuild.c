@@ -133,7 +133,7 @@ static int fill_nodes(struct rebuild *rebuild, struct sw__lane *lane,
                                    .calls = from->calls,
                                    .errors = from->errors,
                                    .unnested = from->unnested};
-        if (from->calls) {
+        if (from->calls || from->times.inclusive) {
             sw__node_times(rebuild->trace, &nodes[i], &from->times);
         }
         lane->pages[i] = from->pages;

@@ -334,11 +334,14 @@ int sw__forest_add(struct sw__forest *forest, uint32_t index, const sw_record_sp
     struct sw__times *times = &node->times;
     uint64_t duration = sw__record_end(&span->head) - span->head.ticks;
     bool unnested = (span->head.flags & SW_RECORD_UNNESTED) != 0;
+    times->inclusive = sw__add_saturating(times->inclusive, duration);
+    times->child = sw__add_saturating(times->child, unnested ? duration : child_ticks);
+    if (span->head.flags & SW_RECORD_PART) {
+        return SW_OK; /* the call is counted with its last stretch */
+    }
     node->calls++;
     node->errors += (span->head.flags & SW_RECORD_ERROR) != 0;
     node->unnested += unnested;
-    times->inclusive = sw__add_saturating(times->inclusive, duration);
-    times->child = sw__add_saturating(times->child, unnested ? duration : child_ticks);
     times->minimum = duration < times->minimum ? duration : times->minimum;
     times->maximum = duration > times->maximum ? duration : times->maximum;
     times->last = duration;

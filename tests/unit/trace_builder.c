@@ -189,6 +189,11 @@ void tb_fact(struct tb *tb, const char *key, const char *value)
     tb_define(tb, entry, fact.head.size);
 }
 
+void tb_row(struct tb *tb, const sw_row *row)
+{
+    memcpy(room(tb, &tb->rows, SW__BLOCK_ROWS, sizeof *row), row, sizeof *row);
+}
+
 struct sw__fmt_thread *tb_thread(struct tb *tb, uint32_t index, const char *name)
 {
     struct sw__fmt_thread *slot =
@@ -369,14 +374,16 @@ void tb_end(struct tb *tb, struct tb_lane *lane, uint64_t ticks, unsigned flags)
     uint64_t duration = ticks - start;
     struct sw__fmt_node *node = lane->nodes[lane->stack[depth].node];
     frame_at(lane, depth)->node = 0;
-    node->calls++;
     node->inclusive += duration;
-    node->minimum = duration < node->minimum ? duration : node->minimum;
-    node->maximum = duration > node->maximum ? duration : node->maximum;
-    node->last = duration;
-    node->errors += (flags & SW_RECORD_ERROR) != 0;
     lane->nodes[node->parent]->child += duration;
-    tb_count(tb, node->hist, duration);
+    if (!(flags & SW_RECORD_PART)) {
+        node->calls++;
+        node->minimum = duration < node->minimum ? duration : node->minimum;
+        node->maximum = duration > node->maximum ? duration : node->maximum;
+        node->last = duration;
+        node->errors += (flags & SW_RECORD_ERROR) != 0;
+        tb_count(tb, node->hist, duration);
+    }
     sw_record_span span = {.head = {.kind = SW_RECORD_SPAN,
                                     .units = 1,
                                     .flags = (uint16_t)(SW_RECORD_INTERVAL | flags),
@@ -579,5 +586,38 @@ struct tb *tb_example(void)
     }
     put_every_kind(tb, 1, at);
     tb_seal(tb);
+    return tb;
+}
+
+struct tb *tb_sampled(void)
+{
+    static const char *const names[] = {"train.py", "main", "Net.fit", "matmul", "load"};
+    static const sw_row rows[] = {
+        /* file, qualified name, first line, name */
+        {SW_TABLE_CODE, 0, 0, {11, 12, 1, 12}, {0}},
+        {SW_TABLE_CODE, 0, 1, {11, 13, 10, 13}, {0}},
+        {SW_TABLE_CODE, SW_ROW_NATIVE, 2, {0, 14, 0, 14}, {0}},
+        {SW_TABLE_CODE, 0, 3, {11, 15, 50, 15}, {0}},
+        /* thread, section, phase, domain */
+        {SW_TABLE_CONTEXT, 0, 0, {0, 2, SW_PHASE_FORWARD, 0}, {80, 0}},
+        {SW_TABLE_CONTEXT, 0, 1, {0, 0, SW_PHASE_OTHER, 0}, {20, 0}},
+        {SW_TABLE_CONTEXT, 0, 2, {1, 0, SW_PHASE_INHERIT, 0}, {5, 95}},
+        /* parent, code, line */
+        {SW_TABLE_STACK, SW_ROW_IN_CONTEXT, 0, {0, 0, 3}, {0}},
+        {SW_TABLE_STACK, 0, 1, {0, 1, 12}, {30, 0, 0}},
+        {SW_TABLE_STACK, 0, 2, {1, 2, 0}, {50, 0, 50}},
+        {SW_TABLE_STACK, SW_ROW_IN_CONTEXT, 3, {1, 0, 3}, {0}},
+        {SW_TABLE_STACK, 0, 4, {3, 1, 14}, {10, 0, 0}},
+        {SW_TABLE_STACK, 0, 5, {4, 1, 15}, {10, 0, 0}},
+        {SW_TABLE_STACK, SW_ROW_IN_CONTEXT, 6, {2, 3, 57}, {5, 95, 0}},
+        {SW_TABLE_SAMPLER, 0, 0, {100}, {210, 200, 6, 10, 2500000}},
+    };
+    struct tb *tb = tb_example();
+    for (uint32_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        tb_name(tb, 11 + i, names[i], SW__NAME_TEXT, SW_PHASE_INHERIT);
+    }
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        tb_row(tb, &rows[i]);
+    }
     return tb;
 }

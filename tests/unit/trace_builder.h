@@ -46,9 +46,9 @@ struct tb {
     struct tb_block *blocks;
     size_t block_count;
     uint64_t next_address;
-    uint32_t chunk_size;        /* of new chunks */
-    size_t defs, threads, hist; /* 1 + index of the block with room */
-    uint64_t sequence[16];      /* of state blocks, by kind */
+    uint32_t chunk_size;              /* of new chunks */
+    size_t defs, threads, hist, rows; /* 1 + index of the block with room */
+    uint64_t sequence[16];            /* of state blocks, by kind */
     struct tb_stream streams[1024];
     size_t stream_count;
     struct tb_lane *lanes[256];
@@ -76,6 +76,9 @@ void tb_fact(struct tb *tb, const char *key, const char *value);
 void tb_define(struct tb *tb, const void *entry, uint32_t size);
 struct sw__fmt_thread *tb_thread(struct tb *tb, uint32_t index, const char *name);
 
+/* A row of a table, whatever it says. */
+void tb_row(struct tb *tb, const sw_row *row);
+
 /* Appends a record to the chunks of a thread; STEP records go to their own. */
 void tb_record(struct tb *tb, uint32_t thread, const void *record);
 void tb_seal(struct tb *tb); /* all open chunks */
@@ -101,6 +104,11 @@ int tb_hot_fd(const struct tb *tb);
 /* A typical small trace: two threads, two domains, every kind of record, open
  * sections. */
 struct tb *tb_example(void);
+
+/* The same with samples, at 100 Hz. Thread main: in phase forward 30 running in main > Net.fit:12 and 50, all in a native
+ * call, in main > Net.fit > matmul; in phase other 10 in main > Net.fit:14 and 10 in main > Net.fit:14 > Net.fit:15.
+ * Thread loader, outside steps: 5 running and 95 waiting in load:57. */
+struct tb *tb_sampled(void);
 
 uint64_t tb_random(uint64_t *state);
 
