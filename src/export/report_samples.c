@@ -67,7 +67,6 @@ static void put_row(const struct samples *samples, struct sw__cells *cells,
     char high[SW__CELL];
     cells->name = *place->frame.name ? place->frame.name : "(unknown)";
     cells->name_length = strlen(cells->name);
-    cells->indent = 2;
     put_percent(cells->cell[0], place->self.share);
     put_percent(low, place->self.low);
     put_percent(high, place->self.high);
@@ -90,7 +89,7 @@ static void put_table(const struct samples *samples, const char *title,
     struct sw__table table = {
         .title = title,
         .column_count = 4,
-        .column = {{"self %", 100}, {"95 % sure", 60}, {"total %", 50}, {"where", 90}}};
+        .column = {{"self %", 100}, {"95 % range", 60}, {"total %", 50}, {"where", 90}}};
     for (size_t i = 0; i < count && i < most; i++) {
         struct sw__cells *cells = places[i].self_running ? sw__table_row(&table) : NULL;
         if (!cells) {
@@ -138,24 +137,25 @@ static void put_head(const struct samples *samples)
     const sw_stack_counts counts = sw_stacks_count(samples->stacks, &all);
     char text[256];
     char number[32];
-    char percent[SW__CELL];
+    char percent[SW__CELL] = "-";
+    char running[SW__CELL];
+    char name[SW__CELL];
     sw_text_count(number, totals->kept);
-    snprintf(text, sizeof text, "Where Python was (sampled %s times", number);
     if (totals->looks) {
         sw__text_percent(percent, sizeof percent, totals->leaf_only + totals->given_up,
                          totals->looks);
-        snprintf(text + strlen(text), sizeof text - strlen(text), ", %s rejected",
-                 percent);
     }
-    char name[SW__CELL];
     put_cell(samples->page, name, 24,
              *samples->thread.thread ? samples->thread.thread : "(unnamed)");
-    sw__text_percent(percent, sizeof percent, counts.running,
+    sw__text_percent(running, sizeof running, counts.running,
                      counts.running + counts.waiting);
-    snprintf(text + strlen(text), sizeof text - strlen(text),
-             "); thread %s ran in %s of its samples, shares are of these", name, percent);
+    snprintf(
+        text, sizeof text,
+        "(sampled %s times, %s rejected; shares are of the %s of its samples in which "
+        "thread %s was running)",
+        number, percent, running, name);
     sw_write_text(samples->page->writer, "\n");
-    sw__page_wrap(samples->page, "", SW__PLAIN, text);
+    sw__page_wrap(samples->page, "Where Python was ", SW__BOLD, text);
 }
 
 void sw__report_samples(const struct sw__page *page, const sw_summary *summary,
@@ -167,9 +167,9 @@ void sw__report_samples(const struct sw__page *page, const sw_summary *summary,
         return;
     }
     put_head(&samples);
-    put_table(&samples, "  by function", &samples.thread, false, FUNCTIONS_USUAL);
+    put_table(&samples, "by function", &samples.thread, false, FUNCTIONS_USUAL);
     sw_stacks_filter other = samples.thread;
     other.one_phase = true;
     other.phase = SW_PHASE_OTHER;
-    put_table(&samples, "  in phase 'other', by line", &other, true, LINES_USUAL);
+    put_table(&samples, "in 'other', by line", &other, true, LINES_USUAL);
 }
