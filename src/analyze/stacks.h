@@ -72,6 +72,8 @@ uint32_t sw__stacks_tag(sw_stacks *stacks, const sw_stack_tag *tag);
  * that is there. */
 uint32_t sw__stacks_node(sw_stacks *stacks, uint32_t tag, uint32_t parent,
                          uint32_t frame);
+/* Adds the samples of a trace. 0 or SW_ENOMEM. */
+int sw__stacks_add_trace(sw_stacks *stacks, const sw_trace *trace);
 void sw__stacks_count(sw_stacks *stacks, uint32_t node, const sw_stack_counts *counts);
 
 #endif

@@ -144,7 +144,7 @@ static void load_samplers(sw_stacks *stacks, const sw_trace *trace)
     sw_stacks_set_period(stacks, kept > 0 ? seconds / kept : first_s);
 }
 
-static int load_trace(sw_stacks *stacks, const sw_trace *trace)
+int sw__stacks_add_trace(sw_stacks *stacks, const sw_trace *trace)
 {
     load_samplers(stacks, trace);
     const size_t rows = sw_trace_row_count(trace, SW_TABLE_STACK);
@@ -180,7 +180,7 @@ int sw_stacks_of_run(sw_stacks **out, const sw_run *run, sw_error_info *info)
 {
     int error = sw_stacks_create(out);
     for (size_t i = 0; !error && i < sw_run_count(run); i++) {
-        error = load_trace(*out, sw_run_trace(run, i));
+        error = sw__stacks_add_trace(*out, sw_run_trace(run, i));
     }
     if (error) {
         sw_stacks_free(*out);

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "analyze/stacks.h"
 #include "read/trace_internal.h"
 #include "trace_walk.h"
 
@@ -40,6 +41,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (sw__trace_open_fds(&trace, home, hot, false, "input", &info) == SW_OK) {
         struct trace_walk walk = {0};
         walk_trace(&walk, trace);
+        sw_stacks *stacks;
+        if (sw_stacks_create(&stacks) == SW_OK) {
+            walk_check(sw__stacks_add_trace(stacks, trace) == SW_OK);
+            walk_stacks(&walk, stacks);
+            sw_stacks_free(stacks);
+        }
         sw_trace_free(trace);
     }
     return 0;

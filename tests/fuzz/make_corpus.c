@@ -167,6 +167,25 @@ static void bend_units(struct tb *tb)
     ((sw_record *)(first_of(tb, SW__BLOCK_EVENTS) + 1))->units = 0;
 }
 
+/* Rows that no recorder writes: circles, gaps, numbers that are too large. */
+static void bend_rows(struct tb *tb)
+{
+    struct sw__fmt_block *block = first_of(tb, SW__BLOCK_ROWS);
+    sw_row *rows = (sw_row *)(block + 1);
+    for (uint32_t i = 0; i < block->used / sizeof *rows; i++) {
+        if (rows[i].table == SW_TABLE_STACK && rows[i].index > 1) {
+            rows[i].flags = 0;
+            rows[i].key[0] = rows[i].index + 1 - rows[i].index % 3;
+        }
+        rows[i].key[1] = i % 4 ? rows[i].key[1] : UINT32_MAX;
+        rows[i].value[0] = UINT64_MAX;
+    }
+    rows[0].table = 999;
+    rows[1].index = UINT32_MAX;
+    rows[2] = rows[3];
+    block->used += 13;
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 2) {
@@ -178,6 +197,11 @@ int main(int argc, char **argv)
     save_home("example", tb, 0);
     save_home("cut_in_superblock", tb, 1000);
     save_home("cut_in_block", tb, 4096 * 3 + 1777);
+    tb_free(tb);
+    tb = tb_sampled();
+    save_home("sampled", tb, 0);
+    bend_rows(tb);
+    save_home("bad_rows", tb, 0);
     tb_free(tb);
     tb = killed();
     save_pair("killed_pair", tb);

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <stepwatch/stacks.h>
 #include <stepwatch/trace.h>
 #include <string.h>
 
@@ -97,6 +98,49 @@ static inline void walk_lanes(struct trace_walk *walk, sw_trace *trace)
     sw_histogram_free(histogram);
 }
 
+static inline void walk_rows(struct trace_walk *walk, const sw_trace *trace)
+{
+    for (unsigned table = 0; table < SW_TABLES; table++) {
+        for (size_t i = 0; i < sw_trace_row_count(trace, (enum sw_table)table); i++) {
+            const sw_row *row = sw_trace_get_row(trace, (enum sw_table)table, i);
+            walk_check(!row || (row->table == table && row->index == i));
+            walk_bytes(walk, row, row ? sizeof *row : 0);
+        }
+        walk_check(!sw_trace_get_row(trace, (enum sw_table)table, SIZE_MAX));
+    }
+    walk_check(sw_trace_row_count(trace, SW_TABLES) == 0);
+}
+
+/* What follows from sampled stacks. */
+static inline void walk_stacks(struct trace_walk *walk, const sw_stacks *stacks)
+{
+    sw_stacks_cursor cursor = {0};
+    sw_stack stack;
+    uint32_t frames[SW_STACKS_DEPTH + 1];
+    while (sw_stacks_next(stacks, &cursor, &stack)) {
+        size_t depth = sw_stacks_frames(stacks, stack.id, frames, SW_STACKS_DEPTH + 1);
+        walk_check(depth == stack.depth && depth > 0);
+        for (size_t i = 0; i < depth; i++) {
+            walk_check(sw_stacks_get_frame(stacks, frames[i]) != NULL);
+        }
+        walk_bytes(walk, stack.tag->thread, strlen(stack.tag->thread));
+    }
+    static const sw_stacks_filter apart = {.by_thread = true, .by_phase = true};
+    for (int lines = 0; lines < 2; lines++) {
+        size_t count;
+        sw_stacks_place *places = lines ? sw_stacks_lines(stacks, &apart, &count)
+                                        : sw_stacks_functions(stacks, NULL, &count);
+        for (size_t i = 0; i < count; i++) {
+            const sw_stacks_place *place = &places[i];
+            walk_check(place->self_running <= place->total_running);
+            walk_check(place->total.share <= 1 && place->total.low >= 0);
+            walk_bytes(walk, place->frame.name, strlen(place->frame.name));
+            walk_bytes(walk, place->frame.file, strlen(place->frame.file));
+        }
+        sw_stacks_release(places);
+    }
+}
+
 static inline void walk_records(struct trace_walk *walk, sw_trace *trace,
                                 const sw_cursor_filter *filter)
 {
@@ -120,6 +164,7 @@ static inline void walk_trace(struct trace_walk *walk, sw_trace *trace)
     static const sw_cursor_filter with_steps = {.steps = true};
     walk_names(walk, trace);
     walk_lanes(walk, trace);
+    walk_rows(walk, trace);
     walk_records(walk, trace, &with_steps);
     const sw_trace_info *info = sw_trace_get_info(trace);
     const sw_cursor_filter late = {.from_ns = info->start_ns +

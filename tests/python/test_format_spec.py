@@ -5,6 +5,7 @@ It proves that the page suffices, on files that tests/fuzz/make_corpus.c writes.
 
 from __future__ import annotations
 
+import re
 import struct
 from collections import Counter
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from typing import NamedTuple
 
 CORPUS = Path(__file__).parents[1] / "fuzz" / "corpus" / "trace"
 PAGE = 4096
-DEFS, THREADS, LANE, STACK, NODES, HIST, EVENTS, STEPS, FREE = range(1, 10)
+DEFS, THREADS, LANE, STACK, NODES, HIST, EVENTS, STEPS, FREE, ROWS = range(1, 11)
 CHUNKS = (EVENTS, STEPS)
 
 
@@ -43,6 +44,12 @@ class Node(NamedTuple):
     hist: tuple[int, ...]
 
 
+class Row(NamedTuple):
+    flags: int
+    key: tuple[int, ...]
+    value: tuple[int, ...]
+
+
 class Record(NamedTuple):
     kind: int
     flags: int
@@ -64,7 +71,7 @@ def blocks_of(data: bytes, file_id: bytes, hot: bool) -> Iterator[Block]:
             continue
         used = min(used, size - 128, len(data) - at - 128)
         (records,) = struct.unpack_from("<I", data, at + 72)
-        if kind < FREE and data[at + 48 : at + 56] == file_id[:8]:
+        if kind <= ROWS and kind != FREE and data[at + 48 : at + 56] == file_id[:8]:
             payload = data[at + 128 : at + min(size, len(data) - at)]
             yield Block(
                 kind, flags, size, used, address, sequence, thread, domain, revision, records,
@@ -200,19 +207,30 @@ class Trace:
         """Return calls and inclusive ticks by path, from SPAN records alone."""
         sums: Counter[tuple[int, ...]] = Counter()
         calls: Counter[tuple[int, ...]] = Counter()
-        waiting: list[tuple[int, tuple[int, ...], int]] = []  # depth, path so far, duration
+        waiting: list[tuple[int, tuple[int, ...], int, int]] = []  # depth, path, duration, calls
         for record in self.records(EVENTS, thread):
             if record.kind == 1:
                 depth, span_domain = struct.unpack_from("<HH", record.body, 28)
                 if span_domain == domain:
                     inside = [w for w in waiting if w[0] > depth]
                     waiting = [w for w in waiting if w[0] <= depth]
-                    waiting += [(depth, (record.id, *path), time) for _, path, time in inside]
-                    waiting.append((depth, (record.id,), record.end - record.ticks))
-        for _, path, time in waiting:
-            calls[path] += 1
+                    waiting += [(depth, (record.id, *path), *sum_) for _, path, *sum_ in inside]
+                    call = 0 if record.flags & 0x10 else 1
+                    waiting.append((depth, (record.id,), record.end - record.ticks, call))
+        for _, path, time, call in waiting:
+            calls[path] += call
             sums[path] += time
         return {path: (calls[path], sums[path]) for path in calls}
+
+    def rows(self, table: int) -> dict[int, Row]:
+        """Return the rows of a table by index."""
+        rows = {}
+        for block in self.of_kind(ROWS):
+            for at in range(0, block.used - 63, 64):
+                number, flags, index, *rest = struct.unpack_from("<HHI4I5Q", block.payload, at)
+                if number == table:
+                    rows[index] = Row(flags, tuple(rest[:4]), tuple(rest[4:]))
+        return rows
 
 
 def paths(nodes: dict[int, Node]) -> dict[tuple[int, ...], tuple[int, int]]:
@@ -220,7 +238,7 @@ def paths(nodes: dict[int, Node]) -> dict[tuple[int, ...], tuple[int, int]]:
     by_index: dict[int, tuple[int, ...]] = {0: ()}
     for index in sorted(nodes)[1:]:
         by_index[index] = (*by_index[nodes[index].parent], nodes[index].section)
-    return {by_index[n.number]: (n.calls, n.inclusive) for n in nodes.values() if n.calls}
+    return {by_index[n.number]: (n.calls, n.inclusive) for n in nodes.values() if n.inclusive}
 
 
 def test_closed_trace() -> None:
@@ -284,3 +302,66 @@ def test_killed_process() -> None:
     assert nodes[2].calls == 300
     home_only = Trace(data[:split])
     assert len(list(home_only.records(EVENTS, 0))) == 248
+
+
+def test_stretches_of_a_call() -> None:
+    trace = Trace((CORPUS / "sampled").read_bytes())
+    found = paths(trace.nodes(1, 0))
+    assert found == trace.rebuilt(1, 0)
+    assert found[(2,)] == (1, 300 + 301 + 302 + 303)
+    assert found[(2, 3)] == (4, 4 * 50)
+
+
+def test_rows() -> None:
+    """The samples of the page's tables: every path from its leaf to its thread."""
+    trace = Trace((CORPUS / "sampled").read_bytes())
+    names, _ = trace.names()
+    threads = trace.threads()
+    codes, contexts, stacks = trace.rows(0), trace.rows(4), trace.rows(5)
+    assert sorted(stacks) == list(range(7))
+    found = {}
+    for row in stacks.values():
+        running, waiting, in_call = row.value[:3]
+        if not running and not waiting:
+            continue
+        path: list[tuple[str, int]] = []
+        at = row
+        while True:
+            path.insert(0, (names[codes[at.key[1]].key[1]], at.key[2]))
+            if at.flags & 1:
+                break
+            at = stacks[at.key[0]]
+        thread, section, phase, _ = contexts[at.key[0]].key
+        where = (threads[thread][0], names.get(section), phase)
+        found[(where, *path)] = (running, waiting, in_call)
+    main = ("main", 3)
+    assert found == {
+        (("main", "forward", 6), main, ("Net.fit", 12)): (30, 0, 0),
+        (("main", "forward", 6), main, ("Net.fit", 12), ("matmul", 0)): (50, 0, 50),
+        (("main", None, 0), main, ("Net.fit", 14)): (10, 0, 0),
+        (("main", None, 0), main, ("Net.fit", 14), ("Net.fit", 15)): (10, 0, 0),
+        (("loader", None, 255), ("load", 57)): (5, 95, 0),
+    }
+    for number, context in contexts.items():
+        below = [v for (where, *_), v in found.items() if where[2] == context.key[2]]
+        assert context.value[0] == sum(v[0] for v in below), number
+    assert codes[2].flags == 1
+    (sampler,) = trace.rows(6).values()
+    assert sampler.key[0] == 100
+    assert sampler.value == (210, 200, 6, 10, 2500000)
+
+
+def test_tables_of_the_page_are_those_of_the_header() -> None:
+    """Numbers and names of tables, in the page and in records.h."""
+    root = Path(__file__).parents[2]
+    header = (root / "include" / "stepwatch" / "records.h").read_text(encoding="utf-8")
+    body = header.split("#define SW_TABLE_TABLE(X)")[1].split("enum sw_table")[0]
+    tables = [(int(n), name) for n, name in re.findall(r"X\((\d+), (\w+), ", body)]
+    page = (root / "docs" / "FORMAT.md").read_text(encoding="utf-8")
+    section = page.split("\n## Rows\n")[1].split("\n## ")[0]
+    assert tables == [(int(n), name) for n, name in re.findall(r"\| (\d) \| ([A-Z]+) \|", section)]
+    flags = dict(re.findall(r"#define SW_RECORD_([A-Z]+)\s*\\?\s*(0x[0-9a-f]+)", header))
+    records = page.split("\n## Records\n")[1]
+    assert flags
+    for name, number in flags.items():
+        assert f"| {number} | {name}: " in records

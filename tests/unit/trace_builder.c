@@ -619,5 +619,15 @@ struct tb *tb_sampled(void)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         tb_row(tb, &rows[i]);
     }
+    /* The loader is a generator: one call in three stretches, and one that never ended. */
+    struct tb_lane *lane = tb->lanes[2];
+    for (unsigned i = 0; i < 4; i++) {
+        uint64_t at = START + 30000000u + i * 1000;
+        tb_begin(tb, lane, 2, at);
+        tb_begin(tb, lane, 3, at + 100);
+        tb_end(tb, lane, at + 150, 0);
+        tb_end(tb, lane, at + 300 + i, i == 2 ? 0 : SW_RECORD_PART);
+    }
+    tb_seal(tb);
     return tb;
 }

@@ -105,7 +105,7 @@ int tb_hot_fd(const struct tb *tb);
  * sections. */
 struct tb *tb_example(void);
 
-/* The same with samples, at 100 Hz. Thread main: in phase forward 30 running in main > Net.fit:12 and 50, all in a native
+/* The same with a call in stretches on thread loader, and with samples, at 100 Hz. Thread main: in phase forward 30 running in main > Net.fit:12 and 50, all in a native
  * call, in main > Net.fit > matmul; in phase other 10 in main > Net.fit:14 and 10 in main > Net.fit:14 > Net.fit:15.
  * Thread loader, outside steps: 5 running and 95 waiting in load:57. */
 struct tb *tb_sampled(void);
