@@ -125,6 +125,53 @@ static void test_example(void **state)
     struct tb *tb = tb_example();
     check(tb);
     tb_free(tb);
+    tb = tb_sampled();
+    check(tb);
+    tb_free(tb);
+}
+
+static void check_stretches(void *arg, const sw_trace_lane *lane)
+{
+    (void)arg;
+    size_t whole = child_of(lane, 0, 1);
+    assert_int_equal(lane->nodes[whole].calls, 1);
+    assert_int_equal(lane->nodes[whole].errors, 1);
+    assert_int_equal(lane->nodes[whole].inclusive_ns, 100 + 200 + 50);
+    assert_int_equal(lane->nodes[whole].self_ns, 100 + 200 + 50 - 30);
+    assert_int_equal(lane->nodes[whole].max_ns, 50);
+    size_t open = child_of(lane, 0, 3);
+    assert_int_equal(lane->nodes[open].calls, 0);
+    assert_int_equal(lane->nodes[open].inclusive_ns, 70);
+    assert_int_equal(lane->nodes[open].self_ns, 70);
+    assert_int_equal(lane->nodes[open].min_ns, 0);
+    assert_int_equal(lane->nodes[open].max_ns, 0);
+    assert_int_equal(lane->nodes[child_of(lane, whole, 2)].calls, 1);
+}
+
+/* A stretch is time without a call, also where the call never ended. */
+static void test_stretches(void **state)
+{
+    (void)state;
+    struct tb *tb = tb_new(SW_CLOCK_MONOTONIC);
+    tb_thread(tb, 0, "main");
+    struct tb_lane *lane = tb_lane(tb, 0, 0);
+    tb_begin(tb, lane, 1, 1000000000);
+    tb_begin(tb, lane, 2, 1000000010);
+    tb_end(tb, lane, 1000000040, 0);
+    tb_end(tb, lane, 1000000100, SW_RECORD_PART);
+    tb_begin(tb, lane, 3, 1000001000);
+    tb_end(tb, lane, 1000001070, SW_RECORD_PART);
+    tb_begin(tb, lane, 1, 1000002000);
+    tb_end(tb, lane, 1000002200, SW_RECORD_PART);
+    tb_begin(tb, lane, 1, 1000003000);
+    tb_end(tb, lane, 1000003050, SW_RECORD_ERROR);
+    check(tb);
+    sw_trace *trace = open_home(tb);
+    check_stretches(NULL, sw_trace_get_lane(trace, 0));
+    assert_int_equal(sw_trace_rebuild_lanes(trace, false, check_stretches, NULL, NULL),
+                     0);
+    sw_trace_free(trace);
+    tb_free(tb);
 }
 
 /* Random programs, some of which were killed with sections open. */
@@ -145,7 +192,12 @@ static void test_random_programs(void **state)
                 struct tb_lane *lane = lanes[tb_random(&seed) % 2];
                 at += tb_random(&seed) % 3 * (tb_random(&seed) % 100);
                 if (lane->depth && (lane->depth == deepest || tb_random(&seed) % 2)) {
-                    tb_end(tb, lane, at, tb_random(&seed) % 9 ? 0 : SW_RECORD_ERROR);
+                    /* Some are stretches of calls that go on later. */
+                    unsigned chance = (unsigned)(tb_random(&seed) % 18);
+                    tb_end(tb, lane, at,
+                           chance < 2   ? SW_RECORD_ERROR
+                           : chance < 6 ? SW_RECORD_PART
+                                        : 0);
                 } else {
                     tb_begin(tb, lane, 1 + (uint32_t)(tb_random(&seed) % sections), at);
                 }
@@ -233,9 +285,8 @@ static void test_lost_parent(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_example),
-        cmocka_unit_test(test_random_programs),
-        cmocka_unit_test(test_statistics_lost),
+        cmocka_unit_test(test_example),         cmocka_unit_test(test_stretches),
+        cmocka_unit_test(test_random_programs), cmocka_unit_test(test_statistics_lost),
         cmocka_unit_test(test_lost_parent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
