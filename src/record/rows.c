@@ -5,13 +5,23 @@
 
 #define SW__ROWS_BLOCK 16384u
 
+/* Rows may use what events leave, and half of what is set aside for state: names and call trees need the rest. */
+static bool sw__rows_may_grow(const struct sw__hot *hot)
+{
+    return atomic_load_explicit(&hot->next, memory_order_relaxed) + SW__ROWS_BLOCK +
+               hot->reserve / 2 <=
+           hot->limit;
+}
+
 /* A place for a new row, or NULL. session.lock held. */
 static sw_row *sw__row_room(struct sw__session *session)
 {
     struct sw__fmt_block *block = session->rows_block;
     uint32_t used = block ? atomic_load_explicit(&block->used, memory_order_relaxed) : 0;
     if (!block || sizeof(*block) + used + sizeof(sw_row) > block->size) {
-        block = sw__mirror_take(&session->mirror, SW__BLOCK_ROWS, SW__ROWS_BLOCK);
+        block = sw__rows_may_grow(&session->hot)
+                    ? sw__mirror_take(&session->mirror, SW__BLOCK_ROWS, SW__ROWS_BLOCK)
+                    : NULL;
         session->rows_block = block ? block : session->rows_block;
         used = 0;
     }
