@@ -9,7 +9,9 @@
  *   wait             prints "ready", then the number of each signal that arrives; exits at SIGTERM
  *   fork N           N children, each with a section, which are waited for
  *   names TEXT       a section of that name
- *   families N       sections family_0 … family_N-1, each with a section below it */
+ *   families N       sections family_0 … family_N-1, each with a section below it
+ *   samples N        what a sampler at 100 Hz would leave: N samples of fit:12 and N of fit:12 > "a;b", all
+ *                    running, and 3 N of idle, waiting; 0 leaves a sampler that saw nothing */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,6 +103,53 @@ static void open_families(int count)
     }
 }
 
+static uint32_t name_of(const char *text)
+{
+    return sw_name(text, strlen(text));
+}
+
+static uint32_t put_row(sw_row row)
+{
+    if (sw_row_put(0, &row) == 0) {
+        exit(99);
+    }
+    return row.index;
+}
+
+static uint32_t put_code(const char *name, uint32_t line)
+{
+    return put_row(
+        (sw_row){.table = SW_TABLE_CODE,
+                 .key = {name_of("/src/train.py"), name_of(name), line, name_of(name)}});
+}
+
+static void put_samples(unsigned count)
+{
+    SW_SECTION("sampled") {
+        spend(100);
+    }
+    put_row((sw_row){.table = SW_TABLE_SAMPLER,
+                     .key = {100},
+                     .value = {5 * count, 5 * count, count / 10, 0, 1000}});
+    if (count == 0) {
+        return;
+    }
+    uint32_t fit = put_code("Net.fit", 10);
+    uint32_t nasty = put_code("a;b", 20);
+    uint32_t idle = put_code("idle", 30);
+    uint32_t context = put_row((sw_row){.table = SW_TABLE_CONTEXT,
+                                        .key = {0, name_of("sampled"), SW_PHASE_INHERIT},
+                                        .value = {2 * count, 3 * count}});
+    uint32_t root = put_row((sw_row){.table = SW_TABLE_STACK,
+                                     .flags = SW_ROW_IN_CONTEXT,
+                                     .key = {context, fit, 12},
+                                     .value = {count}});
+    put_row((sw_row){
+        .table = SW_TABLE_STACK, .key = {root, nasty, 21}, .value = {count, 0, count}});
+    put_row((sw_row){
+        .table = SW_TABLE_STACK, .key = {root, idle, 31}, .value = {0, 3 * count}});
+}
+
 int main(int argc, char **argv)
 {
     sw_init(NULL);
@@ -131,6 +180,8 @@ int main(int argc, char **argv)
             raise(atoi(value));
         } else if (strcmp(word, "fork") == 0) {
             fork_children(atoi(value));
+        } else if (strcmp(word, "samples") == 0) {
+            put_samples((unsigned)atoi(value));
         } else if (strcmp(word, "families") == 0) {
             open_families(atoi(value));
         } else if (strcmp(word, "names") == 0) {

@@ -8,7 +8,7 @@ from typing import Callable
 import pytest
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
-COMMANDS = ("run", "report", "doctor")
+COMMANDS = ("run", "report", "export", "doctor")
 
 
 def test_version(stepwatch: Run) -> None:
@@ -55,6 +55,8 @@ def test_without_a_command(stepwatch: Run) -> None:
         (("run", "--no-rport", "--", "true"), "--no-report"),
         (("run", "--set", "max_bm=3", "--", "true"), "max_mb"),
         (("doctor", "--jsn"), "--json"),
+        (("exprot",), "export"),
+        (("export", "x", "--two", "json"), "--to"),
         (("help", "reports"), "report"),
     ],
 )
@@ -84,6 +86,16 @@ def test_mistyped_words_name_the_nearest(
         ("report", "a", "--color", "sometimes"),
         ("report", "a", "--json=yes"),
         ("report", "a", "-x"),
+        ("export",),
+        ("export", "a"),
+        ("export", "--to", "json"),
+        ("export", "a", "--to"),
+        ("export", "a", "b", "--to", "json"),
+        ("export", "a", "--to", "chrome"),
+        ("export", "a", "--to", ""),
+        ("export", "a", "--to", "json", "--waiting"),
+        ("export", "a", "--to", "json", "--lines"),
+        ("export", "a", "--to", "speedscope", "--threads"),
         ("run",),
         ("run", "--"),
         ("run", "-o"),

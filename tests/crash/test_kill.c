@@ -253,6 +253,66 @@ static void kill_at_start(void)
     }
 }
 
+/* Rows of the one trace in the run directory: how many there are, and the value that is raised. */
+static void read_rows(uint64_t *rows, uint64_t *raised)
+{
+    char folder[300];
+    sw_run *run;
+    snprintf(folder, sizeof(folder), "%s/run", crash_dir);
+    *rows = *raised = UINT64_MAX;
+    if (sw_run_open(&run, folder, NULL)) {
+        crash_fail(__FILE__, __LINE__, "the run cannot be opened");
+        return;
+    }
+    CHECK_EQ(sw_run_count(run), 1);
+    const sw_trace *trace = sw_run_trace(run, 0);
+    CHECK(!sw_trace_get_info(trace)->damaged);
+    *rows = sw_trace_row_count(trace, SW_TABLE_CODE);
+    for (uint32_t i = 0; i < *rows; i++) {
+        const sw_row *row = sw_trace_get_row(trace, SW_TABLE_CODE, i);
+        if (!row || row->key[0] != i || row->key[1] != ~i || row->value[0] != i * 3u) {
+            crash_fail(__FILE__, __LINE__, "row %u is not what it was", i);
+            break;
+        }
+    }
+    const sw_row *row = sw_trace_get_row(trace, SW_TABLE_STACK, 0);
+    CHECK(row && row->key[0] == 7 && row->key[1] == 8 && row->key[2] == 9);
+    *raised = row ? row->value[0] : UINT64_MAX;
+    sw_run_free(run);
+}
+
+/* Rows and their last values outlive a kill, whatever becomes of the events. */
+static void kill_rows(void)
+{
+    static const char *const policies[] = {
+        "STEPWATCH_POLICY=stream", "STEPWATCH_POLICY=ring", "STEPWATCH_POLICY=auto",
+        "STEPWATCH_POLICY=drop"};
+    for (unsigned i = 0; i < 24 && !crash_failures(); i++) {
+        const char *const env[] = {policies[i % 4], "STEPWATCH_MAX_MB=16", NULL};
+        struct run run = {.env = env};
+        uint64_t rows, raised, rows_after, raised_after;
+        run_start(&run, "rows", NULL);
+        CHECK(run_ready(&run));
+        /* Every other one long enough for copies to the home file. */
+        crash_sleep_us(crash_below(i % 2 ? 250000 : 12000));
+        run_kill(&run, SIGKILL);
+        run_finish(&run);
+        CHECK_EQ(run.status, SIGKILL);
+        const uint64_t put = atomic_load(&run.page->done[0]);
+        const uint64_t told = atomic_load(&run.page->done[1]);
+        read_rows(&rows, &raised);
+        CHECK_BETWEEN(put, rows, put + 1);
+        CHECK_BETWEEN(told, raised, told + 1);
+        CHECK_EQ(fold_all(NULL), 1);
+        CHECK_EQ(hot_files(), 0);
+        read_rows(&rows_after, &raised_after);
+        CHECK_EQ(rows_after, rows);
+        CHECK_EQ(raised_after, raised);
+        run_free(&run);
+        clear_run();
+    }
+}
+
 /* A file whose process is alive is read, and not touched by folding. */
 static void fold_alive(void)
 {
@@ -290,7 +350,7 @@ int main(int argc, char **argv)
         CASE(kill_stream),       CASE(kill_ring),           CASE(kill_auto),
         CASE(kill_drop),         CASE(kill_stream_threads), CASE(kill_ring_threads),
         CASE(kill_auto_threads), CASE(kill_drop_threads),   CASE(kill_heavy_streaming),
-        CASE(kill_at_start),     CASE(fold_alive),
+        CASE(kill_at_start),     CASE(kill_rows),           CASE(fold_alive),
     };
     return crash_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

@@ -132,6 +132,36 @@ int victim_spin(int argc, char **argv)
     return 1;
 }
 
+/* rows: makes rows and raises the values of one of them, with events in between, until it is killed. Slot 0 counts rows,
+ * slot 1 raises, slot 2 records. */
+int victim_rows(int argc, char **argv)
+{
+    (void)argc;
+    (void)argv;
+    sw_init(NULL);
+    sw_section *section = sw_section_get("layer");
+    sw_row raised = {.table = SW_TABLE_STACK, .key = {7, 8, 9}};
+    uint64_t handle = sw_row_put(0, &raised);
+    uint64_t value = many(section, 2, 10);
+    tell_ready();
+    for (uint32_t i = 0;; i++) {
+        sw_row row = {.table = SW_TABLE_CODE, .key = {i, ~i}, .value = {i * 3u}};
+        if (i < 5000) { /* there is room for these */
+            if (sw_row_put(0, &row) == 0 || row.index != i) {
+                return 1;
+            }
+            count_record(0);
+        }
+        raised.value[0]++;
+        if (sw_row_put(handle, &raised) != handle) {
+            return 1;
+        }
+        count_record(1);
+        value += many(section, 2, 20);
+    }
+    return value != 0;
+}
+
 /* count N: N pairs of sections with a meeting in the middle. */
 int victim_count(int argc, char **argv)
 {
@@ -167,11 +197,12 @@ int main(int argc, char **argv)
         const char *name;
         int (*run)(int argc, char **argv);
     } commands[] = {
-        {"spin", victim_spin},       {"count", victim_count},
-        {"exit", victim_exit},       {"fork", victim_fork},
-        {"threads", victim_threads}, {"files", victim_files},
-        {"bus", victim_bus},         {"signal", victim_signal},
-        {"restart", victim_restart}, {"plugin", victim_plugin},
+        {"spin", victim_spin},     {"count", victim_count},
+        {"rows", victim_rows},     {"exit", victim_exit},
+        {"fork", victim_fork},     {"threads", victim_threads},
+        {"files", victim_files},   {"bus", victim_bus},
+        {"signal", victim_signal}, {"restart", victim_restart},
+        {"plugin", victim_plugin},
     };
     struct stat facts;
     if (fstat(PAGE_FD, &facts) == 0 && facts.st_size == sizeof(*page)) {

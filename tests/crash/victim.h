@@ -30,6 +30,7 @@ unsigned count_threads(void);
 
 /* Commands: each returns the exit code. */
 int victim_spin(int argc, char **argv);
+int victim_rows(int argc, char **argv);
 int victim_count(int argc, char **argv);
 int victim_exit(int argc, char **argv);
 int victim_fork(int argc, char **argv);

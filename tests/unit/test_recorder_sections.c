@@ -610,6 +610,226 @@ static void test_open_at_the_end_is_cut(void **state)
     ru_free(&trace);
 }
 
+/* --- calls in stretches --- */
+
+/* Spans of a section, in order; how many. */
+static size_t spans_of(const struct ru_trace *trace, const char *name,
+                       sw_record_span *out, size_t room)
+{
+    size_t count = 0;
+    struct ru_records spans = ru_read(trace, SPANS);
+    for (size_t i = 0; i < spans.count; i++) {
+        const sw_record_span *span = &spans.at[i].record->span;
+        if (strcmp(ru_name(trace, span->head.id), name) == 0) {
+            assert_true(count < room);
+            out[count++] = *span;
+        }
+    }
+    ru_records_free(&spans);
+    return count;
+}
+
+/* A generator of four items: one call, as long as its stretches together. */
+static void test_a_call_in_stretches(void **state)
+{
+    (void)state;
+    sw_section *loop = sw_section_get("loop");
+    sw_section *generator = sw_section_get("generator");
+    sw_section *item = sw_section_get("item");
+    uint64_t spent = 0;
+    ru_start((sw_config){0});
+    sw_begin(loop);
+    for (int i = 0; i < 5; i++) {
+        sw_section_begin(generator, 1);
+        sw_begin(item);
+        ru_spin(1000);
+        sw_end(item);
+        if (i < 4) {
+            sw_section_suspend(generator, 1, &spent);
+        } else {
+            sw_section_finish(generator, 1, SW_RECORD_ERROR, &spent);
+        }
+        ru_spin(5000); /* not the generator's */
+    }
+    sw_end(loop);
+    struct ru_trace trace = ru_finish();
+    sw_record_span spans[8];
+    assert_int_equal(spans_of(&trace, "generator", spans, 8), 5);
+    uint64_t sum = 0;
+    for (int i = 0; i < 5; i++) {
+        sum += spans[i].end - spans[i].head.ticks;
+        assert_int_equal((spans[i].head.flags & SW_RECORD_PART) != 0, i < 4);
+        assert_int_equal((spans[i].head.flags & SW_RECORD_ERROR) != 0, i == 4);
+        assert_int_equal(spans[i].depth, 1);
+    }
+    assert_int_equal(spent, sum);
+    const struct sw__fmt_node *node = ru_ticks(&trace, "loop/generator");
+    assert_int_equal(node->calls, 1);
+    assert_int_equal(node->errors, 1);
+    assert_int_equal(node->unnested, 0);
+    assert_int_equal(node->inclusive, sum);
+    assert_int_equal(node->minimum, sum);
+    assert_int_equal(node->maximum, sum);
+    assert_int_equal(node->last, sum);
+    assert_int_equal(node->child, ru_ticks(&trace, "loop/generator/item")->inclusive);
+    assert_int_equal(ru_ticks(&trace, "loop")->child, sum);
+    assert_int_equal(ru_calls(&trace, "loop/generator/item"), 5);
+    assert_int_equal(trace.info->unmatched, 0);
+    ru_free(&trace);
+}
+
+/* Two generators of one section take turns, and one is resumed elsewhere; each is one call with its own time. */
+static void test_generators_that_take_turns(void **state)
+{
+    (void)state;
+    sw_section *generator = sw_section_get("generator");
+    sw_section *elsewhere = sw_section_get("elsewhere");
+    uint64_t spent[2] = {0};
+    ru_start((sw_config){0});
+    for (int i = 0; i < 3; i++) {
+        for (uint64_t which = 0; which < 2; which++) {
+            sw_section_begin(generator, 10 + which);
+            ru_spin(1000 * (which + 1));
+            sw_section_suspend(generator, 10 + which, &spent[which]);
+        }
+    }
+    sw_section_begin(generator, 10);
+    sw_section_finish(generator, 10, 0, &spent[0]);
+    sw_begin(elsewhere);
+    sw_section_begin(generator, 11);
+    ru_spin(500);
+    sw_section_finish(generator, 11, 0, &spent[1]);
+    sw_end(elsewhere);
+    struct ru_trace trace = ru_finish();
+    const struct sw__fmt_node *here = ru_ticks(&trace, "generator");
+    const struct sw__fmt_node *there = ru_ticks(&trace, "elsewhere/generator");
+    assert_int_equal(here->calls, 1);
+    assert_int_equal(there->calls, 1);
+    assert_int_equal(here->last, spent[0]);
+    assert_int_equal(there->last, spent[1]); /* all of its stretches */
+    assert_int_equal(here->inclusive + there->inclusive, spent[0] + spent[1]);
+    assert_true(there->inclusive < spent[1]);
+    assert_int_equal(ru_ticks(&trace, "elsewhere")->child, there->inclusive);
+    ru_free(&trace);
+}
+
+/* A stretch that ends below a section begun later does not nest; the call is counted so once, at its end. */
+static void test_stretches_that_do_not_nest(void **state)
+{
+    (void)state;
+    sw_section *generator = sw_section_get("generator");
+    sw_section *inner = sw_section_get("inner");
+    uint64_t spent = 0;
+    ru_start((sw_config){0});
+    for (int i = 0; i < 2; i++) {
+        sw_section_begin(generator, 1);
+        sw_begin(inner);
+        ru_spin(500);
+        if (i == 0) {
+            sw_section_suspend(generator, 1, &spent);
+        } else {
+            sw_section_finish(generator, 1, 0, &spent);
+        }
+        sw_end(inner);
+    }
+    struct ru_trace trace = ru_finish();
+    const struct sw__fmt_node *node = ru_ticks(&trace, "generator");
+    assert_int_equal(node->calls, 1);
+    assert_int_equal(node->unnested, 1);
+    assert_int_equal(node->inclusive, spent);
+    assert_int_equal(node->last, spent);
+    sw_record_span spans[4];
+    assert_int_equal(spans_of(&trace, "generator", spans, 4), 2);
+    assert_true(spans[0].head.flags & SW_RECORD_UNNESTED);
+    assert_true(spans[0].head.flags & SW_RECORD_PART);
+    assert_true(spans[1].head.flags & SW_RECORD_UNNESTED);
+    assert_false(spans[1].head.flags & SW_RECORD_PART);
+    ru_free(&trace);
+}
+
+/* A generator that is never finished has its time and no call; one that recording cuts has both. */
+static void test_stretches_without_an_end(void **state)
+{
+    (void)state;
+    sw_section *given_up = sw_section_get("given up");
+    sw_section *cut = sw_section_get("cut");
+    uint64_t spent = 0, other = 0;
+    ru_start((sw_config){0});
+    sw_section_begin(given_up, 1);
+    ru_spin(1000);
+    sw_section_suspend(given_up, 1, &spent);
+    sw_section_begin(cut, 2);
+    sw_section_suspend(cut, 2, &other);
+    sw_section_begin(cut, 2);
+    struct ru_trace trace = ru_finish();
+    const struct sw__fmt_node *node = ru_ticks(&trace, "given up");
+    assert_int_equal(node->calls, 0);
+    assert_int_equal(node->inclusive, spent);
+    const sw_trace_node *shown = ru_node(&trace, "given up");
+    assert_true(shown->inclusive_ns > 0 && shown->self_ns == shown->inclusive_ns);
+    assert_int_equal(shown->max_ns, 0);
+    assert_int_equal(ru_calls(&trace, "cut"), 1);
+    assert_true(ru_ticks(&trace, "cut")->inclusive >= other);
+    sw_record_span spans[4];
+    assert_int_equal(spans_of(&trace, "cut", spans, 4), 2);
+    assert_true(spans[1].head.flags & SW_RECORD_CUT);
+    ru_free(&trace);
+}
+
+/* What was recorded in stretches comes out of the records alone, too. */
+static void compare_stretches(void *arg, const sw_trace_lane *rebuilt)
+{
+    const sw_trace_lane *stored = arg;
+    size_t used = 1;
+    for (size_t i = 1; i < stored->node_count; i++) {
+        const sw_trace_node *a = &stored->nodes[i];
+        size_t found = 0;
+        if (a->inclusive_ns == 0) {
+            continue; /* made in advance */
+        }
+        used++;
+        for (size_t k = 1; k < rebuilt->node_count; k++) {
+            found = rebuilt->nodes[k].section == a->section ? k : found;
+        }
+        assert_true(found != 0);
+        assert_int_equal(rebuilt->nodes[found].calls, a->calls);
+        assert_int_equal(rebuilt->nodes[found].inclusive_ns, a->inclusive_ns);
+        assert_int_equal(rebuilt->nodes[found].self_ns, a->self_ns);
+    }
+    assert_int_equal(rebuilt->node_count, used);
+}
+
+static void test_stretches_are_rebuilt(void **state)
+{
+    (void)state;
+    sw_section *outer = sw_section_get("outer");
+    sw_section *generator = sw_section_get("generator");
+    sw_section *inner = sw_section_get("inner");
+    ru_start((sw_config){0});
+    for (uint64_t call = 0; call < 50; call++) {
+        uint64_t spent = 0;
+        sw_begin(outer);
+        for (uint64_t i = 0; i <= call % 7; i++) {
+            sw_section_begin(generator, call);
+            sw_begin(inner);
+            sw_end(inner);
+            if (i < call % 7 || call % 11 == 10) {
+                sw_section_suspend(generator, call, &spent);
+            } else {
+                sw_section_finish(generator, call, 0, &spent);
+            }
+        }
+        sw_end(outer);
+    }
+    struct ru_trace trace = ru_finish();
+    assert_int_equal(ru_calls(&trace, "outer/generator"), 50 - 4);
+    assert_int_equal(sw_trace_rebuild_lanes(trace.trace, false, compare_stretches,
+                                            (void *)(uintptr_t)ru_lane(&trace, 0, 0),
+                                            NULL),
+                     0);
+    ru_free(&trace);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -629,6 +849,11 @@ int main(void)
         ru_test(test_phase_makes_another_section),
         ru_test(test_handles_outlive_recordings),
         ru_test(test_open_at_the_end_is_cut),
+        ru_test(test_a_call_in_stretches),
+        ru_test(test_generators_that_take_turns),
+        ru_test(test_stretches_that_do_not_nest),
+        ru_test(test_stretches_without_an_end),
+        ru_test(test_stretches_are_rebuilt),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -494,6 +494,119 @@ static void test_statistics_only(void **state)
     ru_free(&trace);
 }
 
+/* --- steps of a loop that asks for batches --- */
+
+/* Each step ends when the next begins, to the tick. */
+static void test_next(void **state)
+{
+    (void)state;
+    sw_section *data = sw_section_get("data_wait");
+    sw_section *forward = sw_section_get("forward");
+    ru_start((sw_config){0});
+    sw_epoch(3);
+    for (int i = 0; i < 20; i++) {
+        sw_step_next(SW_STEP_BATCH);
+        assert_int_equal(sw_step_number(), i);
+        sw_begin(data);
+        ru_spin(500);
+        sw_end(data);
+        sw_begin(forward);
+        sw_end(forward);
+    }
+    sw_step_end();
+    sw_step_next(SW_STEP_LOOP); /* none was open */
+    struct ru_trace trace = ru_finish();
+    struct ru_records steps = ru_read(&trace, STEPS);
+    assert_int_equal(steps.count, 21);
+    for (size_t i = 0; i < 20; i++) {
+        const sw_record_step *step = &steps.at[i].record->step;
+        assert_int_equal(step->number, i);
+        assert_int_equal(step->unit, SW_STEP_BATCH);
+        assert_int_equal(step->epoch, 3);
+        assert_int_equal(step->head.flags & SW_STEP_INCOMPLETE, 0);
+        assert_true(step->phase_ticks[SW_PHASE_DATA_WAIT] >= 500);
+        assert_true(i == 0 || steps.at[i - 1].record->step.end == step->head.ticks);
+    }
+    const sw_record_step *last = &steps.at[20].record->step;
+    assert_int_equal(last->unit, SW_STEP_LOOP);
+    assert_true(last->head.flags & SW_STEP_INCOMPLETE);
+    assert_true(last->head.ticks >= steps.at[19].record->step.end);
+    assert_int_equal(ru_lane(&trace, 0, 0)->steps, 21);
+    ru_records_free(&steps);
+    ru_free(&trace);
+}
+
+/* A step that was cancelled never was: no record, no time, and its number goes to the next. */
+static void test_cancel(void **state)
+{
+    (void)state;
+    sw_section *forward = sw_section_get("forward");
+    ru_start((sw_config){0});
+    sw_step_cancel(); /* none is open */
+    for (int i = 0; i < 5; i++) {
+        sw_step_next(SW_STEP_BATCH);
+        sw_begin(forward);
+        sw_end(forward);
+    }
+    sw_step_next(SW_STEP_BATCH); /* asks for a batch, and there is none */
+    ru_spin(1000000);
+    sw_step_cancel();
+    assert_int_equal(sw_step_number(), 5);
+    sw_step_cancel();
+    sw_begin(forward); /* between two epochs */
+    sw_end(forward);
+    sw_step_next(SW_STEP_BATCH);
+    sw_step_cancel();
+    sw_step_begin();
+    sw_step_end();
+    struct ru_trace trace = ru_finish();
+    struct ru_records steps = ru_read(&trace, STEPS);
+    assert_int_equal(steps.count, 6);
+    for (size_t i = 0; i < 6; i++) {
+        const sw_record_step *step = &steps.at[i].record->step;
+        assert_int_equal(step->number, i);
+        assert_int_equal(step->head.flags & SW_STEP_INCOMPLETE, 0);
+        assert_true(i == 0 || i == 5 ||
+                    steps.at[i - 1].record->step.end == step->head.ticks);
+    }
+    assert_int_equal(ru_lane(&trace, 0, 0)->steps, 6);
+    assert_int_equal(ru_lane(&trace, 0, 0)->steps_incomplete, 0);
+    assert_false(ru_lane(&trace, 0, 0)->step_open);
+    assert_int_equal(ru_calls(&trace, "forward"), 6);
+    ru_records_free(&steps);
+    ru_free(&trace);
+}
+
+/* Outside recording both do nothing; with a schedule, events are those of the steps that there are. */
+static void test_next_and_schedules(void **state)
+{
+    (void)state;
+    sw_section *forward = sw_section_get("forward");
+    sw_step_next(SW_STEP_BATCH);
+    sw_step_cancel();
+    ru_start((sw_config){.schedule = "steps=1,2"});
+    for (int i = 0; i < 4; i++) {
+        sw_step_next(SW_STEP_BATCH);
+        sw_begin(forward);
+        sw_end(forward);
+    }
+    sw_step_next(SW_STEP_BATCH);
+    sw_step_cancel();
+    sw_begin(forward);
+    sw_end(forward);
+    struct ru_trace trace = ru_finish();
+    struct ru_records steps = ru_read(&trace, STEPS);
+    assert_int_equal(steps.count, 4);
+    for (size_t i = 0; i < 4; i++) {
+        const sw_record_step *step = &steps.at[i].record->step;
+        assert_int_equal((step->head.flags & SW_STEP_EVENTS) != 0, i == 1 || i == 2);
+    }
+    assert_int_equal(ru_count(&trace, 1u << SW_RECORD_SPAN), 2);
+    assert_int_equal(ru_calls(&trace, "forward"), 5);
+    ru_records_free(&steps);
+    ru_free(&trace);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -505,6 +618,9 @@ int main(void)
         ru_test(test_phases_by_property),
         ru_test(test_schedules),
         ru_test(test_statistics_only),
+        ru_test(test_next),
+        ru_test(test_cancel),
+        ru_test(test_next_and_schedules),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
