@@ -7,13 +7,13 @@ _stepwatch()
     COMPREPLY=()
 
     if ((COMP_CWORD == 1)); then
-        mapfile -t COMPREPLY < <(compgen -W "run report doctor help --help --version" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "run report export doctor help --help --version" -- "$current")
         return
     fi
 
     case $command in
     help)
-        mapfile -t COMPREPLY < <(compgen -W "run report doctor" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "run report export doctor" -- "$current")
         ;;
     run)
         # After -- the words are those of another command.
@@ -54,6 +54,25 @@ _stepwatch()
         esac
         if [[ $current == -* ]]; then
             mapfile -t COMPREPLY < <(compgen -W "--json --top --ascii --unicode --color --width \
+                --help" -- "$current")
+        else
+            mapfile -t COMPREPLY < <(compgen -d -- "$current"; compgen -f -X '!*.stepwatch' -- "$current")
+            compopt -o filenames 2>/dev/null
+        fi
+        ;;
+    export)
+        case $previous in
+        --to)
+            mapfile -t COMPREPLY < <(compgen -W "collapsed json speedscope" -- "$current")
+            return
+            ;;
+        -o | --out)
+            compopt -o default 2>/dev/null
+            return
+            ;;
+        esac
+        if [[ $current == -* ]]; then
+            mapfile -t COMPREPLY < <(compgen -W "--to -o --out --waiting --lines --threads --sections \
                 --help" -- "$current")
         else
             mapfile -t COMPREPLY < <(compgen -d -- "$current"; compgen -f -X '!*.stepwatch' -- "$current")

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/uio.h>
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
@@ -305,6 +306,33 @@ static void check_advice(struct checks *checks, const char *name, int advice,
     }
 }
 
+/* What the sampler needs to look at a stack that changes: reading its own memory without ever faulting. */
+static void check_sampling(struct checks *checks)
+{
+    static const char from[] = "stepwatch";
+    char to[sizeof from] = "";
+    const struct iovec there = {(void *)(uintptr_t)from, sizeof from};
+    const struct iovec here = {to, sizeof to};
+    const bool read_itself =
+        process_vm_readv(getpid(), &here, 1, &there, 1, 0) == (ssize_t)sizeof from &&
+        memcmp(to, from, sizeof from) == 0;
+    if (read_itself) {
+        check_add(checks, "process_vm_readv", CHECK_OK, "Works.");
+        return;
+    }
+    const int error = errno;
+    int fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+    const bool other =
+        fd >= 0 && pread(fd, to, sizeof to, (off_t)(uintptr_t)from) == (ssize_t)sizeof to;
+    if (fd >= 0) {
+        close(fd);
+    }
+    check_add(checks, "process_vm_readv", CHECK_WARN, "Not available (%s): %s.",
+              strerror(error),
+              other ? "samples are read through /proc/self/mem instead"
+                    : "stacks can be sampled only while Python stands still");
+}
+
 void check_kernel(struct checks *checks)
 {
     check_advice(checks, "MADV_POPULATE_WRITE", MADV_POPULATE_WRITE,
@@ -318,4 +346,5 @@ void check_kernel(struct checks *checks)
         close(fd);
         check_add(checks, "memfd", CHECK_OK, "Works.");
     }
+    check_sampling(checks);
 }

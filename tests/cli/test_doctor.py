@@ -24,6 +24,7 @@ def test_text_and_json_agree(stepwatch: Run) -> None:
         assert check["status"] in ("ok", "warn")
         assert check["text"].endswith(".")
         assert check["check"] in text.stdout
+    assert "process_vm_readv" in {check["check"] for check in document["checks"]}
     for option in document["options"]:
         assert option["option"] in text.stdout
         assert option["source"] == "default"

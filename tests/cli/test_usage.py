@@ -55,7 +55,7 @@ def test_without_a_command(stepwatch: Run) -> None:
         (("run", "--no-rport", "--", "true"), "--no-report"),
         (("run", "--set", "max_bm=3", "--", "true"), "max_mb"),
         (("doctor", "--jsn"), "--json"),
-        (("exprot",), "export"),
+        (("expor",), "export"),
         (("export", "x", "--two", "json"), "--to"),
         (("help", "reports"), "report"),
     ],
