@@ -47,6 +47,8 @@ typedef struct sw_config {
     unsigned keep_first; /* policy auto: steps at the beginning kept whole (default 50) */
     unsigned keep_last;  /* … and at the end (default 50) */
     unsigned keep_worst; /* … and the slowest ones (default 20) */
+    double sampler_hz;   /* looks at the stacks of Python threads a second, at most 1000
+                            (default 0); negative: none. C programs have no such stacks. */
 } sw_config;
 
 /* Starts recording. 0, or a negative sw_error: then the program runs on unrecorded. Starting twice
@@ -224,6 +226,10 @@ SW_API uint64_t sw_row_put(uint64_t handle, sw_row *row);
 /* Number of this recording, 0 when there is none: rows and names made under another number are gone. */
 SW_API uint32_t sw_recording_number(void);
 
+/* Says something about this process, such as "python": "3.11.7"; the newest value of a key counts. It goes into the
+ * trace that is being recorded and into every later one of this process and its forks. At most 128 keys. */
+SW_API void sw_fact(const char *key, const char *value);
+
 /* What another thread is doing at this moment, in the default domain. For samplers. */
 typedef struct sw_peek {
     uint32_t thread;  /* its index in the trace */
@@ -248,6 +254,9 @@ typedef struct sw_option {
 SW_API const sw_option *sw_options(size_t *count);
 /* The known option nearest to a misspelt one, or NULL. */
 SW_API const char *sw_option_nearest(const char *name);
+/* The value in force in this recording, as text; empty when nothing is recorded or there is no such option. Returned
+ * length as snprintf. */
+SW_API size_t sw_option_value(const char *name, char *out, size_t size);
 /* Checks a value against an option. 0, SW_ENOTFOUND (no such option) or SW_EINVAL, with a sentence. */
 SW_API int sw_option_check(const char *name, const char *value, sw_error_info *info);
 

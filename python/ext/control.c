@@ -1,6 +1,8 @@
 /* Functions that hand their arguments to the recorder: start, stop, steps by hand, marks and counters. */
 #include "core.h"
 #include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
 #include <stepwatch/stepwatch.h>
 #include <string.h>
 
@@ -10,6 +12,7 @@ typedef enum option_type {
     OPTION_TEXT,
     OPTION_PATH,
     OPTION_NUMBER,
+    OPTION_RATE, /* where 0 says "none", not "as usual" */
     OPTION_SWITCH,
     OPTION_COUNT
 } option_type;
@@ -28,6 +31,7 @@ static const core_option options[] = {
     {"schedule", OPTION_TEXT, offsetof(sw_config, schedule)},
     {"hot_dir", OPTION_PATH, offsetof(sw_config, hot_dir)},
     {"max_mb", OPTION_NUMBER, offsetof(sw_config, max_mb)},
+    {"sampler_hz", OPTION_RATE, offsetof(sw_config, sampler_hz)},
     {"enabled", OPTION_SWITCH, offsetof(sw_config, enabled)},
     {"events", OPTION_SWITCH, offsetof(sw_config, events)},
     {"step_usage", OPTION_SWITCH, offsetof(sw_config, step_usage)},
@@ -99,14 +103,22 @@ static int option_set(sw_config *config, const core_option *option, PyObject *va
         memcpy(field, &text, sizeof text);
         return 0;
     }
-    case OPTION_NUMBER: {
-        const double number = PyFloat_AsDouble(value);
+    case OPTION_NUMBER:
+    case OPTION_RATE: {
+        double number = PyFloat_AsDouble(value);
         if (number == -1.0 && PyErr_Occurred()) {
             return -1;
         }
         if (!isfinite(number)) {
             PyErr_Format(PyExc_ValueError, "%s must be finite", option->name);
             return -1;
+        }
+        if (option->type == OPTION_RATE) {
+            if (number < 0 || number > 1000) {
+                PyErr_Format(PyExc_ValueError, "%s must be from 0 to 1000", option->name);
+                return -1;
+            }
+            number = number > 0 ? number : -1;
         }
         memcpy(field, &number, sizeof number);
         return 0;
@@ -172,7 +184,7 @@ PyDoc_STRVAR(
     "A wrong option raises; a recording that cannot start does not: the program\n"
     "runs on, and one line on stderr says why it is not recorded.");
 
-static PyObject *core_start(PyObject *Py_UNUSED(module), PyObject *args, PyObject *kwargs)
+static PyObject *core_start(PyObject *module, PyObject *args, PyObject *kwargs)
 {
     if (PyTuple_GET_SIZE(args) != 0) {
         PyErr_SetString(PyExc_TypeError, "start() takes keyword arguments only");
@@ -191,7 +203,15 @@ static PyObject *core_start(PyObject *Py_UNUSED(module), PyObject *args, PyObjec
     int result;
     Py_BEGIN_ALLOW_THREADS result = sw_init_info(&config, sizeof config, &info);
     Py_END_ALLOW_THREADS Py_DECREF(alive);
-    if (result < 0 && result != SW_EDISABLED) {
+    if (result == 0) {
+        if (core_process_began(module) != 0) {
+            return NULL;
+        }
+        Py_RETURN_NONE;
+    }
+    /* A program that starts by itself may also be under `stepwatch run`, which was first. */
+    const bool joined = result == SW_ESTATE && getenv("STEPWATCH_RUN_ID");
+    if (result != SW_EDISABLED && !joined) {
         PySys_FormatStderr("stepwatch: not started: %s\n",
                            info.message[0] ? info.message : sw_error_text(result));
     }
@@ -203,11 +223,12 @@ PyDoc_STRVAR(
     "stop()\n--\n\n"
     "Stop recording and return the run directory, or None if nothing was recorded.");
 
-static PyObject *core_stop(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+static PyObject *core_stop(PyObject *module, PyObject *Py_UNUSED(ignored))
 {
     if (!sw_is_recording()) {
         Py_RETURN_NONE;
     }
+    core_process_ends(module);
     PyObject *path = NULL;
     const size_t length = sw_run_dir(NULL, 0);
     char *text = PyMem_Malloc(length + 1);

@@ -48,6 +48,12 @@ int core_functions_add(PyObject *module);
 int core_lines_add(PyObject *module);
 int core_sampler_add(PyObject *module);
 int core_run_add(PyObject *module);
+int core_process_add(PyObject *module);
+
+/* What goes with a recording: the sampler, if the settings ask for it, and facts about this Python. The first is 0, or -1
+ * with an exception set that is not ours to hide (KeyboardInterrupt); the second leaves none. */
+int core_process_began(PyObject *module);
+void core_process_ends(PyObject *module);
 
 /* Makes a type of the module, keeps it in the module's slot and adds it under its name. 0 or -1. */
 int core_type_add(PyObject *module, enum core_slot slot, PyType_Spec *spec);

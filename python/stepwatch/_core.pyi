@@ -24,6 +24,7 @@ def start(
     schedule: str | None = None,
     hot_dir: str | os.PathLike[str] | None = None,
     max_mb: float | None = None,
+    sampler_hz: float | None = None,
     enabled: bool | None = None,
     events: bool | None = None,
     step_usage: bool | None = None,

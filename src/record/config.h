@@ -17,6 +17,7 @@ struct sw__settings {
     enum sw_policy policy;
     uint64_t max_bytes; /* 0: no cap */
     unsigned keep_first, keep_last, keep_worst;
+    double sampler_hz; /* 0: no samples */
     sw_schedule schedule;
     char name[128];
     char out[1024];

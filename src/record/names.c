@@ -133,6 +133,13 @@ void sw__fact_put(void *arg, const char *key, const char *value)
     (void)sw__define(&fact.head, sizeof(fact), key, key_length, value, value_length);
 }
 
+void sw__names_fact(const char *key, const char *value)
+{
+    sw__lock(&sw__names.lock);
+    sw__fact_put(NULL, key, value);
+    sw__unlock(&sw__names.lock);
+}
+
 /* Writes what this session's file does not know yet. names.lock held. */
 static bool sw__define_missing(void)
 {

@@ -14,6 +14,7 @@ enum kind {
     KIND_BOOL,
     KIND_COUNT,
     KIND_MEGABYTES,
+    KIND_HERTZ,
     KIND_NAME,
     KIND_PATH,
     KIND_SCHEDULE,
@@ -48,6 +49,9 @@ enum kind {
       "Policy auto: slowest steps that are kept whole.")                                 \
     X(step_usage, "bool", "on", KIND_BOOL, step_usage,                                   \
       "Read CPU time, context switches and page faults at steps.")                       \
+    X(sampler_hz, "number", "0", KIND_HERTZ, sampler_hz,                                 \
+      "Looks at the stacks of Python threads, 0 to 1000 times a second; 0: none. 200 "   \
+      "under stepwatch run.")                                                            \
     X(hot_dir, "text", "", KIND_PATH, hot_dir,                                           \
       "Folder for the file that is written while recording; empty: /dev/shm, else the "  \
       "best there is.")                                                                  \
@@ -199,6 +203,25 @@ static int read_decimal(const char *value, double *out)
     return SW_OK;
 }
 
+int sw__option_hertz(double hertz, double *out, sw_error_info *info)
+{
+    if (!(hertz <= SW__HERTZ_MOST)) {
+        return sw_error_set(info, SW_EINVAL, "sampler_hz should be from 0 to %d",
+                            SW__HERTZ_MOST);
+    }
+    *out = hertz > 0 ? hertz : 0;
+    return SW_OK;
+}
+
+static int read_hertz(const char *value, double *out)
+{
+    double hertz;
+    if (read_decimal(value, &hertz) != SW_OK || hertz < 0) {
+        return SW_EINVAL;
+    }
+    return sw__option_hertz(hertz, out, NULL);
+}
+
 int sw__option_megabytes(double megabytes, uint64_t *bytes, sw_error_info *info)
 {
     if (megabytes < 0) {
@@ -281,6 +304,10 @@ int sw__option_apply(struct sw__settings *out, int index, const char *value,
                    ? SW_OK
                    : refuse(info, name, value,
                             "a number of MiB, at least 2, or none for no cap");
+    case KIND_HERTZ:
+        return read_hertz(value, field) == SW_OK
+                   ? SW_OK
+                   : refuse(info, name, value, "a number from 0 to 1000");
     case KIND_NAME:
         copy_name(field, place->size, value);
         return SW_OK;
@@ -313,14 +340,10 @@ int sw__option_apply(struct sw__settings *out, int index, const char *value,
     return SW_EINVAL;
 }
 
-/* By hand, for the decimal point of printf follows the program's locale. */
-static size_t show_megabytes(uint64_t bytes, char *out, size_t size)
+/* A number of millionths. By hand, for the decimal point of printf follows the program's locale. */
+static size_t show_decimal(unsigned long long whole, unsigned long long millionths,
+                           char *out, size_t size)
 {
-    if (bytes == 0) {
-        return (size_t)snprintf(out, size, "none");
-    }
-    unsigned long long whole = bytes >> 20;
-    unsigned long long millionths = ((bytes & 0xFFFFF) * 1000000 + 524288) >> 20;
     char text[32];
     whole += millionths / 1000000;
     snprintf(text, sizeof text, "%06llu", millionths % 1000000);
@@ -328,6 +351,15 @@ static size_t show_megabytes(uint64_t bytes, char *out, size_t size)
         text[end - 1] = '\0';
     }
     return (size_t)snprintf(out, size, "%llu%s%s", whole, *text ? "." : "", text);
+}
+
+static size_t show_megabytes(uint64_t bytes, char *out, size_t size)
+{
+    if (bytes == 0) {
+        return (size_t)snprintf(out, size, "none");
+    }
+    return show_decimal(bytes >> 20, ((bytes & 0xFFFFF) * 1000000 + 524288) >> 20, out,
+                        size);
 }
 
 size_t sw__option_show(const struct sw__settings *settings, int index, char *out,
@@ -343,6 +375,9 @@ size_t sw__option_show(const struct sw__settings *settings, int index, char *out
         return (size_t)snprintf(out, size, "%u", *(const unsigned *)field);
     case KIND_MEGABYTES:
         return show_megabytes(settings->max_bytes, out, size);
+    case KIND_HERTZ:
+        return show_decimal(
+            0, (unsigned long long)(*(const double *)field * 1000000 + 0.5), out, size);
     case KIND_NAME:
     case KIND_PATH:
         return (size_t)snprintf(out, size, "%s", (const char *)field);

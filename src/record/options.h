@@ -9,6 +9,8 @@
 
 /* Smallest cap on a trace; below it not even the statistics of a few threads fit. */
 #define SW__MAX_MB_LEAST 2
+/* Most samples a second; beyond it a sampler measures itself. */
+#define SW__HERTZ_MOST 1000
 
 /* Index of an option in the table, or -1. */
 int sw__option_find(const char *name, size_t length);
@@ -23,5 +25,7 @@ size_t sw__option_show(const struct sw__settings *settings, int index, char *out
 void sw__option_variable(const char *name, char *out, size_t size);
 /* Turns mebibytes into a cap in bytes; negative is 0, no cap. */
 int sw__option_megabytes(double megabytes, uint64_t *bytes, sw_error_info *info);
+/* Checks a rate of samples; negative is 0, none. */
+int sw__option_hertz(double hertz, double *out, sw_error_info *info);
 
 #endif

@@ -310,7 +310,12 @@ struct sw_section *sw__section_by_id(uint32_t id);
 struct sw_domain *sw__domain_at(uint16_t index);
 struct sw_section *sw__name_get(uint16_t domain, const char *text, size_t length,
                                 int phase, unsigned use);
+/* The session starts and has no other threads yet; later sw__names_fact. */
 void sw__fact_put(void *arg, const char *key, const char *value);
+void sw__names_fact(const char *key, const char *value); /* session.lock held */
+
+/* given_facts.c */
+void sw__given_facts_put(void); /* into a session that starts; session.lock held */
 
 /* session.c */
 bool sw__session_lazy(

@@ -1,6 +1,7 @@
 /* Sessions: starting and ending a recording. */
 #include "base/memory.h"
 #include "base/os.h"
+#include "record/options.h"
 #include "record/recorder.h"
 #include <errno.h>
 #include <linux/membarrier.h>
@@ -279,6 +280,7 @@ static int sw__session_start(sw_error_info *info)
     }
     sw__facts_collect(&session->settings, sw__fact_put, NULL);
     sw__fact_put(NULL, "hot_memory", session->hot.where);
+    sw__given_facts_put();
     (void)sw__names_define();
     (void)sw__mirror_copy(&session->mirror, false);
     result = sw__home_put_super(&session->home, session->super, SW__STATE_OPEN,
@@ -520,6 +522,21 @@ size_t sw_trace_path(char *out, size_t size)
     sw__lock(&sw__session.lock);
     size_t length =
         sw__copy_text(out, size, sw_is_recording() ? sw__session.home.path : "");
+    sw__unlock(&sw__session.lock);
+    return length;
+}
+
+size_t sw_option_value(const char *name, char *out, size_t size)
+{
+    int index = name ? sw__option_find(name, strlen(name)) : -1;
+    size_t length = 0;
+    if (size > 0) {
+        *out = '\0';
+    }
+    sw__lock(&sw__session.lock);
+    if (index >= 0 && sw_is_recording()) {
+        length = sw__option_show(&sw__session.settings, index, out, size);
+    }
     sw__unlock(&sw__session.lock);
     return length;
 }

@@ -11,8 +11,9 @@
 #define PREFIX "STEPWATCH_"
 #define PREFIX_LENGTH (sizeof PREFIX - 1)
 
-/* Variables that are no options: those that `stepwatch run` hands to its children. */
-static const char *const internal[] = {"RUN_ID"};
+/* Variables that are no options: those that `stepwatch run` reads, or hands to its children. */
+static const char *const internal[] = {"RUN_ID",  "SUPERVISOR", "PYTHON",
+                                       "PACKAGE", "FUNCTIONS",  "LINES"};
 
 struct warner {
     void (*warn)(void *arg, const char *sentence);
@@ -173,6 +174,9 @@ static int read_struct(struct sw__settings *out, const sw_config *config,
     result = result ? result : take_count(out, "keep_worst", config->keep_worst, info);
     if (result == SW_OK && config->max_mb != 0) {
         result = sw__option_megabytes(config->max_mb, &out->max_bytes, info);
+    }
+    if (result == SW_OK && config->sampler_hz != 0) {
+        result = sw__option_hertz(config->sampler_hz, &out->sampler_hz, info);
     }
     out->enabled_given |= config->enabled != SW_DEFAULT;
     return result;
