@@ -43,6 +43,8 @@ void cli_fold_run(const char *path, struct cli_sentences *problems);
 void cli_sentences_add(struct cli_sentences *list, const char *format, ...)
     SW_PRINTF(2, 3);
 void cli_sentences_free(struct cli_sentences *list);
+/* What processes of a run left for the reader to know: one sentence each, none twice. */
+void cli_read_notes(const char *path, struct cli_sentences *notes);
 
 /* Opens and summarises a run; what folding could not do becomes a note. */
 int cli_summarise(const char *path, sw_run **run, sw_summary **summary,

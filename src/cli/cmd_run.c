@@ -1,62 +1,71 @@
-/* stepwatch run: a program under the recorder. The program's streams, signals and exit code stay its
- * own; everything of ours goes to stderr after its end, and nothing of ours can change its code. */
+/* stepwatch run: a script or a program under the recorder. Its streams, signals and exit code stay its
+ * own; everything of ours goes to stderr after its end, and nothing of ours can change its code.
+ *
+ * A script is started as `PYTHON SCRIPT ARGS`, with nothing in between: what the program sees of itself, and its
+ * tracebacks, are as ever. The recorder comes in by PYTHONPATH, in this Python and in those that it starts. */
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <stepwatch/record.h>
-#include <stepwatch/redact.h>
-#include <stepwatch/version.h>
 
 #include "cli/cli.h"
 #include "cli/option_parser.h"
+#include "cli/python.h"
 #include "cli/run_dir.h"
+#include "cli/run_results.h"
 #include "cli/supervise.h"
 
-enum { OUT, NAME, SET, NO_REPORT, MODULE, OPTIONS };
+#define SAMPLER_HZ "200" /* where nobody says otherwise */
+
+enum { OUT, NAME, SET, FUNCTIONS, LINES, NO_REPORT, MODULE, OPTIONS };
 
 static const struct option_spec options[OPTIONS] = {
     [OUT] = {"out", 'o', "DIR", "run directory; else runs/profiling/<UTC time>-<name>"},
     [NAME] = {"name", 0, "NAME", "name of the run; else that of the program"},
     [SET] = {"set", 0, "KEY=VALUE", "an option of the recorder; may be repeated"},
+    [FUNCTIONS] = {"functions", 0, NULL,
+                   "profile every Python function: functions.stats"},
+    [LINES] = {"lines", 0, "MOD:FUNC", "time each line of a function; may be repeated"},
     [NO_REPORT] = {"no-report", 0, NULL, "leave the native files only"},
-    [MODULE] = {"module", 'm', "MODULE", "(not in this version)"},
+    [MODULE] = {"module", 'm', "MODULE", "run a module, as python -m does"},
 };
 
 /* The contract has them; this version has not. */
-static const char *const later[] = {"config", "functions", "lines",
-                                    "memory", "io",        "operators"};
+static const char *const later[] = {"config", "memory", "io", "operators"};
 
 static const struct command command = {
     .name = "run",
-    .usage = "[options] -- PROGRAM [ARGS ...]",
+    .usage = "[options] (SCRIPT | -m MODULE | -- PROGRAM) [ARGS ...]",
     .purpose =
-        "Runs PROGRAM, which is linked with the library, under the recorder, and "
-        "reports\n"
-        "to stderr. Exits with the program's own code, 128 + n when signal n killed it.",
+        "Runs a Python script or module, or any program, under the recorder, and\n"
+        "reports to stderr. Exits with the program's own code, 128 + n when signal n\n"
+        "killed it. What follows SCRIPT or MODULE is for them.",
     .options = options,
-    .option_count = MODULE, /* the rest is understood, but not shown */
-    .epilogue = "'stepwatch doctor' lists the options that --set takes.",
+    .option_count = OPTIONS,
+    .epilogue =
+        "A PROGRAM is recorded when it is linked with the library, and in every Python\n"
+        "that it starts. SCRIPT runs in the Python beside this command, else in the\n"
+        "python3 of PATH; STEPWATCH_PYTHON names another.\n"
+        "'stepwatch doctor' lists the options that --set takes.",
 };
-/* As above, with what is understood only to be refused in words. */
-static const struct command full_command = {
-    .name = "run", .options = options, .option_count = OPTIONS};
 
 #define SETTINGS_MOST 64
 #define SETTING_NAME 64
 
 struct request {
     const char *out, *name;
-    bool report, disabled;
+    bool report, disabled, functions;
+    char lines[4096]; /* MOD:FUNC,MOD:FUNC */
     char key[SETTINGS_MOST][SETTING_NAME];
     const char *value[SETTINGS_MOST];
     size_t settings;
-    char **program;
+    const char *script, *module; /* what Python is to run; NULL: it is a program */
+    char **program;              /* what is to be started, ends with NULL */
+    struct python python;        /* the package, and the Python of a script or module */
 };
 
 /* --- arguments --- */
@@ -123,22 +132,84 @@ static bool is_later(const char *word)
     return false;
 }
 
-static void refuse_script(const char *word)
+static bool add_lines(struct request *request, const char *text)
 {
-    const char *dot = strrchr(word, '.');
-    bool python = dot && strcmp(dot, ".py") == 0;
-    cli_complain("run: this version runs programs only: stepwatch run -- %s%.200s",
-                 python ? "python3 " : "", word);
+    const char *colon = strchr(text, ':');
+    size_t used = strlen(request->lines);
+    if (!colon || colon == text || !colon[1] || strchr(colon + 1, ':') ||
+        text[strcspn(text, ", \t\n")]) {
+        cli_complain("run: --lines takes MODULE:FUNCTION, not '%.100s'", text);
+        return false;
+    }
+    if (used + strlen(text) + 2 > sizeof request->lines) {
+        cli_complain("run: --lines names too many functions");
+        return false;
+    }
+    snprintf(request->lines + used, sizeof request->lines - used, "%s%s", used ? "," : "",
+             text);
+    return true;
+}
+
+/* What is to be started, with the words that follow. The words are not copied. */
+static bool set_program(struct request *request, const char *flag, const char *what,
+                        char **arguments)
+{
+    size_t count = 0;
+    while (arguments[count]) {
+        count++;
+    }
+    char **words = calloc(count + 4, sizeof *words);
+    if (!words) {
+        cli_complain("run: %s", sw_error_text(SW_ENOMEM));
+        return false;
+    }
+    size_t used = 0;
+    words[used++] = request->python.program;
+    if (flag) {
+        words[used++] = (char *)(uintptr_t)flag;
+    }
+    words[used++] = (char *)(uintptr_t)what;
+    memcpy(words + used, arguments, count * sizeof *words);
+    request->program = words; /* for as long as this process lives */
+    return true;
+}
+
+/* The operands: a script, the rest of -m, or a program after `--`. */
+static bool set_operands(struct request *request, char **words, bool dashes)
+{
+    if (request->module) {
+        if (!*request->module) {
+            cli_complain("run: which module? See 'stepwatch run --help'.");
+            return false;
+        }
+        python_find(&request->python);
+        return set_program(request, "-m", request->module, words);
+    }
+    if (!*words) {
+        cli_complain("run: which program? See 'stepwatch run --help'.");
+        return false;
+    }
+    if (dashes) {
+        request->program = words;
+        python_find_package(&request->python, *words);
+        return true;
+    }
+    request->script = *words;
+    if (!python_check_script(request->script)) {
+        return false;
+    }
+    python_find(&request->python);
+    return set_program(request, NULL, request->script, words + 1);
 }
 
 /* True when there is something to run; else `*code` is what to exit with. */
 static bool parse(struct request *request, int argc, char **argv, int *code)
 {
-    struct option_parser parser = option_parser_start(&full_command, argc, argv, true);
+    struct option_parser parser = option_parser_start(&command, argc, argv, true);
     const char *value;
     *code = CLI_USAGE;
     request->report = true;
-    for (;;) {
+    while (!request->module) {
         if (!parser.letters || !*parser.letters) {
             const char *word = parser.index < argc ? argv[parser.index] : "";
             if (is_later(word)) {
@@ -169,26 +240,93 @@ static bool parse(struct request *request, int argc, char **argv, int *code)
                 return false;
             }
             break;
-        case MODULE:
-            cli_complain(
-                "run: this version runs programs only: stepwatch run -- python3 -m "
-                "%.200s",
-                value);
-            return false;
+        case FUNCTIONS:
+            request->functions = true;
+            break;
+        case LINES:
+            if (!add_lines(request, value)) {
+                return false;
+            }
+            break;
+        case MODULE: /* which, as in Python, ends the options */
+            request->module = value;
+            break;
         default:
             return false;
         }
     }
-    if (parser.index >= argc) {
-        cli_complain("run: which program? See 'stepwatch run --help'.");
-        return false;
+    return set_operands(request, argv + parser.index, parser.saw_dashes);
+}
+
+/* --- names --- */
+
+/* The last part of a path, without what says that it is Python. */
+static void stem_of(const char *path, char *out, size_t size)
+{
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/') {
+        length--;
     }
-    if (!parser.saw_dashes) {
-        refuse_script(argv[parser.index]);
-        return false;
+    const char *slash = memrchr(path, '/', length > 1 ? length - 1 : 0);
+    const char *part = slash ? slash + 1 : path;
+    snprintf(out, size, "%.*s", (int)(length - (size_t)(part - path)), part);
+    char *dot = strrchr(out, '.');
+    static const char *const ends[] = {".py", ".pyw", ".pyc", ".pyz", ".zip"};
+    for (size_t i = 0; dot && dot > out && i < sizeof ends / sizeof ends[0]; i++) {
+        if (strcmp(dot, ends[i]) == 0) {
+            *dot = '\0';
+            break;
+        }
     }
-    request->program = argv + parser.index;
-    return true;
+}
+
+/* What the run is called when nobody says. */
+static void name_run(const struct request *request, char *out, size_t size)
+{
+    char *const *program = request->program;
+    const char *operand = request->module ? request->module : request->script;
+    if (!operand && python_is_name(program[0])) {
+        operand = python_operand(program + 1);
+    }
+    operand = operand ? operand : program[0];
+    if (strcmp(operand, "-") == 0) {
+        snprintf(out, size, "stdin");
+    } else if (operand == program[0] || operand == request->module) {
+        const char *slash = strrchr(operand, '/');
+        snprintf(out, size, "%s", slash && slash[1] ? slash + 1 : operand);
+    } else {
+        stem_of(operand, out, size);
+    }
+}
+
+/* The functions whose lines are timed. Those of the script or module that is run are in __main__ there. */
+static void set_lines(const struct request *request)
+{
+    char stem[256] = "";
+    char text[sizeof request->lines + 1024] = "";
+    if (request->script) {
+        stem_of(request->script, stem, sizeof stem);
+    }
+    for (const char *at = request->lines; *at;) {
+        size_t length = strcspn(at, ",");
+        size_t module = strcspn(at, ":");
+        size_t used = strlen(text);
+        bool is_script =
+            *stem && module >= strlen(stem) && strncmp(at, stem, strlen(stem)) == 0 &&
+            (module == strlen(stem) ||
+             (module == strlen(stem) + 3 && strncmp(at + strlen(stem), ".py", 3) == 0));
+        bool is_module = request->module && strlen(request->module) == module &&
+                         strncmp(at, request->module, module) == 0;
+        if (is_script || is_module) {
+            snprintf(text + used, sizeof text - used, "%s__main__%.*s", used ? "," : "",
+                     (int)(length - module), at + module);
+        } else {
+            snprintf(text + used, sizeof text - used, "%s%.*s", used ? "," : "",
+                     (int)length, at);
+        }
+        at += length + (at[length] == ',');
+    }
+    setenv("STEPWATCH_LINES", text, 1);
 }
 
 /* --- environment --- */
@@ -220,174 +358,51 @@ static void set_environment(const struct request *request, const struct run_dir 
     setenv("STEPWATCH_OUT", dir->path, 1);
     setenv("STEPWATCH_NAME", name, 1);
     setenv("STEPWATCH_RUN_ID", dir->id, 1);
+    char text[32];
+    snprintf(text, sizeof text, "%ld", (long)getpid());
+    setenv("STEPWATCH_SUPERVISOR", text, 1);
+    if (!given(NULL, "STEPWATCH_SAMPLER_HZ")) {
+        setenv("STEPWATCH_SAMPLER_HZ", SAMPLER_HZ, 1);
+    }
     set_options(request);
 }
 
-/* --- what is left behind --- */
-
-static int create_private(const struct run_dir *dir, const char *file)
+/* … and what the recorder in a Python needs, if there is a package. */
+static void set_python_environment(const struct request *request)
 {
-    char path[PATH_MAX + 32];
-    snprintf(path, sizeof path, "%s/%s", dir->path, file);
-    return open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-}
-
-static void put_number(sw_writer *w, const char *key, int value, int unknown)
-{
-    sw_json_key(w, key);
-    if (value == unknown) {
-        sw_json_null(w);
-    } else {
-        sw_json_int(w, value);
+    if (request->functions) {
+        setenv("STEPWATCH_FUNCTIONS", "1", 1);
+    }
+    if (*request->lines) {
+        set_lines(request);
+    }
+    if (*request->python.package) {
+        python_set_path(request->python.package);
     }
 }
 
-static void put_text(sw_writer *w, const char *key, const char *text)
+/* Whether what is started is certainly a Python. */
+static bool runs_python(const struct request *request)
 {
-    sw_json_key(w, key);
-    sw_json_string(w, text);
+    return request->script || request->module || python_is_name(request->program[0]);
 }
 
-static void put_run_json(sw_writer *w, const struct request *request,
-                         const struct run_dir *dir, const char *name,
-                         const struct outcome *outcome)
+/* What the user calls it. */
+static const char *shown_name(const struct request *request)
 {
-    char text[4096];
-    time_t seconds = (time_t)(outcome->started_real_ns / 1000000000u);
-    struct tm parts;
-    sw_json_start(w, true);
-    sw_json_object_begin(w);
-    put_text(w, "schema", "stepwatch.run/1");
-    put_text(w, "id", dir->id);
-    put_text(w, "name", name);
-    sw_json_key(w, "command");
-    sw_json_array_begin(w);
-    int flag = 0;
-    for (char **word = request->program; *word; word++) {
-        sw_redact_argument(text, sizeof text, *word, strlen(*word), &flag);
-        sw_json_string(w, text);
-    }
-    sw_json_array_end(w);
-    gmtime_r(&seconds, &parts);
-    size_t used = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
-    snprintf(text + used, sizeof text - used, ".%03uZ",
-             (unsigned)(outcome->started_real_ns % 1000000000u / 1000000u));
-    put_text(w, "started_utc", text);
-    sw_json_key(w, "started_unix_s");
-    uint64_t microseconds = outcome->started_real_ns / 1000;
-    sw_json_double(w, (double)microseconds / 1e6);
-    sw_json_key(w, "started_monotonic_ns");
-    sw_json_uint(w, outcome->started_mono_ns);
-    sw_json_key(w, "duration_s");
-    sw_json_double(w, (double)outcome->duration_ns / 1e9);
-    sw_json_key(w, "exit");
-    sw_json_object_begin(w);
-    put_number(w, "code", outcome->code, -1);
-    put_number(w, "signal", outcome->signal, 0);
-    sw_json_object_end(w);
-    if (gethostname(text, sizeof text) != 0) {
-        text[0] = '\0';
-    }
-    text[sizeof text - 1] = '\0';
-    put_text(w, "host", text[0] ? text : NULL);
-    put_text(w, "version", SW_VERSION_STRING);
-    sw_json_object_end(w);
-    sw_write_text(w, "\n");
-}
-
-/* Writes a file of the run directory by `fill`. */
-static void write_file(const struct run_dir *dir, const char *file, sw_writer **writer,
-                       int *fd)
-{
-    *fd = create_private(dir, file);
-    *writer = *fd >= 0 ? sw_writer_to_fd(*fd) : NULL;
-    if (!*writer) {
-        cli_complain("%s could not be written: %s", file,
-                     *fd < 0 ? strerror(errno) : sw_error_text(SW_ENOMEM));
-    }
-}
-
-static void finish_file(const char *file, sw_writer *writer, int fd)
-{
-    sw_error_info info = {0};
-    int error = writer ? sw_writer_close(writer, &info) : 0;
-    if (fd >= 0) {
-        close(fd);
-    }
-    if (error) {
-        cli_complain("%s could not be written: %s", file,
-                     info.message[0] ? info.message : sw_error_text(error));
-    }
-}
-
-static void leave_run_json(const struct request *request, const struct run_dir *dir,
-                           const char *name, const struct outcome *outcome)
-{
-    sw_writer *writer;
-    int fd;
-    write_file(dir, "run.json", &writer, &fd);
-    if (writer) {
-        put_run_json(writer, request, dir, name, outcome);
-    }
-    finish_file("run.json", writer, fd);
-}
-
-static void leave_report(const struct run_dir *dir)
-{
-    sw_run *run;
-    sw_summary *summary;
-    sw_error_info info = {0};
-    int error = cli_summarise(dir->path, &run, &summary, &info);
-    if (error) {
-        cli_complain("no report could be made: %s",
-                     info.message[0] ? info.message : sw_error_text(error));
-        return;
-    }
-    sw_writer *writer;
-    int fd;
-    write_file(dir, "report.json", &writer, &fd);
-    if (writer) {
-        sw_export_report_json(writer, summary);
-    }
-    finish_file("report.json", writer, fd);
-
-    sw_text_options look =
-        cli_text_options(STDERR_FILENO, 0, "auto", CLI_CHARACTERS_AUTO, 0);
-    writer = sw_writer_to_fd(STDERR_FILENO);
-    if (writer) {
-        sw_write_text(writer, "\n");
-        sw_export_report_text(writer, summary, &look);
-    }
-    sw_writer_close(writer, NULL);
-    sw_summary_free(summary);
-    sw_run_free(run);
-}
-
-static void leave_results(const struct request *request, const struct run_dir *dir,
-                          const char *name, const struct outcome *outcome)
-{
-    leave_run_json(request, dir, name, outcome);
-    if (!run_dir_has_traces(dir->path)) {
-        cli_complain(
-            "%.100s recorded nothing; link it with the library (pkg-config --cflags "
-            "--libs stepwatch) and call sw_init, or open a section.",
-            request->program[0]);
-    } else if (request->report) {
-        leave_report(dir);
-    } else {
-        struct cli_sentences problems = {0};
-        cli_fold_run(dir->path, &problems);
-        for (size_t i = 0; i < problems.count; i++) {
-            cli_complain("%s", problems.text[i]);
-        }
-        cli_sentences_free(&problems);
-    }
-    fprintf(stderr, "%s\n", dir->path);
+    return request->script   ? request->script
+           : request->module ? request->module
+                             : request->program[0];
 }
 
 static void complain_start(const char *program, int error)
 {
-    if (error == ENOENT && !strchr(program, '/')) {
+    size_t length = strlen(program);
+    if (length > 3 && strcmp(program + length - 3, ".py") == 0) {
+        cli_complain("run: '%.200s' is not a program; to run a script: stepwatch run "
+                     "%.200s",
+                     program, program);
+    } else if (error == ENOENT && !strchr(program, '/')) {
         cli_complain("run: program '%.200s' was not found", program);
     } else {
         cli_complain("run: program '%.200s' cannot be started: %s", program,
@@ -402,6 +417,8 @@ static int run_nested(const struct request *request)
     set_options(request);
     if (request->disabled) {
         setenv("STEPWATCH_ENABLED", "0", 1);
+    } else {
+        set_python_environment(request);
     }
     execvp(request->program[0], request->program);
     struct outcome outcome = {.start_error = errno};
@@ -411,7 +428,7 @@ static int run_nested(const struct request *request)
 
 int cmd_run(int argc, char **argv)
 {
-    struct request request = {0};
+    static struct request request;
     int code;
     if (!parse(&request, argc, argv, &code)) {
         return code;
@@ -422,11 +439,13 @@ int cmd_run(int argc, char **argv)
     const char *enabled = getenv("STEPWATCH_ENABLED");
     bool recorded = !request.disabled && !(enabled && is_off(enabled));
     struct run_dir dir;
+    char usual_name[256];
     const char *name = given(request.name, "STEPWATCH_NAME");
     if (!name) {
-        const char *slash = strrchr(request.program[0], '/');
-        name = slash && slash[1] ? slash + 1 : request.program[0];
+        name_run(&request, usual_name, sizeof usual_name);
+        name = usual_name;
     }
+    bool unseen = runs_python(&request) && !*request.python.package;
     if (recorded) {
         sw_error_info info = {0};
         if (run_dir_create(&dir, given(request.out, "STEPWATCH_OUT"), name, &info)) {
@@ -434,6 +453,13 @@ int cmd_run(int argc, char **argv)
             return CLI_USAGE;
         }
         set_environment(&request, &dir, name);
+        set_python_environment(&request);
+        if (unseen) {
+            cli_complain("run: %.200s is not recorded: this Python has no package "
+                         "'stepwatch'; install it there, or name another Python by "
+                         "STEPWATCH_PYTHON",
+                         shown_name(&request));
+        }
     } else {
         setenv("STEPWATCH_ENABLED", "0", 1);
     }
@@ -445,7 +471,14 @@ int cmd_run(int argc, char **argv)
             run_dir_discard(&dir);
         }
     } else if (recorded) {
-        leave_results(&request, &dir, name, &outcome);
+        run_results_leave(&(struct run_results){.dir = &dir,
+                                                .outcome = &outcome,
+                                                .name = name,
+                                                .command = request.program,
+                                                .shown_name = shown_name(&request),
+                                                .python = runs_python(&request),
+                                                .told = unseen,
+                                                .report = request.report});
     }
     return outcome_code(&outcome);
 }

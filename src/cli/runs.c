@@ -1,16 +1,20 @@
 /* Run directories: completing their files, and reading them. */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <stepwatch/store.h>
 
 #include "cli/cli.h"
+
+#define NOTES_MOST 20 /* of processes that could not be recorded; more say nothing new */
 
 void cli_sentences_add(struct cli_sentences *list, const char *format, ...)
 {
@@ -88,11 +92,40 @@ void cli_fold_run(const char *path, struct cli_sentences *problems)
     }
 }
 
+void cli_read_notes(const char *path, struct cli_sentences *notes)
+{
+    char file[4096];
+    char line[1024];
+    int length = snprintf(file, sizeof file, "%s/notes.txt", path);
+    int fd = length > 0 && (size_t)length < sizeof file
+                 ? open(file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+                 : -1;
+    FILE *stream = fd >= 0 ? fdopen(fd, "r") : NULL;
+    if (!stream) {
+        if (fd >= 0) {
+            close(fd);
+        }
+        return;
+    }
+    while (notes->count < NOTES_MOST && fgets(line, sizeof line, stream)) {
+        line[strcspn(line, "\n")] = '\0';
+        bool known = !*line;
+        for (size_t i = 0; i < notes->count && !known; i++) {
+            known = strcmp(notes->text[i], line) == 0;
+        }
+        if (!known) {
+            cli_sentences_add(notes, "%s", line);
+        }
+    }
+    fclose(stream);
+}
+
 int cli_summarise(const char *path, sw_run **run, sw_summary **summary,
                   sw_error_info *info)
 {
     struct cli_sentences problems = {0};
     cli_fold_run(path, &problems);
+    cli_read_notes(path, &problems);
     int error = sw_run_open(run, path, info);
     if (!error) {
         error = sw_summary_create(summary, *run, info);

@@ -1,0 +1,228 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <stepwatch/redact.h>
+#include <stepwatch/version.h>
+
+#include "cli/cli.h"
+#include "cli/run_results.h"
+
+/* Lines of a profile that are shown; the file has all. */
+#define FUNCTIONS_SHOWN 30
+#define LINES_SHOWN 400
+
+static int create_private(const struct run_dir *dir, const char *file)
+{
+    char path[PATH_MAX + 32];
+    snprintf(path, sizeof path, "%s/%s", dir->path, file);
+    return open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
+static void put_number(sw_writer *w, const char *key, int value, int unknown)
+{
+    sw_json_key(w, key);
+    if (value == unknown) {
+        sw_json_null(w);
+    } else {
+        sw_json_int(w, value);
+    }
+}
+
+static void put_text(sw_writer *w, const char *key, const char *text)
+{
+    sw_json_key(w, key);
+    sw_json_string(w, text);
+}
+
+static void put_run_json(sw_writer *w, const struct run_results *results)
+{
+    const struct outcome *outcome = results->outcome;
+    char text[4096];
+    time_t seconds = (time_t)(outcome->started_real_ns / 1000000000u);
+    struct tm parts;
+    sw_json_start(w, true);
+    sw_json_object_begin(w);
+    put_text(w, "schema", "stepwatch.run/1");
+    put_text(w, "id", results->dir->id);
+    put_text(w, "name", results->name);
+    sw_json_key(w, "command");
+    sw_json_array_begin(w);
+    int flag = 0;
+    for (char *const *word = results->command; *word; word++) {
+        sw_redact_argument(text, sizeof text, *word, strlen(*word), &flag);
+        sw_json_string(w, text);
+    }
+    sw_json_array_end(w);
+    gmtime_r(&seconds, &parts);
+    size_t used = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
+    snprintf(text + used, sizeof text - used, ".%03uZ",
+             (unsigned)(outcome->started_real_ns % 1000000000u / 1000000u));
+    put_text(w, "started_utc", text);
+    sw_json_key(w, "started_unix_s");
+    uint64_t microseconds = outcome->started_real_ns / 1000;
+    sw_json_double(w, (double)microseconds / 1e6);
+    sw_json_key(w, "started_monotonic_ns");
+    sw_json_uint(w, outcome->started_mono_ns);
+    sw_json_key(w, "duration_s");
+    sw_json_double(w, (double)outcome->duration_ns / 1e9);
+    sw_json_key(w, "exit");
+    sw_json_object_begin(w);
+    put_number(w, "code", outcome->code, -1);
+    put_number(w, "signal", outcome->signal, 0);
+    sw_json_object_end(w);
+    if (gethostname(text, sizeof text) != 0) {
+        text[0] = '\0';
+    }
+    text[sizeof text - 1] = '\0';
+    put_text(w, "host", text[0] ? text : NULL);
+    put_text(w, "version", SW_VERSION_STRING);
+    sw_json_object_end(w);
+    sw_write_text(w, "\n");
+}
+
+/* Writes a file of the run directory by `fill`. */
+static void write_file(const struct run_dir *dir, const char *file, sw_writer **writer,
+                       int *fd)
+{
+    *fd = create_private(dir, file);
+    *writer = *fd >= 0 ? sw_writer_to_fd(*fd) : NULL;
+    if (!*writer) {
+        cli_complain("%s could not be written: %s", file,
+                     *fd < 0 ? strerror(errno) : sw_error_text(SW_ENOMEM));
+    }
+}
+
+static void finish_file(const char *file, sw_writer *writer, int fd)
+{
+    sw_error_info info = {0};
+    int error = writer ? sw_writer_close(writer, &info) : 0;
+    if (fd >= 0) {
+        close(fd);
+    }
+    if (error) {
+        cli_complain("%s could not be written: %s", file,
+                     info.message[0] ? info.message : sw_error_text(error));
+    }
+}
+
+static void leave_run_json(const struct run_results *results)
+{
+    sw_writer *writer;
+    int fd;
+    write_file(results->dir, "run.json", &writer, &fd);
+    if (writer) {
+        put_run_json(writer, results);
+    }
+    finish_file("run.json", writer, fd);
+}
+
+static void leave_report(const struct run_dir *dir)
+{
+    sw_run *run;
+    sw_summary *summary;
+    sw_error_info info = {0};
+    int error = cli_summarise(dir->path, &run, &summary, &info);
+    if (error) {
+        cli_complain("no report could be made: %s",
+                     info.message[0] ? info.message : sw_error_text(error));
+        return;
+    }
+    sw_writer *writer;
+    int fd;
+    write_file(dir, "report.json", &writer, &fd);
+    if (writer) {
+        sw_export_report_json(writer, summary);
+    }
+    finish_file("report.json", writer, fd);
+
+    sw_text_options look =
+        cli_text_options(STDERR_FILENO, 0, "auto", CLI_CHARACTERS_AUTO, 0);
+    writer = sw_writer_to_fd(STDERR_FILENO);
+    if (writer) {
+        sw_write_text(writer, "\n");
+        sw_export_report_text(writer, summary, &look);
+    }
+    sw_writer_close(writer, NULL);
+    sw_summary_free(summary);
+    sw_run_free(run);
+}
+
+/* Shows a text that the program's process left, at most so many lines of it. */
+static void show(const struct run_dir *dir, const char *name, int lines)
+{
+    char path[PATH_MAX + 32];
+    char line[4096];
+    snprintf(path, sizeof path, "%s/%s", dir->path, name);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    FILE *stream = fd >= 0 ? fdopen(fd, "r") : NULL;
+    if (!stream) {
+        if (fd >= 0) {
+            close(fd);
+        }
+        return;
+    }
+    sw_writer *writer = sw_writer_to_fd(STDERR_FILENO);
+    sw_write_text(writer, "\n");
+    while (fgets(line, sizeof line, stream)) {
+        if (lines-- <= 0) {
+            sw_write_format(writer, "(the rest is in %s)\n", name);
+            break;
+        }
+        size_t length = strcspn(line, "\n");
+        sw_write_visible(writer, line, length, 0, true);
+        sw_write_text(writer, "\n");
+    }
+    sw_writer_close(writer, NULL);
+    fclose(stream);
+}
+
+/* Nothing was recorded: why, as far as that can be known. */
+static void complain_nothing(const struct run_results *results)
+{
+    struct cli_sentences notes = {0};
+    cli_read_notes(results->dir->path, &notes);
+    for (size_t i = 0; i < notes.count; i++) {
+        cli_complain("%s", notes.text[i]);
+    }
+    if (notes.count > 0 || results->told) {
+        cli_sentences_free(&notes);
+        return;
+    }
+    if (results->python) {
+        cli_complain(
+            "%.100s recorded nothing; a Python that is started with -I, -E or -S "
+            "does not see the recorder.",
+            results->shown_name);
+    } else {
+        cli_complain(
+            "%.100s recorded nothing; link it with the library (pkg-config --cflags "
+            "--libs stepwatch) and call sw_init, or open a section.",
+            results->shown_name);
+    }
+}
+
+void run_results_leave(const struct run_results *results)
+{
+    const struct run_dir *dir = results->dir;
+    leave_run_json(results);
+    if (!run_dir_has_traces(dir->path)) {
+        complain_nothing(results);
+    } else if (results->report) {
+        leave_report(dir);
+        show(dir, "functions.txt", FUNCTIONS_SHOWN);
+        show(dir, "lines.txt", LINES_SHOWN);
+    } else {
+        struct cli_sentences problems = {0};
+        cli_fold_run(dir->path, &problems);
+        for (size_t i = 0; i < problems.count; i++) {
+            cli_complain("%s", problems.text[i]);
+        }
+        cli_sentences_free(&problems);
+    }
+    fprintf(stderr, "%s\n", dir->path);
+}

@@ -1,0 +1,23 @@
+/* What a run leaves: files in its directory, and words on stderr. */
+#ifndef SW_CLI_RUN_RESULTS_H
+#define SW_CLI_RUN_RESULTS_H
+
+#include <stdbool.h>
+
+#include "cli/run_dir.h"
+#include "cli/supervise.h"
+
+struct run_results {
+    const struct run_dir *dir;
+    const struct outcome *outcome;
+    const char *name;       /* of the run */
+    char *const *command;   /* what was started, ends with NULL */
+    const char *shown_name; /* what the user calls it */
+    bool python;            /* it is a Python */
+    bool told;              /* that nothing will be recorded has been said already */
+    bool report;
+};
+
+void run_results_leave(const struct run_results *results);
+
+#endif
