@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Callable
 
@@ -49,6 +50,16 @@ def env() -> dict[str, str]:
     keep = ("PATH", "HOME", "TMPDIR", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS")
     chosen = {key: os.environ[key] for key in keep if key in os.environ}
     return {**chosen, "LC_ALL": "C.UTF-8"}
+
+
+@pytest.fixture
+def python_env(build_dir: Path, env: dict[str, str]) -> dict[str, str]:
+    """Let scripts run in the Python of the tests; skip where the build has no package for it."""
+    package = build_dir / "python" / "stepwatch"
+    if not list(package.glob(f"_core.{sys.implementation.cache_tag}-*.so")):
+        pytest.skip("this build has no extension for this Python")
+    env["STEPWATCH_PYTHON"] = sys.executable
+    return env
 
 
 @pytest.fixture

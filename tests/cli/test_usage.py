@@ -101,7 +101,7 @@ def test_mistyped_words_name_the_nearest(
         ("run", "-o"),
         ("run", "--set", "max_mb", "--", "true"),
         ("run", "--set", "max_mb=much", "--", "true"),
-        ("run", "--functions", "--", "true"),
+        ("run", "--memory", "--", "true"),
         ("doctor", "operand"),
     ],
 )
@@ -111,20 +111,6 @@ def test_wrong_usage_is_one_sentence(stepwatch: Run, words: tuple[str, ...]) -> 
     assert result.stdout == ""
     assert result.stderr.startswith("stepwatch: ")
     assert len(result.stderr.splitlines()) == 1
-
-
-@pytest.mark.parametrize(
-    ("words", "advice"),
-    [
-        (("train.py", "--epochs", "3"), "stepwatch run -- python3 train.py"),
-        (("./train",), "stepwatch run -- ./train"),
-        (("-m", "package.train"), "stepwatch run -- python3 -m package.train"),
-    ],
-)
-def test_scripts_are_for_later(stepwatch: Run, words: tuple[str, ...], advice: str) -> None:
-    result = stepwatch("run", *words)
-    assert result.returncode == 2
-    assert advice in result.stderr
 
 
 def test_a_closed_pipe_is_no_error(stepwatch: Run) -> None:

@@ -25,8 +25,9 @@ def _tell(why):
     # type: (str) -> None
     """Leave a note in the run directory; the program that was asked for says it at once."""
     version = ".".join(str(number) for number in sys.version_info[:3])
-    text = "%s (Python %s, process %d)" % (sys.executable or "?", version, os.getpid())
-    line = text + " is not recorded: " + " ".join(why.split()) + "\n"
+    why = " ".join(why.split())
+    which = "%s (Python %s, process %d)" % (sys.executable or "?", version, os.getpid())
+    line = which + " is not recorded: " + why + "\n"
     try:
         if str(os.getppid()) == os.environ.get("STEPWATCH_SUPERVISOR") and sys.stderr:
             sys.stderr.write("stepwatch: this Python is not recorded: %s\n" % why)
@@ -57,7 +58,7 @@ def _version_of(package):
     # type: (str) -> str
     """Return the version of Python that the package was made for, as far as its files tell."""
     for name in sorted(os.listdir(package)):
-        tag = name.split(".")[1] if name.startswith("_core.") else ""
+        tag = name.split(".")[1] if name.startswith("_core.") and name.endswith(".so") else ""
         if tag.startswith("cpython-3"):
             return "3." + tag.split("-")[1][1:]
     return "another version"

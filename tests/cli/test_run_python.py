@@ -1,0 +1,409 @@
+"""stepwatch run SCRIPT, -m MODULE and -- python: the program sees what it would see without us."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+pytestmark = pytest.mark.usefixtures("python_env")
+
+STEPS = """
+import stepwatch
+for number in range(12):
+    stepwatch.step_begin()
+    with stepwatch.section("forward"):
+        pass
+    stepwatch.step_end()
+"""
+
+# What a program can see of how it was started.
+ABOUT = """
+import os, sys
+import __main__
+spec = __main__.__spec__ and (__main__.__spec__.name, __main__.__spec__.origin)
+print(sys.argv, os.getcwd(), __name__, __file__, spec, __package__)
+print(sys.path, sys.flags, sys.warnoptions, sys.executable, sys.orig_argv[1:])
+print(sorted(vars(__main__)))
+"""
+
+
+@pytest.fixture
+def plain(tmp_path: Path, env: dict[str, str]) -> Run:
+    """Return a function that runs Python as it is."""
+
+    def run(*arguments: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, *(str(argument) for argument in arguments)]
+        settings = {"cwd": tmp_path, "capture_output": True, "text": True, **options}
+        return subprocess.run(command, env=env, check=False, **settings)
+
+    return run
+
+
+def script(folder: Path, text: str, name: str = "train.py") -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def report_of(folder: Path) -> dict[str, Any]:
+    report: dict[str, Any] = json.loads((folder / "report.json").read_text())
+    return report
+
+
+def traces(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.stepwatch"))
+
+
+def test_steps_of_a_script(stepwatch: Run, tmp_path: Path) -> None:
+    script(tmp_path, STEPS)
+    result = stepwatch("run", "-o", "out", "train.py", "--epochs", "3")
+    assert (result.returncode, result.stdout) == (0, "")
+    report = report_of(tmp_path / "out")
+    assert report["run"]["name"] == "train"
+    assert report["run"]["python"] == ".".join(map(str, sys.version_info[:3]))
+    assert report["run"]["complete"] is True
+    assert report["steps"]["count"] == 12
+    command = json.loads((tmp_path / "out" / "run.json").read_text())["command"]
+    assert command == [sys.executable, "train.py", "--epochs", "3"]
+
+
+def test_frameworks_are_named(stepwatch: Run, tmp_path: Path) -> None:
+    script(tmp_path, "__version__ = '1.2.3'\n", "numpy.py")
+    script(tmp_path, "import numpy\n")
+    assert stepwatch("run", "-o", "out", "train.py").returncode == 0
+    assert report_of(tmp_path / "out")["run"]["frameworks"] == {"numpy": "1.2.3"}
+
+
+@pytest.mark.skipif(sys.version_info < (3, 10), reason="sys.orig_argv came with Python 3.10")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("train.py",),
+        ("train.py", "--help", "-o", "x", "--", "-m"),
+        ("./train.py", "--set", "a=b"),
+        ("below/train.py", "a b", ""),
+        ("-m", "train", "--name", "x"),
+        ("-m", "package", "-h"),
+        ("-m", "package.inner.train"),
+        ("folder", "x"),
+        ("archive.pyz",),
+    ],
+)
+def test_a_script_sees_what_it_always_sees(
+    stepwatch: Run, plain: Run, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    for name in ("train.py", "below/train.py", "package/__main__.py", "folder/__main__.py"):
+        script(tmp_path, ABOUT, name)
+    script(tmp_path, "", "package/inner/__init__.py")
+    script(tmp_path, "from ..sibling import name\nprint(name)\n" + ABOUT, "package/inner/train.py")
+    script(tmp_path, "name = 'sibling'\n", "package/sibling.py")
+    with zipfile.ZipFile(tmp_path / "archive.pyz", "w") as archive:
+        archive.writestr("__main__.py", ABOUT)
+    expected = plain(*words)
+    assert expected.returncode == 0, expected.stderr
+    result = stepwatch("run", "-o", "out", *words)
+    assert (result.returncode, result.stdout) == (0, expected.stdout)
+    assert len(traces(tmp_path / "out")) == 1
+    direct = stepwatch("run", "-o", "direct", "--", sys.executable, *words)
+    assert (direct.returncode, direct.stdout) == (0, expected.stdout)
+    name = report_of(tmp_path / "out")["run"]["name"]
+    assert report_of(tmp_path / "direct")["run"]["name"] == name
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (("below/train.py",), "train"),
+        (("-m", "package.train"), "package.train"),
+        (("-mpackage.train",), "package.train"),
+        (("package",), "package"),
+        (("package/",), "package"),
+        (("-",), "stdin"),
+        (("--name", "mine", "below/train.py"), "mine"),
+        (("--", sys.executable, "-u", "-W", "error", "below/train.py"), "train"),
+        (("--", sys.executable, "-c", "pass"), Path(sys.executable).name),
+    ],
+)
+def test_name_of_the_run(
+    stepwatch: Run, tmp_path: Path, words: tuple[str, ...], name: str
+) -> None:
+    for file in ("below/train.py", "package/train.py", "package/__main__.py"):
+        script(tmp_path, "", file)
+    result = stepwatch("run", *words, input="")
+    assert result.returncode == 0, result.stderr
+    (folder,) = tmp_path.glob("runs/profiling/*")
+    assert folder.name.endswith("Z-" + name)
+    assert report_of(folder)["run"]["name"] == name
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [
+        "pass",
+        "sys.exit(3)",
+        "sys.exit('the end')",
+        "def f(): raise KeyError('mine')\nf()",
+        "raise SystemExit",
+        "os._exit(5)",
+        "import threading; threading.Thread(target=lambda: 1 / 0).start()",
+        "import nowhere",
+        "x = (",
+        "import atexit; atexit.register(lambda: print('at the end'))",
+        "os.abort()",
+        "import signal; os.kill(os.getpid(), signal.SIGTERM)",
+        "import signal; os.kill(os.getpid(), signal.SIGKILL)",
+        "import signal, time; os.kill(os.getpid(), signal.SIGINT); time.sleep(60)",
+    ],
+)
+def test_endings_are_the_programs_own(
+    stepwatch: Run, plain: Run, tmp_path: Path, ending: str
+) -> None:
+    script(tmp_path, f"import os, sys\nprint('begun', flush=True)\n{ending}\n")
+    expected = plain("train.py")
+    result = stepwatch("run", "-o", "out", "train.py")
+    code = expected.returncode
+    assert result.returncode == (code if code >= 0 else 128 - code)
+    assert result.stdout == expected.stdout
+    # Names of threads and the like are equal too: nothing of ours is in there.
+    assert result.stderr.startswith(expected.stderr)
+    assert "stepwatch: " not in result.stderr
+    report = report_of(tmp_path / "out")
+    assert report["run"]["exit"] == {
+        "code": code if code >= 0 else None,
+        "signal": -code if code < 0 else None,
+    }
+    in_time = code >= 0 and "_exit" not in ending
+    assert report["run"]["complete"] is (in_time or "SIGINT" in ending)
+
+
+def test_standard_input(stepwatch: Run, plain: Run, tmp_path: Path) -> None:
+    script(tmp_path, "import sys\nprint(sys.stdin.read().upper())\n")
+    result = stepwatch("run", "-o", "out", "train.py", input="from a pipe")
+    assert result.stdout == "FROM A PIPE\n"
+    text = "import sys; print(sys.argv, __name__)"
+    result = stepwatch("run", "-o", "stdin", "-", "a", input=text)
+    assert result.stdout == plain("-", "a", input=text).stdout
+    assert len(traces(tmp_path / "stdin")) == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_signals_from_outside(
+    stepwatch_cli: Path, env: dict[str, str], tmp_path: Path, number: int
+) -> None:
+    ready = "print('ready', flush=True)\nimport time\nwhile True: time.sleep(1)\n"
+    script(tmp_path, STEPS + ready)
+    command = [str(stepwatch_cli), "run", "-o", "out", "train.py"]
+    with subprocess.Popen(
+        command, env=env, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout
+        assert process.stderr
+        assert process.stdout.readline() == "ready\n"
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        # Nothing passes on SIGKILL: it is the program that is killed.
+        os.kill(int(children[0]) if number == signal.SIGKILL else process.pid, number)
+        stderr = process.stderr.read()
+        assert process.wait() == 128 + number
+    assert ("KeyboardInterrupt" in stderr) == (number == signal.SIGINT)
+    assert report_of(tmp_path / "out")["steps"]["count"] == 12
+
+
+def test_programs_by_another_program(stepwatch: Run, tmp_path: Path) -> None:
+    script(tmp_path, STEPS)
+    code = f"{sys.executable} train.py; {sys.executable} train.py; exit 4"
+    result = stepwatch("run", "-o", "out", "--", "sh", "-c", code)
+    assert result.returncode == 4
+    assert report_of(tmp_path / "out")["run"]["processes"] == 2
+
+
+def test_children_by_subprocess(stepwatch: Run, tmp_path: Path) -> None:
+    script(tmp_path, STEPS, "child.py")
+    code = "import subprocess, sys\nsubprocess.run([sys.executable, 'child.py'], check=True)\n"
+    script(tmp_path, code)
+    assert stepwatch("run", "-o", "out", "train.py").returncode == 0
+    assert report_of(tmp_path / "out")["run"]["processes"] == 2
+    assert report_of(tmp_path / "out")["steps"]["count"] == 12
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_children_by_multiprocessing(stepwatch: Run, tmp_path: Path, method: str) -> None:
+    code = f"""
+import multiprocessing, os
+
+def work(number):
+    print("worker", number, flush=True)
+
+if __name__ == "__main__":
+    multiprocessing.set_start_method("{method}")
+    workers = [multiprocessing.Process(target=work, args=(i,)) for i in range(2)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    print([worker.exitcode for worker in workers])
+"""
+    script(tmp_path, code)
+    result = stepwatch("run", "-o", "out", "--", sys.executable, "-W", "error", "train.py")
+    assert result.returncode == 0
+    assert sorted(result.stdout.splitlines()) == ["[0, 0]", "worker 0", "worker 1"]
+    assert "Warning" not in result.stderr
+    # One each, and none of the servants that multiprocessing has.
+    assert len(traces(tmp_path / "out")) == 3
+    report = report_of(tmp_path / "out")
+    assert report["run"]["processes"] == 3
+    assert report["run"]["complete"] is True
+
+
+def test_a_fork_that_becomes_another_program_leaves_nothing(
+    stepwatch: Run, tmp_path: Path
+) -> None:
+    code = """
+import multiprocessing.util, os
+pid = os.fork()
+if pid == 0:
+    os.execvp("true", ["true"])
+print(os.waitpid(pid, 0)[1])
+"""
+    script(tmp_path, code)
+    result = stepwatch("run", "-o", "out", "train.py")
+    assert result.stdout == "0\n"
+    assert len(traces(tmp_path / "out")) == 1
+
+
+def test_a_program_may_record_by_itself(stepwatch: Run, tmp_path: Path) -> None:
+    script(tmp_path, "import stepwatch\nstepwatch.start(name='own', out='own')\n" + STEPS)
+    result = stepwatch("run", "-o", "out", "train.py")
+    assert result.returncode == 0
+    assert "stepwatch: " not in result.stderr
+    assert not (tmp_path / "own").exists()
+    assert report_of(tmp_path / "out")["steps"]["count"] == 12
+
+
+def test_switched_off(stepwatch: Run, tmp_path: Path) -> None:
+    script(tmp_path, "import os, sys\nprint(os.environ.get('PYTHONPATH'), sys.modules.keys())\n")
+    for words, extra in (
+        (("--set", "enabled=false"), {}),
+        ((), {"STEPWATCH_ENABLED": "0"}),
+    ):
+        result = stepwatch("run", *words, "train.py", extra=extra)
+        assert (result.returncode, result.stderr) == (0, "")
+        assert result.stdout.startswith("None ")
+        assert "stepwatch" not in result.stdout
+        assert not (tmp_path / "runs").exists()
+
+
+def test_within_another_run(stepwatch: Run, stepwatch_cli: Path, tmp_path: Path) -> None:
+    script(tmp_path, STEPS + "import sys; sys.exit(6)\n")
+    result = stepwatch("run", "-o", "out", "--", stepwatch_cli, "run", "train.py")
+    assert result.returncode == 6
+    assert result.stderr.count("Sections") == 1
+    assert report_of(tmp_path / "out")["run"]["processes"] == 1
+
+
+@pytest.mark.parametrize(
+    ("hertz", "extra", "expected"),
+    [
+        ((), {}, "200"),
+        (("--set", "sampler_hz=0"), {}, "0"),
+        (("--set", "sampler_hz=12.5"), {}, "12.5"),
+        ((), {"STEPWATCH_SAMPLER_HZ": "50"}, "50"),
+    ],
+)
+def test_rate_of_the_sampler(
+    stepwatch: Run, tmp_path: Path, hertz: tuple[str, ...], extra: dict[str, str], expected: str
+) -> None:
+    script(tmp_path, "import os\nprint(os.environ['STEPWATCH_SAMPLER_HZ'])\n")
+    result = stepwatch("run", "-o", "out", *hertz, "train.py", extra=extra)
+    assert result.stdout == expected + "\n"
+    assert "stepwatch: " not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("trian.py",), "did you mean 'train.py'?"),
+        (("below/trian.py",), "did you mean 'below/train.py'?"),
+        (("zzz",), "there is no script 'zzz'"),
+        (("empty",), "'empty' is a folder without a __main__.py"),
+        (("./tool",), "stepwatch run -- ./tool"),
+        (("binary",), "stepwatch run -- binary"),
+        (("sh", "-c", "true"), "stepwatch run -- sh"),
+        (("-m",), "needs a value"),
+        (("-m", ""), "which module?"),
+        (("--lines", "step", "train.py"), "MODULE:FUNCTION, not 'step'"),
+        (("--lines", ":step", "train.py"), "MODULE:FUNCTION"),
+        (("--lines", "train:", "train.py"), "MODULE:FUNCTION"),
+        (("--set", "sampler_hz=1001", "train.py"), "a number from 0 to 1000"),
+        (("--set", "sampler_hz=-1", "train.py"), "a number from 0 to 1000"),
+        (("--memory", "train.py"), "is not in this version"),
+        (("--io", "train.py"), "is not in this version"),
+        (("--operators", "train.py"), "is not in this version"),
+        (("--config", "x.toml", "train.py"), "is not in this version"),
+    ],
+)
+def test_wrong_usage(stepwatch: Run, tmp_path: Path, words: tuple[str, ...], sentence: str) -> None:
+    for name in ("train.py", "below/train.py", "empty/train.py"):
+        script(tmp_path, "print('started')\n", name)
+    script(tmp_path, "#!/bin/sh\n", "tool").chmod(0o755)
+    (tmp_path / "binary").write_bytes(b"\x7fELF\x02")
+    result = stepwatch("run", *words)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert len(result.stderr.splitlines()) == 1
+    assert sentence in result.stderr
+    assert not (tmp_path / "runs").exists()
+
+
+def test_files_whose_name_does_not_say(stepwatch: Run, tmp_path: Path) -> None:
+    script(tmp_path, "print('plain')\n", "plain")
+    script(tmp_path, "#!/usr/bin/env python3\nprint('tool')\n", "tool").chmod(0o755)
+    for name in ("plain", "tool"):
+        result = stepwatch("run", "-o", name + ".out", name)
+        assert (result.returncode, result.stdout) == (0, name + "\n")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read anything")
+def test_a_script_that_cannot_be_read(stepwatch: Run, tmp_path: Path) -> None:
+    script(tmp_path, "").chmod(0)
+    result = stepwatch("run", "train.py")
+    assert result.returncode == 2
+    assert "cannot be read" in result.stderr
+
+
+def test_a_script_after_dashes_is_no_program(stepwatch: Run, tmp_path: Path) -> None:
+    script(tmp_path, "print('started')\n")
+    result = stepwatch("run", "--", "train.py")
+    assert result.returncode in (126, 127)
+    assert "stepwatch run train.py" in result.stderr
+
+
+def test_a_python_that_is_not_there(stepwatch: Run, tmp_path: Path) -> None:
+    script(tmp_path, "")
+    result = stepwatch("run", "train.py", extra={"STEPWATCH_PYTHON": "/nowhere/python3"})
+    assert result.returncode == 127
+    assert "/nowhere/python3" in result.stderr
+    assert list(tmp_path.glob("runs/profiling/*")) == []
+
+
+def test_an_unwritable_place(stepwatch: Run, tmp_path: Path) -> None:
+    script(tmp_path, "print('started')\n")
+    result = stepwatch("run", "-o", "/proc/nowhere", "train.py")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_a_place_that_vanishes(stepwatch: Run, tmp_path: Path) -> None:
+    code = "import os, shutil\nshutil.rmtree(os.environ['STEPWATCH_OUT'])\nprint('done')\n"
+    script(tmp_path, code)
+    result = stepwatch("run", "-o", "out", "train.py")
+    assert (result.returncode, result.stdout) == (0, "done\n")
+    assert "Traceback" not in result.stderr
