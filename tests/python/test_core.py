@@ -105,6 +105,7 @@ def test_any_text_is_accepted(text: str) -> None:
         lambda s: s.start(name=3),
         lambda s: s.start(max_mb="much"),
         lambda s: s.start(keep_first="x"),
+        lambda s: s.start(sampler_hz="often"),
     ],
 )
 def test_wrong_types(call: Callable[[Any], object]) -> None:
@@ -114,7 +115,15 @@ def test_wrong_types(call: Callable[[Any], object]) -> None:
 
 
 @pytest.mark.parametrize(
-    "config", [{"policy": "sometimes"}, {"max_mb": float("nan")}, {"name": "a\0b"}]
+    "config",
+    [
+        {"policy": "sometimes"},
+        {"max_mb": float("nan")},
+        {"name": "a\0b"},
+        {"sampler_hz": -1},
+        {"sampler_hz": 1000.5},
+        {"sampler_hz": float("nan")},
+    ],
 )
 def test_wrong_values(config: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"."):

@@ -103,6 +103,9 @@ static void the_environment_is_heard(void **state)
     setenv("STEPWATCH_KEEP_LAST", "7", 1);
     setenv("STEPWATCH_KEEP_WORST", "8", 1);
     setenv("STEPWATCH_STEP_USAGE", "false", 1);
+    setenv("STEPWATCH_SAMPLER_HZ", "62.5", 1);
+    setenv("STEPWATCH_SUPERVISOR", "77", 1);
+    setenv("STEPWATCH_LINES", "a:b", 1);
     setenv("STEPWATCH_HOT_DIR", "/hot", 1);
     setenv("STEPWATCH_CLOCK", "monotonic", 1);
     setenv("STEPWATCH_QUIET", "1", 1);
@@ -126,6 +129,36 @@ static void the_environment_is_heard(void **state)
     assert_string_equal(value, "monotonic");
     sw__option_show(&s, sw__option_find("max_mb", 6), value, sizeof value);
     assert_string_equal(value, "2.5");
+    assert_true(s.sampler_hz == 62.5);
+    sw__option_show(&s, sw__option_find("sampler_hz", 10), value, sizeof value);
+    assert_string_equal(value, "62.5");
+}
+
+static void the_rate_of_the_sampler(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"-1", "1000.1", "1e3", "nan", "often", "0x10"};
+    static const struct {
+        const char *variable;
+        double field, expected;
+    } table[] = {{NULL, 0, 0},   {"0", 0, 0},   {"1000", 0, 1000}, {"200", 100, 100},
+                 {"200", -1, 0}, {NULL, -5, 0}, {NULL, 0.5, 0.5}};
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        unsetenv("STEPWATCH_SAMPLER_HZ");
+        if (table[i].variable) {
+            setenv("STEPWATCH_SAMPLER_HZ", table[i].variable, 1);
+        }
+        sw_config config = {.sampler_hz = table[i].field};
+        struct sw__settings s = loaded(&config);
+        assert_true(s.sampler_hz == table[i].expected);
+        assert_int_equal(warning_count, 0);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        setenv("STEPWATCH_SAMPLER_HZ", bad[i], 1);
+        assert_true(loaded(NULL).sampler_hz == 0);
+        assert_int_equal(warning_count, 1);
+        assert_non_null(strstr(warnings, "a number from 0 to 1000"));
+    }
 }
 
 static void the_struct_wins_over_the_environment(void **state)
@@ -268,11 +301,12 @@ static void bad_values_in_the_struct_are_errors(void **state)
     memset(path, 'p', sizeof path);
     path[sizeof path - 1] = '\0';
     const sw_config bad[] = {
-        {.policy = "best"}, {.schedule = "active=0"}, {.max_mb = 1},
-        {.max_mb = 1e30},   {.max_mb = NAN},          {.max_mb = INFINITY},
-        {.enabled = 3},     {.events = -1},           {.step_usage = 7},
-        {.quiet = 4},       {.keep_first = 1000001},  {.keep_last = 4294967295u},
-        {.out = path},      {.hot_dir = path},        {.keep_worst = 2000000},
+        {.policy = "best"},   {.schedule = "active=0"}, {.max_mb = 1},
+        {.max_mb = 1e30},     {.max_mb = NAN},          {.max_mb = INFINITY},
+        {.enabled = 3},       {.events = -1},           {.step_usage = 7},
+        {.quiet = 4},         {.keep_first = 1000001},  {.keep_last = 4294967295u},
+        {.out = path},        {.hot_dir = path},        {.keep_worst = 2000000},
+        {.sampler_hz = 1001}, {.sampler_hz = NAN},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct sw__settings s;
@@ -418,6 +452,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(defaults_are_those_of_the_table, clean_environment),
+        cmocka_unit_test_setup(the_rate_of_the_sampler, clean_environment),
         cmocka_unit_test_setup(the_environment_is_heard, clean_environment),
         cmocka_unit_test_setup(the_struct_wins_over_the_environment, clean_environment),
         cmocka_unit_test_setup(off_in_the_environment_wins_over_all, clean_environment),

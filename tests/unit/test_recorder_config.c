@@ -408,6 +408,73 @@ static void test_facts(void **state)
     ru_free(&trace);
 }
 
+static void record_child(void *arg)
+{
+    (void)arg;
+    ru_start((sw_config){.out = ru_path("child")});
+    sw_shutdown();
+}
+
+static void record_given_facts(void *arg)
+{
+    (void)arg;
+    sw_fact("given.before", "1");
+    sw_fact("given.changed", "old");
+    sw_fact(NULL, "x");
+    sw_fact("given.null", NULL);
+    sw_fact("", "x");
+    ru_start((sw_config){.out = ru_path("parent")});
+    sw_fact("given.during", "2");
+    sw_fact("given.changed", "new");
+    ru_child(record_child, NULL);
+    sw_shutdown();
+    ru_start((sw_config){.out = ru_path("later")});
+    for (int i = 0; i < 200; i++) {
+        char key[32];
+        snprintf(key, sizeof key, "many.%d", i);
+        sw_fact(key, "x");
+    }
+    sw_shutdown();
+}
+
+static void test_given_facts(void **state)
+{
+    (void)state;
+    ru_child(record_given_facts, NULL);
+    const char *const folders[] = {"parent", "child", "later"};
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
+        struct ru_trace trace = ru_open_run(ru_path(folders[i]));
+        assert_string_equal(sw_trace_fact(trace.trace, "given.before"), "1");
+        assert_string_equal(sw_trace_fact(trace.trace, "given.during"), "2");
+        assert_string_equal(sw_trace_fact(trace.trace, "given.changed"), "new");
+        assert_null(sw_trace_fact(trace.trace, "given.null"));
+        bool later = strcmp(folders[i], "later") == 0;
+        assert_int_equal(sw_trace_fact(trace.trace, "many.0") != NULL, later);
+        assert_null(sw_trace_fact(trace.trace, "many.199")); /* too many */
+        ru_free(&trace);
+    }
+}
+
+static void test_values_in_force(void **state)
+{
+    (void)state;
+    char value[64] = "x";
+    assert_int_equal(sw_option_value("policy", value, sizeof value), 0);
+    assert_string_equal(value, "");
+    ru_start((sw_config){.policy = "ring", .sampler_hz = 12.5});
+    assert_int_equal(sw_option_value("policy", value, sizeof value), 4);
+    assert_string_equal(value, "ring");
+    assert_int_equal(sw_option_value("sampler_hz", value, sizeof value), 4);
+    assert_string_equal(value, "12.5");
+    assert_int_equal(sw_option_value("no such option", value, sizeof value), 0);
+    assert_string_equal(value, "");
+    assert_int_equal(sw_option_value("policy", NULL, 0), 4);
+    struct ru_trace trace = ru_finish();
+    assert_string_equal(sw_trace_fact(trace.trace, "config.sampler_hz"), "12.5");
+    ru_free(&trace);
+    assert_int_equal(sw_option_value("policy", value, sizeof value), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -424,6 +491,8 @@ int main(void)
         ru_test(test_bad_configuration),
         ru_test(test_calibration),
         ru_test(test_facts),
+        ru_test(test_given_facts),
+        ru_test(test_values_in_force),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
