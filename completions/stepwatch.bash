@@ -16,8 +16,24 @@ _stepwatch()
         mapfile -t COMPREPLY < <(compgen -W "run report export doctor" -- "$current")
         ;;
     run)
-        # After -- the words are those of another command.
+        # After -- the words are those of another command, after a script or module they are its own.
         for ((i = 2; i < COMP_CWORD; i++)); do
+            case ${COMP_WORDS[i]} in
+            -o | --out | --name | --set | --lines | =)
+                ((i++))
+                continue
+                ;;
+            -m | --module)
+                ((i + 1 < COMP_CWORD)) || continue
+                compopt -o default 2>/dev/null
+                return
+                ;;
+            -*) ;;
+            *)
+                compopt -o default 2>/dev/null
+                return
+                ;;
+            esac
             if [[ ${COMP_WORDS[i]} == -- ]]; then
                 if declare -F _command_offset >/dev/null; then
                     _command_offset $((i + 1))
@@ -37,12 +53,24 @@ _stepwatch()
         --set)
             compopt -o nospace 2>/dev/null
             mapfile -t COMPREPLY < <(compgen -S = -W "clock enabled events hot_dir keep_first \
-                keep_last keep_worst max_mb name out policy quiet schedule step_usage" -- "$current")
+                keep_last keep_worst max_mb name out policy quiet sampler_hz schedule step_usage" \
+                -- "$current")
             return
             ;;
-        --name) return ;;
+        --name | --lines) return ;;
+        -m | --module)
+            # Modules of this folder; those of the environment only Python knows.
+            mapfile -t COMPREPLY < <(compgen -f -X '!*.py' -- "$current" | sed 's/\.py$//')
+            return
+            ;;
         esac
-        mapfile -t COMPREPLY < <(compgen -W "-o --out --name --set --no-report --help --" -- "$current")
+        if [[ $current == -* ]]; then
+            mapfile -t COMPREPLY < <(compgen -W "-o --out --name --set --functions --lines --no-report \
+                -m --module --help --" -- "$current")
+        else
+            mapfile -t COMPREPLY < <(compgen -d -- "$current"; compgen -f -X '!*.py' -- "$current")
+            compopt -o filenames 2>/dev/null
+        fi
         ;;
     report)
         case $previous in

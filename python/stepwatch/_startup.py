@@ -1,7 +1,8 @@
 """What happens in a Python below ``stepwatch run``, from its first moment to its last.
 
 The folder ``_bootstrap`` calls :func:`begin` before the program has begun. Nothing is imported here
-that the program could miss or find changed; results are written when the program ends.
+that the program could miss or find changed, and nothing that goes wrong here reaches it. Results are
+written when the program ends, after everything else that it does at its end.
 """
 
 import atexit
@@ -13,11 +14,12 @@ from stepwatch import _core
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Callable
 
-# What this process has begun. A fork begins anew.
+# The process that has begun; a fork is another one.
 _begun_in = 0
-_profiler: "Any" = None
+# What the command line asked for and this process has. Both start afresh in a fork by themselves.
+_functions: "Any" = None
 _lines: "Any" = None
 
 
@@ -28,17 +30,20 @@ def begin() -> None:
     purpose = _purpose()
     if purpose == "tracker":
         return
-    if purpose == "server":
-        # It does nothing but fork, and each fork is a process of the program's.
-        os.register_at_fork(after_in_child=_forked)
-        return
-    _begin_here()
-    atexit.register(finish)
+    if purpose == "program":
+        # What is registered first is called last: the profilers put what they have into the trace
+        # in between.
+        atexit.register(_end)
+        _begin_here()
+        atexit.register(_save)
     os.register_at_fork(after_in_child=_forked)
 
 
 def _purpose() -> str:
-    """Tell the servants of multiprocessing from programs."""
+    """Tell the servants of multiprocessing from programs.
+
+    A server does nothing but fork; each of its forks is a worker of the program's.
+    """
     words = getattr(sys, "orig_argv", None)  # Python 3.10
     if words is None:
         with open("/proc/self/cmdline", "rb") as file:
@@ -53,88 +58,124 @@ def _purpose() -> str:
 
 
 def _begin_here() -> None:
-    global _begun_in, _profiler, _lines
+    global _begun_in
     _begun_in = os.getpid()
-    _profiler = _lines = None
     _core.start()
-    if not _core.is_recording():
-        return
-    if os.environ.get("STEPWATCH_FUNCTIONS") == "1":
-        functions = getattr(stepwatch, "functions", None)
-        if functions is None:
-            _tell("there is no function profiler in this version")
-        else:
-            _profiler = functions()
-            _profiler.start()
+    if _core.is_recording():
+        _attempt("there is no function profile", _begin_functions)
+        _attempt("there is no line profile", _begin_lines)
+
+
+def _begin_functions() -> None:
+    global _functions
+    if _functions is None and os.environ.get("STEPWATCH_FUNCTIONS") == "1":
+        functions = stepwatch.functions()  # type: ignore[attr-defined]
+        functions.start()
+        _functions = functions
+
+
+def _begin_lines() -> None:
+    global _lines
     names = os.environ.get("STEPWATCH_LINES")
-    if names:
-        _lines = getattr(stepwatch, "lines", None)
-        if _lines is None:
-            _tell("there is no line profiler in this version")
-        else:
-            for name in names.split(","):
-                _lines.add_by_name(name)
+    if _lines is None and names:
+        lines = stepwatch.lines  # type: ignore[attr-defined]
+        for name in names.split(","):
+            _attempt(f"{name} has no line profile", lambda name=name: lines.add_by_name(name))
+        _lines = lines
 
 
 def _forked() -> None:
-    """Run in a forked child: if it is a worker of multiprocessing, it begins a file of its own.
+    """In a forked child: if it is a worker of multiprocessing, it begins a file of its own.
 
     Any other child may be about to become another program; it begins with its first section.
     """
-    try:
-        util = sys.modules.get("multiprocessing.util")
-        if util is not None:
-            util.register_after_fork(_forked, _worker_began)
-    except Exception as error:
-        _tell(f"process {os.getpid()} is not recorded: {error}")
+    util = sys.modules.get("multiprocessing.util")
+    if util is not None:
+        what = f"process {os.getpid()} is not recorded"
+        _attempt(what, lambda: util.register_after_fork(_forked, _worker_began))
 
 
 def _worker_began(_: object) -> None:
+    if _begun_in != os.getpid():
+        _attempt(f"process {os.getpid()} is not recorded", _begin_worker)
+
+
+def _begin_worker() -> None:
+    _begin_here()
+    # Workers end by os._exit, which calls nothing that atexit knows.
+    util: "Any" = sys.modules["multiprocessing.util"]
+    util.Finalize(None, _end, exitpriority=-1_000_001)
+    util.Finalize(None, _save, exitpriority=-1_000_000)
+
+
+def _save() -> None:
+    """Write the profiles of this process."""
     try:
-        if _begun_in == os.getpid():
-            return
-        _begin_here()
-        # Workers end by os._exit, which calls nothing that atexit knows.
-        util = sys.modules["multiprocessing.util"]
-        util.Finalize(None, finish, exitpriority=-1_000_000)
-    except Exception as error:
-        _tell(f"process {os.getpid()} is not recorded: {error}")
+        if _functions is not None:
+            _attempt("the function profile could not be written", _save_functions)
+        if _lines is not None:
+            _attempt("the line profile could not be written", _save_lines)
+    except KeyboardInterrupt:
+        pass  # The program has ended; somebody does not want to wait for its results.
 
 
-def finish() -> None:
-    """Write the results of this process and end its recording."""
-    try:
-        if _begun_in == os.getpid():
-            if _profiler is not None:
-                _save_functions()
-            if _lines is not None:
-                _save_lines()
-        _core.stop()
-    except BaseException as error:  # an interrupt, too: the program has ended
-        _tell(f"the results of process {os.getpid()} are incomplete: {error!r}")
-
-
-def _path(stem: str, suffix: str) -> str:
-    """Return where a result goes: the program's own, or that of one of its children."""
-    if str(os.getppid()) != os.environ.get("STEPWATCH_SUPERVISOR"):
-        stem = f"{stem}-{os.getpid()}"
-    return os.path.join(os.environ["STEPWATCH_OUT"], stem + suffix)
-
-
-def _write(path: str, text: str) -> None:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-    with open(os.open(path, flags, 0o600), "w", encoding="utf-8", errors="replace") as file:
-        file.write(text)
+def _end() -> None:
+    """End the recording; that of a program that ends by a signal later is complete, too."""
+    _attempt("the recording could not be ended", _core.stop)
 
 
 def _save_functions() -> None:
-    _profiler.stop()
+    _functions.stop()
+    _functions.save(_new_file("functions", ".stats"))
+    with open(_new_file("functions", ".txt"), "w", encoding="utf-8", errors="replace") as file:
+        file.write(_functions.text())
 
 
 def _save_lines() -> None:
-    pass
+    _lines.disable()
+    _lines.save(_new_file("lines", ".txt"))
+    _lines.save(_new_file("lines", ".json"))
 
 
-def _tell(text: str) -> None:
-    if sys.stderr is not None:
-        sys.stderr.write(f"stepwatch: {text}\n")
+def _new_file(stem: str, suffix: str) -> str:
+    """Make an empty file that only the user can read, and return its path.
+
+    The program's own results have plain names, those of its children a number.
+    """
+    if not _is_the_program():
+        stem = f"{stem}-{os.getpid()}"
+    path = os.path.join(os.environ["STEPWATCH_OUT"], stem + suffix)
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600))
+    return path
+
+
+def _is_the_program() -> bool:
+    """Tell whether this is what ``stepwatch run`` started itself."""
+    return str(os.getppid()) == os.environ.get("STEPWATCH_SUPERVISOR")
+
+
+def _attempt(what: str, action: "Callable[[], object]") -> None:
+    """Do something that must not fail in the program's eyes."""
+    try:
+        action()
+    except Exception as error:
+        _note(f"{what}: {type(error).__name__}: {error}")
+
+
+def _note(text: str) -> None:
+    """Leave a sentence for the report. What the user started says it at once; the others' stderr
+    may be read by the program."""
+    text = " ".join(text.split())
+    try:
+        if _is_the_program() and sys.stderr is not None:
+            sys.stderr.write(f"stepwatch: {text}\n")
+            sys.stderr.flush()
+        path = os.path.join(os.environ["STEPWATCH_OUT"], "notes.txt")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
+        file = os.open(path, flags, 0o600)
+        try:
+            os.write(file, f"{text}\n".encode("utf-8", "replace"))
+        finally:
+            os.close(file)
+    except (KeyError, OSError, ValueError):
+        pass  # There is nobody to tell.

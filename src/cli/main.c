@@ -14,7 +14,7 @@ static const struct {
     int (*run)(int argc, char **argv);
     const char *purpose;
 } commands[] = {
-    {"run", cmd_run, "run a program under the recorder, then report"},
+    {"run", cmd_run, "run a script or a program under the recorder, then report"},
     {"report", cmd_report, "report on a run directory or a native file"},
     {"export", cmd_export, "write a run as other tools read it"},
     {"doctor", cmd_doctor, "say what can be recorded here, and why not what cannot"},
