@@ -1,8 +1,8 @@
 """What happens in a Python below ``stepwatch run``, from its first moment to its last.
 
 The folder ``_bootstrap`` calls :func:`begin` before the program has begun. Nothing is imported here
-that the program could miss or find changed, and nothing that goes wrong here reaches it. Results are
-written when the program ends, after everything else that it does at its end.
+that the program could miss or find changed, and nothing that goes wrong here reaches it. Results
+are written when the program ends, after everything else that it does at its end.
 """
 
 import atexit
@@ -16,6 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable
 
+# The parts of the package that are asked for by name.
+_package: "Any" = stepwatch
 # The process that has begun; a fork is another one.
 _begun_in = 0
 # What the command line asked for and this process has. Both start afresh in a fork by themselves.
@@ -69,7 +71,7 @@ def _begin_here() -> None:
 def _begin_functions() -> None:
     global _functions
     if _functions is None and os.environ.get("STEPWATCH_FUNCTIONS") == "1":
-        functions = stepwatch.functions()  # type: ignore[attr-defined]
+        functions = _package.functions()
         functions.start()
         _functions = functions
 
@@ -78,10 +80,9 @@ def _begin_lines() -> None:
     global _lines
     names = os.environ.get("STEPWATCH_LINES")
     if _lines is None and names:
-        lines = stepwatch.lines  # type: ignore[attr-defined]
+        _lines = _package.lines
         for name in names.split(","):
-            _attempt(f"{name} has no line profile", lambda name=name: lines.add_by_name(name))
-        _lines = lines
+            _attempt(f"{name} has no line profile", _lines.add_by_name, name)
 
 
 def _forked() -> None:
@@ -92,7 +93,7 @@ def _forked() -> None:
     util = sys.modules.get("multiprocessing.util")
     if util is not None:
         what = f"process {os.getpid()} is not recorded"
-        _attempt(what, lambda: util.register_after_fork(_forked, _worker_began))
+        _attempt(what, util.register_after_fork, _forked, _worker_began)
 
 
 def _worker_began(_: object) -> None:
@@ -154,10 +155,10 @@ def _is_the_program() -> bool:
     return str(os.getppid()) == os.environ.get("STEPWATCH_SUPERVISOR")
 
 
-def _attempt(what: str, action: "Callable[[], object]") -> None:
+def _attempt(what: str, action: "Callable[..., object]", *arguments: object) -> None:
     """Do something that must not fail in the program's eyes."""
     try:
-        action()
+        action(*arguments)
     except Exception as error:
         _note(f"{what}: {type(error).__name__}: {error}")
 

@@ -192,6 +192,7 @@ int cmd_doctor(int argc, char **argv)
     check_limits(&checks);
     check_cpus(&checks);
     check_kernel(&checks);
+    check_python(&checks);
     check_orphans(&checks, clean);
     bool good = true;
     for (size_t i = 0; i < checks.count; i++) {

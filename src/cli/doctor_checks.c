@@ -18,6 +18,7 @@
 #include <stepwatch/write.h>
 
 #include "cli/doctor.h"
+#include "cli/python.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
@@ -347,4 +348,39 @@ void check_kernel(struct checks *checks)
         check_add(checks, "memfd", CHECK_OK, "Works.");
     }
     check_sampling(checks);
+}
+
+/* --- Python --- */
+
+void check_python(struct checks *checks)
+{
+    static const char version[] =
+        "import sys; print('%d.%d.%d' % tuple(sys.version_info[:3]))";
+    static const char load[] = "import os, sys; sys.path.insert(0, "
+                               "os.path.dirname(sys.argv[1])); import stepwatch._core; "
+                               "print(stepwatch.__version__)";
+    struct python python;
+    char number[64];
+    char loaded[64];
+    python_find(&python);
+    if (!python_ask(python.program, version, "", number, sizeof number)) {
+        check_add(checks, "python", CHECK_WARN,
+                  "There is no Python for scripts (%s does not start); 'run -- PROGRAM' "
+                  "needs none.",
+                  python.whose);
+    } else if (!*python.package) {
+        check_add(checks, "python", CHECK_WARN,
+                  "Scripts run in Python %s, %s, unrecorded: it has no package "
+                  "'stepwatch'.",
+                  number, python.whose);
+    } else if (!python_ask(python.program, load, python.package, loaded, sizeof loaded)) {
+        check_add(checks, "python", CHECK_WARN,
+                  "Scripts run in Python %s, %s, unrecorded: the package of this command "
+                  "is not for that version.",
+                  number, python.whose);
+    } else {
+        check_add(checks, "python", CHECK_OK,
+                  "Scripts run in Python %s, %s, and are recorded.", number,
+                  python.whose);
+    }
 }

@@ -113,20 +113,13 @@ static bool find_own(const char *folder, const char *python, char *out, size_t s
     return find_below(prefix, python, out, size);
 }
 
-/* Asks a Python where it has the package. An empty entry of its path is the current folder, where something else may
- * have the name. */
-static void ask(const char *python, char *out, size_t size)
+bool python_ask(const char *program, const char *code, const char *argument, char *out,
+                size_t size)
 {
-    static const char question[] =
-        "import os, sys\n"
-        "sys.path[:] = [entry for entry in sys.path if entry]\n"
-        "from importlib.util import find_spec\n"
-        "spec = find_spec('stepwatch')\n"
-        "print(os.path.dirname(spec.origin) if spec and spec.origin else '')\n";
     int channel[2];
     *out = '\0';
     if (pipe2(channel, O_CLOEXEC) != 0) {
-        return;
+        return false;
     }
     pid_t child = fork();
     if (child == 0) {
@@ -134,8 +127,8 @@ static void ask(const char *python, char *out, size_t size)
         dup2(nothing, STDIN_FILENO);
         dup2(channel[1], STDOUT_FILENO);
         dup2(nothing, STDERR_FILENO);
-        execlp(python, python, "-c", question, (char *)NULL);
-        _exit(127);
+        execlp(program, program, "-c", code, argument, (char *)NULL);
+        _exit(CLI_NOT_FOUND);
     }
     close(channel[1]);
     size_t used = 0;
@@ -152,7 +145,20 @@ static void ask(const char *python, char *out, size_t size)
     int status = -1;
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
-    if (status != 0 || !is_package(out)) {
+    return status == 0;
+}
+
+/* Asks a Python where it has the package. An empty entry of its path is the current folder, where something else may
+ * have the name. */
+static void ask_package(const char *python, char *out, size_t size)
+{
+    static const char question[] =
+        "import os, sys\n"
+        "sys.path[:] = [entry for entry in sys.path if entry]\n"
+        "from importlib.util import find_spec\n"
+        "spec = find_spec('stepwatch')\n"
+        "print(os.path.dirname(spec.origin) if spec and spec.origin else '')\n";
+    if (!python_ask(python, question, "", out, size) || !is_package(out)) {
         *out = '\0';
     }
 }
@@ -203,7 +209,7 @@ static void find_package(struct python *out, const char *folder, const char *pyt
     } else if (!*folder || !find_own(folder, python, out->package, sizeof out->package)) {
         out->package[0] = '\0';
         if (python) {
-            ask(python, out->package, sizeof out->package);
+            ask_package(python, out->package, sizeof out->package);
         }
     }
 }
@@ -217,8 +223,12 @@ void python_find(struct python *out)
         folder[0] = '\0';
     }
     if (given && *given) {
+        out->whose = "that of STEPWATCH_PYTHON";
         snprintf(out->program, sizeof out->program, "%s", given);
-    } else if (!*folder || !find_beside(out, folder)) {
+    } else if (*folder && find_beside(out, folder)) {
+        out->whose = "that beside this command";
+    } else {
+        out->whose = "that of PATH";
         first_in_path(out->program, sizeof out->program);
     }
     find_package(out, folder, out->program);

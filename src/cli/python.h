@@ -4,10 +4,12 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 struct python {
     char program[PATH_MAX]; /* a path, or a name that PATH finds */
     char package[PATH_MAX]; /* the folder of the package, empty: there is none */
+    const char *whose;      /* how the program was found: "that of PATH" */
 };
 
 /* The Python of STEPWATCH_PYTHON, that beside this command if it has our package, or the first of PATH; and the
@@ -16,6 +18,9 @@ struct python {
 void python_find(struct python *out);
 /* Only the package, for a program that may start Pythons. `program` is asked if it is a Python itself. */
 void python_find_package(struct python *out, const char *program);
+/* Runs a Python with some code, which gets `argument`, and takes the first line that it prints. False: it failed. */
+bool python_ask(const char *program, const char *code, const char *argument, char *out,
+                size_t size);
 /* Puts the package's bootstrap in front of PYTHONPATH. */
 void python_set_path(const char *package);
 

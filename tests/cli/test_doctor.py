@@ -46,6 +46,22 @@ def test_options_of_the_environment(stepwatch: Run) -> None:
     assert options["policy"]["problem"]
 
 
+@pytest.mark.usefixtures("python_env")
+@pytest.mark.parametrize(
+    ("extra", "status", "words"),
+    [
+        ({}, "ok", "that of STEPWATCH_PYTHON, and are recorded"),
+        ({"STEPWATCH_PYTHON": "/nowhere"}, "warn", "There is no Python for scripts"),
+        ({"STEPWATCH_PACKAGE": "/nowhere"}, "warn", "it has no package 'stepwatch'"),
+    ],
+)
+def test_python(stepwatch: Run, extra: dict[str, str], status: str, words: str) -> None:
+    document = json.loads(stepwatch("doctor", "--json", extra=extra).stdout)
+    (check,) = [check for check in document["checks"] if check["check"] == "python"]
+    assert check["status"] == status
+    assert words in check["text"]
+
+
 def test_nowhere_to_write(stepwatch: Run, tmp_path: Path) -> None:
     result = stepwatch("doctor", "--json", extra={"STEPWATCH_OUT": "/proc/nowhere"})
     assert result.returncode == 1

@@ -77,6 +77,19 @@ def test_steps_of_a_script(stepwatch: Run, tmp_path: Path) -> None:
     assert command == [sys.executable, "train.py", "--epochs", "3"]
 
 
+def test_the_example(stepwatch: Run, tmp_path: Path) -> None:
+    example = Path(__file__).parents[2] / "examples" / "python" / "train.py"
+    result = stepwatch("run", "-o", "out", example, "--epochs", "2")
+    assert result.returncode == 0
+    epochs = [line.rpartition(" ")[0] for line in result.stdout.splitlines()]
+    assert epochs == ["epoch 0: loss", "epoch 1: loss"]
+    report = report_of(tmp_path / "out")
+    assert report["steps"]["count"] == 60
+    # Recording does not change what it computes.
+    again = stepwatch("run", "-o", "again", "--set", "sampler_hz=0", example, "--epochs", "2")
+    assert again.stdout == result.stdout
+
+
 def test_frameworks_are_named(stepwatch: Run, tmp_path: Path) -> None:
     script(tmp_path, "__version__ = '1.2.3'\n", "numpy.py")
     script(tmp_path, "import numpy\n")
@@ -134,9 +147,7 @@ def test_a_script_sees_what_it_always_sees(
         (("--", sys.executable, "-c", "pass"), Path(sys.executable).name),
     ],
 )
-def test_name_of_the_run(
-    stepwatch: Run, tmp_path: Path, words: tuple[str, ...], name: str
-) -> None:
+def test_name_of_the_run(stepwatch: Run, tmp_path: Path, words: tuple[str, ...], name: str) -> None:
     for file in ("below/train.py", "package/train.py", "package/__main__.py"):
         script(tmp_path, "", file)
     result = stepwatch("run", *words, input="")
@@ -264,9 +275,7 @@ if __name__ == "__main__":
     assert report["run"]["complete"] is True
 
 
-def test_a_fork_that_becomes_another_program_leaves_nothing(
-    stepwatch: Run, tmp_path: Path
-) -> None:
+def test_a_fork_that_becomes_another_program_leaves_nothing(stepwatch: Run, tmp_path: Path) -> None:
     code = """
 import multiprocessing.util, os
 pid = os.fork()

@@ -7,7 +7,6 @@ the user's own is imported in its place, with whatever that raises.
 
 Pythons that cannot be recorded run this too: the file keeps to what any of them can read.
 """
-# ruff: noqa: UP, PTH, SIM
 
 import os
 import sys
@@ -88,7 +87,7 @@ def _begin():
         _tell("it is Python %s, and stepwatch in %s is for Python %s" % (version, package, made))
         return
     if "stepwatch" not in sys.modules:
-        _frozen_importlib._load(spec)
+        _frozen_importlib._load(spec)  # type: ignore[attr-defined]
     from stepwatch import _startup
 
     _startup.begin()
@@ -104,4 +103,4 @@ if os.environ.get("STEPWATCH_RUN_ID"):
 # The user's own takes this one's place; where there is none, Python takes ImportError as that.
 if sys.modules.get(__name__) is not None and __name__ == "sitecustomize":
     del sys.modules[__name__]
-    import sitecustomize  # noqa: F401
+    import sitecustomize  # type: ignore[import-not-found]  # noqa: F401
