@@ -185,12 +185,18 @@ static void show(const struct run_dir *dir, const char *name, int lines)
 static void complain_nothing(const struct run_results *results)
 {
     struct cli_sentences notes = {0};
+    char itself[64];
+    snprintf(itself, sizeof itself, "process %ld)", results->outcome->process);
     cli_read_notes(results->dir->path, &notes);
+    bool known = notes.count > 0 || results->told;
     for (size_t i = 0; i < notes.count; i++) {
-        cli_complain("%s", notes.text[i]);
+        if (!strstr(notes.text[i],
+                    itself)) { /* what the program could say itself, it has */
+            cli_complain("%s", notes.text[i]);
+        }
     }
-    if (notes.count > 0 || results->told) {
-        cli_sentences_free(&notes);
+    cli_sentences_free(&notes);
+    if (known) {
         return;
     }
     if (results->python) {

@@ -248,6 +248,7 @@ void supervise(char **argv, struct outcome *outcome)
     outcome->start_error =
         watch.child < 0 ? fork_error : true_reason(argv[0], await_start(channel[0]));
     close(channel[0]);
+    outcome->process = (long)watch.child;
     if (watch.child > 0) {
         follow(&watch, &set);
         outcome->duration_ns = now_ns(CLOCK_MONOTONIC) - outcome->started_mono_ns;

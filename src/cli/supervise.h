@@ -8,6 +8,7 @@ struct outcome {
     int start_error; /* errno with which it could not be started; 0: it ran */
     int code;        /* its exit code, -1: a signal killed it */
     int signal;      /* 0: none */
+    long process;    /* its number, while it ran */
     uint64_t started_real_ns, started_mono_ns, duration_ns;
 };
 

@@ -175,6 +175,7 @@ def test_a_package_for_another_python(stepwatch: Run, tmp_path: Path, build_dir:
     assert first == f"stepwatch: this Python is not recorded: {sentence}"
     # The child's stderr is the program's; that it is missing is said afterwards.
     assert result.stderr.count("stepwatch: this Python is not recorded") == 1
+    assert result.stderr.count("is not recorded") == 2
     assert len((tmp_path / "out" / "notes.txt").read_text().splitlines()) == 2
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import shutil
@@ -118,6 +119,18 @@ print(before, library.is_recording())
 stepwatch.stop()
 """
     assert run(python, "-c", code).split() == ["0", "1"]
+
+
+def test_run_uses_the_python_beside_the_command(prefix: Path, tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("import sys\nprint(sys.prefix)\n", encoding="utf-8")
+    link = tmp_path / "stepwatch"
+    link.symlink_to(prefix / "bin" / "stepwatch")
+    for number, command in enumerate((prefix / "bin" / "stepwatch", link)):
+        folder = tmp_path / f"run{number}"
+        assert run(command, "run", "-o", folder, script).strip() == str(prefix)
+        report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
+        assert report["run"]["python"] == ".".join(map(str, sys.version_info[:3]))
 
 
 def test_everything_is_there(prefix: Path) -> None:
