@@ -42,6 +42,7 @@ PUBLIC: dict[str, str] = {
     "trace.h": "read",
     "stacks.h": "analyze",
     "analyze.h": "analyze",
+    "functions.h": "analyze",
     "export.h": "export",
 }
 

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stepwatch/analyze.h>
 #include <stepwatch/error.h>
+#include <stepwatch/functions.h>
 #include <stepwatch/write.h>
 
 #ifdef __cplusplus
@@ -47,6 +48,35 @@ SW_API void sw_export_collapsed(sw_writer *writer, const sw_stacks *stacks,
  * are seconds, or samples where the period is not known. */
 SW_API void sw_export_speedscope(sw_writer *writer, const sw_stacks *stacks,
                                  const sw_stack_options *options);
+
+/* Function profiles. Largest first, or by name. */
+enum sw_functions_sort {
+    SW_FUNCTIONS_BY_TOTAL = 0,
+    SW_FUNCTIONS_BY_SELF,
+    SW_FUNCTIONS_BY_CALLS,
+    SW_FUNCTIONS_BY_PRIMITIVE_CALLS,
+    SW_FUNCTIONS_BY_ERRORS,
+    SW_FUNCTIONS_BY_NAME,
+    SW_FUNCTIONS_BY_FILE /* file, line, name */
+};
+/* The order that a word of pstats or ours names ("cumulative", "tottime", "calls", …); SW_ENOTFOUND. */
+SW_API int sw_functions_sort_of(const char *word, enum sw_functions_sort *sort);
+
+typedef struct sw_functions_text_options {
+    enum sw_functions_sort sort;
+    size_t limit;   /* functions shown, 0: all */
+    size_t columns; /* no line is wider as far as names can be cut, 0: no limit */
+} sw_functions_text_options;
+
+/* The dictionary that `python -m pstats` and snakeviz load, marshalled. They read one object and ignore what follows, so a
+ * text may come after it in the same file. */
+SW_API void sw_export_pstats(sw_writer *writer, const sw_functions *functions);
+/* The table that pstats prints. NULL: by cumulative time, all of it. */
+SW_API void sw_export_functions_text(sw_writer *writer, const sw_functions *functions,
+                                     const sw_functions_text_options *options);
+/* One JSON document, schema stepwatch.functions/1, and a newline; with callers. */
+SW_API void sw_export_functions_json(sw_writer *writer, const sw_functions *functions,
+                                     const sw_functions_text_options *options);
 
 #ifdef __cplusplus
 }
