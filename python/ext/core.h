@@ -15,6 +15,7 @@ enum core_slot {
     CORE_STEP_TYPE,
     CORE_DATA_TYPE,
     CORE_FUNCTIONS_TYPE,
+    CORE_FUNCTIONS_ENGINE, /* has the interpreter's profiling hooks */
     CORE_LINES_TYPE,
     CORE_RUN_TYPE,
     CORE_TABLE_TYPE,

@@ -2,6 +2,7 @@
 
 from stepwatch._core import (
     counter,
+    functions,
     is_recording,
     mark,
     section,
@@ -17,6 +18,7 @@ __version__ = version()
 __all__ = [
     "__version__",
     "counter",
+    "functions",
     "is_recording",
     "mark",
     "section",

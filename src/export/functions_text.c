@@ -90,8 +90,11 @@ static size_t print_bytes(const struct page *page, const char *bytes, size_t len
 
 static void print_name(const struct page *page, const sw_function *function, size_t used)
 {
-    if (function->native) {
-        print_bytes(page, function->name, function->name_length, used);
+    if (function->native && function->name_length > 2 && function->name[0] == '<') {
+        /* As pstats does: {built-in method builtins.len}. */
+        used += print_bytes(page, "{", 1, used);
+        used += print_bytes(page, function->name + 1, function->name_length - 2, used);
+        print_bytes(page, "}", 1, used);
         return;
     }
     /* The end of a path and the name say most: what does not fit is cut from the path's beginning. */

@@ -1,0 +1,352 @@
+/* The function profiler's seat from Python 3.12 on: sys.monitoring. Its events come from all threads. */
+#include "functions.h"
+
+#if PY_VERSION_HEX >= 0x030c0000
+
+/* Which tool id to take. cProfile and those who imitate it (torch's compile profiler among them) know only id 2 and fail
+ * when it is taken, coverage knows 1, debuggers know 0; none of them asks for 3, 4 or 5. So the free-for-all ids come first,
+ * and what the program starts while it is profiled goes on working. An id that is taken is never taken away. */
+static const int tool_order[] = {3, 4, 5, 2, 0, 1};
+#define TOOLS (sizeof tool_order / sizeof tool_order[0])
+
+/* --- Callbacks ---------------------------------------------------------------------- */
+
+/* An object that is called by vectorcall directly: a builtin function would cost a third more. */
+typedef struct functions_callback {
+    PyObject_HEAD vectorcallfunc call;
+    functions_engine *engine; /* outlives it: it drops its callbacks before it goes */
+} functions_callback;
+
+static inline functions_engine *engine_of(PyObject *callback)
+{
+    return ((functions_callback *)callback)->engine;
+}
+
+/* (code, offset, …) */
+static PyObject *on_enter(PyObject *self, PyObject *const *args, size_t count,
+                          PyObject *names)
+{
+    (void)names;
+    if (PyVectorcall_NARGS(count) >= 1) {
+        functions_enter_code(engine_of(self), args[0]);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *on_leave(PyObject *self, PyObject *const *args, size_t count,
+                          PyObject *names)
+{
+    (void)names;
+    if (PyVectorcall_NARGS(count) >= 1) {
+        functions_leave(engine_of(self), args[0], 0);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *on_unwind(PyObject *self, PyObject *const *args, size_t count,
+                           PyObject *names)
+{
+    (void)names;
+    if (PyVectorcall_NARGS(count) >= 1) {
+        functions_leave(engine_of(self), args[0], 1);
+    }
+    Py_RETURN_NONE;
+}
+
+/* The method table entry of a native function, NULL for everything else that can be called. A method descriptor counts
+ * when it is called with an object of its type. */
+static inline PyMethodDef *native_method(const functions_engine *engine,
+                                         PyObject *callable, PyObject *self)
+{
+    PyTypeObject *const type = Py_TYPE(callable);
+    if (type == &PyFunction_Type) {
+        return NULL;
+    }
+    if (type == &PyMethodDescr_Type) {
+        PyMethodDescrObject *const descriptor = (PyMethodDescrObject *)callable;
+        return self != engine->missing &&
+                       PyObject_TypeCheck(self, PyDescr_TYPE(descriptor))
+                   ? descriptor->d_method
+                   : NULL;
+    }
+    if (type == &PyCFunction_Type || PyType_IsSubtype(type, &PyCFunction_Type)) {
+        return ((PyCFunctionObject *)callable)->m_ml;
+    }
+    return NULL;
+}
+
+/* (code, offset, callable, first argument) */
+static PyObject *on_call(PyObject *self, PyObject *const *args, size_t count,
+                         PyObject *names)
+{
+    (void)names;
+    if (PyVectorcall_NARGS(count) >= 4) {
+        functions_engine *const engine = engine_of(self);
+        PyMethodDef *method = native_method(engine, args[2], args[3]);
+        if (method) {
+            functions_enter_native(engine, method, args[2], args[3]);
+        }
+    }
+    Py_RETURN_NONE;
+}
+
+static inline void native_leave(PyObject *self, PyObject *const *args, size_t count,
+                                unsigned error)
+{
+    if (PyVectorcall_NARGS(count) >= 4) {
+        functions_engine *const engine = engine_of(self);
+        PyMethodDef *method = native_method(engine, args[2], args[3]);
+        if (method) {
+            functions_leave(engine, method, error);
+        }
+    }
+}
+
+static PyObject *on_native_return(PyObject *self, PyObject *const *args, size_t count,
+                                  PyObject *names)
+{
+    (void)names;
+    native_leave(self, args, count, 0);
+    Py_RETURN_NONE;
+}
+
+static PyObject *on_native_raise(PyObject *self, PyObject *const *args, size_t count,
+                                 PyObject *names)
+{
+    (void)names;
+    native_leave(self, args, count, 1);
+    Py_RETURN_NONE;
+}
+
+static const struct {
+    const char *event;
+    vectorcallfunc call;
+    bool native; /* only where native calls are wanted */
+} hooks[] = {
+    {"PY_START", on_enter, false},
+    {"PY_RESUME", on_enter, false},
+    {"PY_THROW", on_enter, false},
+    {"PY_RETURN", on_leave, false},
+    {"PY_YIELD", on_leave, false},
+    {"PY_UNWIND", on_unwind, false},
+    {"CALL", on_call, true},
+    {"C_RETURN", on_native_return, true},
+    {"C_RAISE", on_native_raise, true},
+};
+#define HOOKS (sizeof hooks / sizeof hooks[0])
+_Static_assert(HOOKS == sizeof(((functions_engine *)0)->callback) / sizeof(PyObject *),
+               "an engine keeps one callback a hook");
+
+static void callback_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyMemberDef callback_members[] = {
+    {"__vectorcalloffset__", Py_T_PYSSIZET, offsetof(functions_callback, call),
+     Py_READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot callback_slots[] = {
+    {Py_tp_doc, "A hook of the function profiler."},
+    {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_members, callback_members},
+    {Py_tp_dealloc, callback_dealloc},
+    {0, NULL},
+};
+
+static PyType_Spec callback_spec = {
+    .name = "stepwatch._core.functions_hook",
+    .basicsize = sizeof(functions_callback),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL |
+             Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = callback_slots,
+};
+
+int functions_seat_add(PyObject *module)
+{
+    core_state *state = PyModule_GetState(module);
+    functions_engine *engine = (functions_engine *)state->slot[CORE_FUNCTIONS_ENGINE];
+    PyObject *type = PyType_FromModuleAndSpec(module, &callback_spec, NULL);
+    if (!type) {
+        return -1;
+    }
+    for (size_t i = 0; i < HOOKS; i++) {
+        functions_callback *callback = (functions_callback *)((PyTypeObject *)type)
+                                           ->tp_alloc((PyTypeObject *)type, 0);
+        if (!callback) {
+            Py_DECREF(type);
+            return -1;
+        }
+        callback->call = hooks[i].call;
+        callback->engine = engine;
+        engine->callback[i] = (PyObject *)callback;
+    }
+    Py_DECREF(type);
+    return 0;
+}
+
+/* --- The seat ----------------------------------------------------------------------- */
+
+static PyObject *monitoring_get(void)
+{
+    PyObject *monitoring = PySys_GetObject("monitoring"); /* borrowed */
+    if (!monitoring) {
+        PyErr_SetString(PyExc_RuntimeError, "this interpreter has no sys.monitoring");
+    }
+    return monitoring;
+}
+
+static long event_of(PyObject *monitoring, const char *name)
+{
+    PyObject *events = PyObject_GetAttrString(monitoring, "events");
+    PyObject *number = events ? PyObject_GetAttrString(events, name) : NULL;
+    const long event = number ? PyLong_AsLong(number) : -1;
+    Py_XDECREF(events);
+    Py_XDECREF(number);
+    return event;
+}
+
+/* Who has which id, as "0 'debugger', 2 'cProfile'". */
+static PyObject *holders(PyObject *monitoring)
+{
+    PyObject *text = PyUnicode_FromString("");
+    for (int id = 0; id < 6 && text; id++) {
+        PyObject *holder = PyObject_CallMethod(monitoring, "get_tool", "i", id);
+        PyObject *longer =
+            holder ? PyUnicode_FromFormat("%U%s%d %R", text, id ? ", " : "", id, holder)
+                   : NULL;
+        Py_XDECREF(holder);
+        Py_SETREF(text, longer);
+    }
+    return text;
+}
+
+static int take_tool(functions_engine *engine, PyObject *monitoring)
+{
+    for (size_t i = 0; i < TOOLS; i++) {
+        PyObject *holder =
+            PyObject_CallMethod(monitoring, "get_tool", "i", tool_order[i]);
+        if (!holder) {
+            return -1;
+        }
+        const bool is_free = holder == Py_None;
+        Py_DECREF(holder);
+        if (is_free) {
+            PyObject *done = PyObject_CallMethod(monitoring, "use_tool_id", "is",
+                                                 tool_order[i], "stepwatch.functions");
+            if (!done) {
+                return -1;
+            }
+            Py_DECREF(done);
+            engine->tool = tool_order[i];
+            return 0;
+        }
+    }
+    PyObject *who = holders(monitoring);
+    if (who) {
+        PyErr_Format(PyExc_RuntimeError,
+                     "no tool id of sys.monitoring is free for the function profiler: %U",
+                     who);
+        Py_DECREF(who);
+    }
+    return -1;
+}
+
+static int register_hooks(functions_engine *engine, PyObject *monitoring, bool on)
+{
+    for (size_t i = 0; i < HOOKS; i++) {
+        const long event = event_of(monitoring, hooks[i].event);
+        PyObject *before = event < 0
+                               ? NULL
+                               : PyObject_CallMethod(monitoring, "register_callback",
+                                                     "ilO", engine->tool, event,
+                                                     on ? engine->callback[i] : Py_None);
+        if (!before) {
+            return -1;
+        }
+        Py_DECREF(before);
+    }
+    return 0;
+}
+
+static int set_events(functions_engine *engine, PyObject *monitoring, bool on)
+{
+    long events = 0;
+    for (size_t i = 0; i < HOOKS && on; i++) {
+        if (!hooks[i].native || engine->builtins) {
+            const long event = event_of(monitoring, hooks[i].event);
+            if (event < 0) {
+                return -1;
+            }
+            events |= event;
+        }
+    }
+    PyObject *done =
+        PyObject_CallMethod(monitoring, "set_events", "il", engine->tool, events);
+    Py_XDECREF(done);
+    return done ? 0 : -1;
+}
+
+int functions_seat_take(functions_engine *engine)
+{
+    PyObject *monitoring = monitoring_get();
+    if (!monitoring) {
+        return -1;
+    }
+    if (!engine->missing) {
+        engine->missing = PyObject_GetAttrString(monitoring, "MISSING");
+    }
+    if (!engine->missing || take_tool(engine, monitoring) != 0) {
+        return -1;
+    }
+    if (register_hooks(engine, monitoring, true) == 0 &&
+        set_events(engine, monitoring, true) == 0) {
+        return 0;
+    }
+    PyObject *raised = PyErr_GetRaisedException();
+    functions_seat_leave(engine);
+    PyErr_SetRaisedException(raised);
+    return -1;
+}
+
+int functions_seat_change(functions_engine *engine)
+{
+    PyObject *monitoring = monitoring_get();
+    return monitoring ? set_events(engine, monitoring, true) : -1;
+}
+
+void functions_seat_leave(functions_engine *engine)
+{
+    PyObject *monitoring = monitoring_get();
+    if (monitoring && engine->tool >= 0) {
+        /* Somebody who frees the ids of others (there are such tools) has ended our events too. */
+        PyObject *holder = PyObject_CallMethod(monitoring, "get_tool", "i", engine->tool);
+        const bool ours =
+            holder && PyUnicode_Check(holder) &&
+            PyUnicode_CompareWithASCIIString(holder, "stepwatch.functions") == 0;
+        if (ours) {
+            set_events(engine, monitoring, false);
+            PyErr_Clear();
+            register_hooks(engine, monitoring, false);
+            PyErr_Clear();
+            PyObject *done =
+                PyObject_CallMethod(monitoring, "free_tool_id", "i", engine->tool);
+            Py_XDECREF(done);
+        } else if (holder) {
+            Py_XSETREF(engine->seat_note,
+                       PyUnicode_FromFormat(
+                           "tool id %d of sys.monitoring was taken away by %R: calls "
+                           "after that are not counted",
+                           engine->tool, holder));
+        }
+        Py_XDECREF(holder);
+    }
+    PyErr_Clear();
+    engine->tool = -1;
+}
+
+#endif
