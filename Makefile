@@ -7,6 +7,8 @@ MESON = $(VENV)/bin/meson
 PYTHON_BIN = $(VENV)/bin/python
 TEST_ENV = TEST_BUILD_DIR=$(abspath $(1)) PYTHONPATH=$(abspath $(1))/python
 PYTEST = $(PYTHON_BIN) -m pytest -q
+# One build folder has the extension for every Python that tools/setup.sh found.
+FOR_PYTHONS = -Dpython=enabled -Dpythons="$$(tools/pythons.sh ,)"
 
 # The tools of the virtual environment find each other by PATH.
 export PATH := $(abspath $(VENV))/bin:$(PATH)
@@ -20,7 +22,8 @@ FUZZ_TARGETS = $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check build install-deps lint tidy format bench bench-check \
-	sanitize sanitize-address sanitize-thread fuzz docs clean
+	sanitize sanitize-address sanitize-thread sanitize-python valgrind-python \
+	test-pythons fuzz docs clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -28,7 +31,7 @@ help: ## list the targets
 # Configures folder $(1) with options $(2), again only when they have changed.
 configure = tools/configure.sh $(MESON) $(1) $(2)
 
-DEV_OPTIONS = -Dwerror=true -Dtests=enabled -Dpython=enabled
+DEV_OPTIONS = -Dwerror=true -Dtests=enabled $(FOR_PYTHONS)
 
 demo: ## build, train a small network in C under the recorder, show the report
 	@tools/setup.sh demo
@@ -42,11 +45,16 @@ build: ## build everything in build/, warnings are errors
 	@$(VENV)/bin/ninja -C $(BUILD) --quiet
 
 install-deps: ## install what every target needs
-	@tools/setup.sh demo test sanitize fuzz tidy bench
+	@tools/setup.sh demo test extra sanitize fuzz tidy bench valgrind
 
 test: build lint ## everything a change must pass
+	@tools/setup.sh extra
 	$(MESON) test -C $(BUILD) --no-rebuild --print-errorlogs
 	$(call TEST_ENV,$(BUILD)) $(PYTEST)
+	@$(call TEST_ENV,$(BUILD)) tools/test_pythons.sh
+
+test-pythons: build ## the tests of the extension with every further Python there is here
+	@$(call TEST_ENV,$(BUILD)) tools/test_pythons.sh
 
 check: test ## the same as test
 
@@ -72,33 +80,50 @@ format: ## rewrite C and Python sources in the style of the project
 	$(VENV)/bin/ruff check --quiet --fix-only
 	$(VENV)/bin/ruff format --quiet
 
-bench: ## measure the recorder and the reader
-	@tools/setup.sh test bench
-	@$(call configure,build-bench,-Dbench=enabled -Db_ndebug=true)
+BENCH_OPTIONS = -Dbench=enabled -Db_ndebug=true $(FOR_PYTHONS)
+# Some suites only: make bench-check SUITES="python_sections python_lines".
+SUITES ?=
+
+bench: ## measure the recorder, the reader and the Python side
+	@tools/setup.sh test extra bench
+	@$(call configure,build-bench,$(BENCH_OPTIONS))
 	@$(VENV)/bin/ninja -C build-bench --quiet
-	$(call TEST_ENV,build-bench) $(PYTHON_BIN) bench/run.py --build build-bench
+	$(call TEST_ENV,build-bench) $(PYTHON_BIN) bench/run.py --build build-bench $(SUITES)
 
 bench-check: ## measure, and fail where a promised ratio does not hold
-	@tools/setup.sh test bench
-	@$(call configure,build-bench,-Dbench=enabled -Db_ndebug=true)
+	@tools/setup.sh test extra bench
+	@$(call configure,build-bench,$(BENCH_OPTIONS))
 	@$(VENV)/bin/ninja -C build-bench --quiet
-	$(call TEST_ENV,build-bench) $(PYTHON_BIN) bench/run.py --build build-bench --check
+	$(call TEST_ENV,build-bench) $(PYTHON_BIN) bench/run.py --build build-bench --check $(SUITES)
 
-sanitize: sanitize-address sanitize-thread ## the whole suite under ASan + UBSan and under TSan
+sanitize: sanitize-address sanitize-python sanitize-thread ## all tests under ASan + UBSan and under TSan
 
-SANITIZE_OPTIONS = -Dwerror=true -Dtests=enabled -Dpython=disabled -Dbench=disabled \
-	-Dbuildtype=debugoptimized
+SANITIZE_OPTIONS = -Dwerror=true -Dtests=enabled -Dbench=disabled -Dbuildtype=debugoptimized
 
-sanitize-address:
+.PHONY: build-asan
+build-asan:
 	@tools/setup.sh sanitize
-	@$(call configure,build-asan,$(SANITIZE_OPTIONS) -Db_sanitize=address$(comma)undefined)
+	@$(call configure,build-asan,$(SANITIZE_OPTIONS) $(FOR_PYTHONS) \
+		-Db_sanitize=address$(comma)undefined)
 	@$(VENV)/bin/ninja -C build-asan --quiet
+
+sanitize-address: build-asan
 	$(MESON) test -C build-asan --no-rebuild --print-errorlogs --timeout-multiplier 5
 	$(if $(wildcard tests/cli/test_*.py),$(call TEST_ENV,build-asan) $(PYTEST) tests/cli)
 
+# The interpreter itself is not built with ASan, which therefore has to be loaded before it; what
+# the interpreter leaves behind at its end is not ours to report.
+sanitize-python: build-asan ## the tests of the extension under ASan + UBSan, with every Python
+	@$(call TEST_ENV,build-asan) PYTHONMALLOC=malloc \
+		ASAN_OPTIONS=$(ASAN_OPTIONS):detect_leaks=0 tools/test_pythons.sh --asan --main
+
+valgrind-python: build ## the tests of the extension under valgrind; takes many minutes
+	@tools/setup.sh valgrind
+	@$(call TEST_ENV,$(BUILD)) PYTHONMALLOC=malloc tools/test_pythons.sh --valgrind --main
+
 sanitize-thread:
 	@tools/setup.sh sanitize
-	@$(call configure,build-tsan,$(SANITIZE_OPTIONS) -Db_sanitize=thread)
+	@$(call configure,build-tsan,$(SANITIZE_OPTIONS) -Dpython=disabled -Db_sanitize=thread)
 	@$(VENV)/bin/ninja -C build-tsan --quiet
 	$(MESON) test -C build-tsan --no-rebuild --print-errorlogs --timeout-multiplier 10
 

@@ -1,7 +1,10 @@
 #!/usr/bin/env bash
-# Prepares this machine for one or more groups of make targets: demo, test, sanitize,
-# fuzz, tidy, bench.  What is there already is left alone, so a second run takes no time
-# and needs no network.
+# Prepares this machine for one or more groups of make targets: demo, test, extra,
+# sanitize, fuzz, tidy, bench.  What is there already is left alone, so a second run takes
+# no time and needs no network.
+#
+# PYTHONS names the further Pythons to build and test for ("3.12 3.13"); unset, all that
+# are here with their headers; empty, none.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -51,7 +54,7 @@ find_missing() {
     local group
     for group in "$@"; do
         case $group in
-        demo) ;;
+        demo | extra) ;;
         test | sanitize)
             need libcmocka-dev has_cmocka
             need pkg-config command -v pkg-config
@@ -72,6 +75,9 @@ find_missing() {
         bench)
             need liblttng-ust-dev has_header lttng/tracepoint.h
             need lttng-tools command -v lttng
+            need valgrind command -v valgrind
+            ;;
+        valgrind)
             need valgrind command -v valgrind
             ;;
         *)
@@ -108,17 +114,31 @@ install_missing() {
     rm -f "$log"
 }
 
-# --- Virtual environment ----------------------------------------------------------
+# --- Virtual environments ---------------------------------------------------------
 
 # A stamp holds what was installed from: another Python or other requirements make it
 # out of date.
-fill_venv() { # fill_venv NAME: installs tools/requirements-NAME.txt
+wanted() { # wanted PYTHON NAME…: what the stamp says
+    "$1" -c 'import sys; print(sys.version_info[:2], sys.base_prefix)'
+    local name
+    for name in "${@:2}"; do
+        cat "tools/requirements-$name.txt"
+    done
+}
+
+is_current() { # is_current STAMP TEXT
+    [ -f "$1" ] && [ "$(cat "$1")" = "$2" ]
+}
+
+install_into() { # install_into ENVIRONMENT ARGUMENTS…: pip of the main environment does it
+    "$VENV/bin/python" -m pip --python "$1/bin/python" install --quiet --quiet \
+        --disable-pip-version-check "${@:2}"
+}
+
+fill_venv() { # fill_venv NAME: installs tools/requirements-NAME.txt, or fails
     local stamp=$VENV/.stamp-$1 want
-    want=$(
-        "$PYTHON" -c 'import sys; print(sys.version_info[:2], sys.base_prefix)'
-        cat tools/requirements-*.txt
-    )
-    if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$want" ]; then
+    want=$(wanted "$PYTHON" build "$1")
+    if is_current "$stamp" "$want"; then
         return
     fi
     if ! [ -x "$VENV/bin/python" ] || ! "$VENV/bin/python" -c 'import pip' 2>/dev/null ||
@@ -131,6 +151,117 @@ fill_venv() { # fill_venv NAME: installs tools/requirements-NAME.txt
     "$VENV/bin/python" -m pip install --quiet --quiet --disable-pip-version-check \
         -r "tools/requirements-$1.txt"
     echo "$want" >"$stamp"
+}
+
+# Packages that are good to have: all at once, and where that fails one by one, so that
+# one that does not exist for this Python or cannot be reached does not keep away the
+# rest.  Nothing is compiled: most of it is never imported.
+fill_optional() { # fill_optional ENVIRONMENT NAME WHY: installs tools/requirements-NAME.txt
+    local venv=$1 name=$2 why=$3 want line lost=()
+    want=$(wanted "$venv/bin/python" "$name")
+    if is_current "$venv/.stamp-$name" "$want"; then
+        return
+    fi
+    echo "Installing tools/requirements-$name.txt into $venv; this may take minutes"
+    if ! install_into "$venv" --no-compile -r "tools/requirements-$name.txt" 2>/dev/null; then
+        while read -r line; do
+            case $line in '' | '#'*) continue ;; esac
+            if ! install_into "$venv" --no-compile --retries 1 "$line" 2>/dev/null; then
+                lost+=("${line%%;*}")
+            fi
+        done <"tools/requirements-$name.txt"
+    fi
+    if [ ${#lost[@]} -gt 0 ]; then
+        echo "NOT INSTALLED in $venv: ${lost[*]}; $why." >&2
+    else
+        echo "$want" >"$venv/.stamp-$name"
+    fi
+}
+
+# --- Further Pythons --------------------------------------------------------------
+
+OLDEST=9
+NEWEST=14
+
+version_of() { "$1" -c 'import sys; print("%d.%d" % sys.version_info[:2])'; }
+
+# Prints the path of a CPython of this version that an extension can be built for.
+find_python() { # find_python VERSION
+    local candidate
+    for candidate in $(printf '%s\n' \
+        "${PYENV_ROOT:-$HOME/.pyenv}/versions/$1".*/bin/python3 | sort -rV) \
+        $(command -v "python$1" || true); do
+        if [ -x "$candidate" ] && "$candidate" - "$1" 2>/dev/null <<'EOF'; then
+import os, sys, sysconfig, venv
+
+header = os.path.join(sysconfig.get_path("include"), "Python.h")
+version = "%d.%d" % sys.version_info[:2]
+# An ABI with flags (debug, free threads) is not what users have.
+usable = sys.implementation.name == "cpython" and not sys.abiflags and os.path.exists(header)
+if version != sys.argv[1] or not usable:
+    sys.exit(1)
+print(os.path.realpath(sys.executable))
+EOF
+            return
+        fi
+    done
+}
+
+make_venv() { # make_venv ENVIRONMENT PYTHON VERSION: with what the tests need, or one sentence
+    local venv=$1 log
+    log=$(mktemp)
+    if { "$2" -m venv --without-pip --clear "$venv" &&
+        install_into "$venv" -r tools/requirements-test.txt; } >"$log" 2>&1; then
+        wanted "$venv/bin/python" test >"$venv/.stamp-test"
+    else
+        rm -rf "$venv"
+        echo "Python $3 is left out, for its virtual environment could not be made:" \
+            "$(tail -n 1 "$log")" >&2
+    fi
+    rm -f "$log"
+}
+
+# An environment .venv-3.X for each further Python: where there is one, there is an
+# extension for it and its tests run.
+make_further_venvs() {
+    local minor version venv python main
+    main=$(version_of "$PYTHON")
+    for minor in $(seq $OLDEST $NEWEST); do
+        version=3.$minor
+        venv=.venv-$version
+        if [ "$version" = "$main" ]; then
+            rm -rf "$venv"
+            continue
+        fi
+        case " ${PYTHONS-$version} " in *" $version "*) ;; *) continue ;; esac
+        if [ -x "$venv/bin/python" ] &&
+            is_current "$venv/.stamp-test" "$(wanted "$venv/bin/python" test)"; then
+            continue
+        fi
+        python=$(find_python "$version")
+        if [ -z "$python" ]; then
+            rm -rf "$venv"
+            continue
+        fi
+        echo "Creating $venv"
+        make_venv "$venv" "$python" "$version" &
+    done
+    wait
+}
+
+# An environment .venv-bench-3.X with the packages that the benchmarks compare with.
+make_bench_venvs() {
+    local version venv python
+    for python in "$PYTHON" .venv-3.1[123]/bin/python; do
+        [ -x "$(command -v "$python")" ] || continue
+        version=$(version_of "$python")
+        venv=.venv-bench-$version
+        case $version in 3.1[123]) ;; *) continue ;; esac
+        if ! [ -x "$venv/bin/python" ]; then
+            "$python" -m venv --without-pip --clear "$venv"
+        fi
+        fill_optional "$venv" bench "bench shows them as not measured"
+    done
 }
 
 # Two makes at once must not fill one environment.
@@ -151,8 +282,22 @@ fi
 
 fill_venv build
 for group in "$@"; do
-    if [ "$group" != demo ]; then
+    case $group in
+    demo) ;;
+    extra)
+        fill_optional "$VENV" test-extra "the tests that use them are SKIPPED"
+        ;;
+    test | sanitize)
         fill_venv dev
-        break
-    fi
+        make_further_venvs
+        ;;
+    bench)
+        fill_venv dev
+        make_further_venvs
+        make_bench_venvs
+        ;;
+    *)
+        fill_venv dev
+        ;;
+    esac
 done

@@ -15,6 +15,9 @@ from pathlib import Path
 
 import pytest
 
+# It looks for other Pythons itself.
+pytestmark = pytest.mark.once
+
 SCRIPT = """
 import ctypes, os, sys, time
 lib = ctypes.CDLL(sys.argv[1])

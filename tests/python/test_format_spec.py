@@ -12,6 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+
+pytestmark = pytest.mark.once
+
 CORPUS = Path(__file__).parents[1] / "fuzz" / "corpus" / "trace"
 PAGE = 4096
 DEFS, THREADS, LANE, STACK, NODES, HIST, EVENTS, STEPS, FREE, ROWS = range(1, 11)

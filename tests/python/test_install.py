@@ -38,7 +38,7 @@ int is_recording(void)
 }
 """
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.once]
 
 
 def run(*command: str | Path, **environment: str) -> str:
