@@ -13,7 +13,7 @@ from bench.harness import ROOT, BenchError, Result
 from bench.suites import SUITES
 
 PAGE = ROOT / "docs" / "OVERHEAD.md"
-PLACE = re.compile(r"(<!-- bench:(?P<name>[a-z]+) -->\n).*?(<!-- /bench -->)", re.DOTALL)
+PLACE = re.compile(r"(<!-- bench:(?P<name>[a-z_]+) -->\n).*?(<!-- /bench -->)", re.DOTALL)
 
 
 def machine_text(result: Result) -> str:

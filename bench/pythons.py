@@ -13,7 +13,6 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from bench.harness import ROOT, Bench, BenchError, Result, Verdict, at_most, number, spread
 
@@ -36,7 +35,7 @@ class Python:
 
 def find(version: str) -> Python | None:
     """Return the Python of this version that tools/setup.sh has made an environment for."""
-    if version == "%d.%d" % sys.version_info[:2]:
+    if version == f"{sys.version_info[0]}.{sys.version_info[1]}":
         path = Path(sys.executable)
     else:
         path = ROOT / f".venv-{version}" / "bin" / "python"
@@ -125,23 +124,28 @@ def has(found: Result, needs: Sequence[str]) -> bool:
     return all(case in found["rounds"] for case in needs)
 
 
-def summarize(found: Mapping[str, Result], promises: Sequence[Promise], base: str) -> Result:
-    """Return spreads instead of rounds: of the cases, over the case ``base``, and of promises."""
+def summarize(
+    found: Mapping[str, Result], promises: Sequence[Promise], bases: Mapping[str, str]
+) -> Result:
+    """Return spreads instead of rounds: of the cases, of what they add, and of the promises.
+
+    ``bases`` says what the cost of a case is counted from: the first entry that its name begins
+    with names the other case.
+    """
     versions = {}
     for version, one in found.items():
-        rounds = one.pop("rounds")
-        made: Result = dict(one)
-        made["rounds"] = rounds
+        rounds = one["rounds"]
+        made: Result = {key: value for key, value in one.items() if key != "rounds"}
+        made["ns"] = {case: spread(figures) for case, figures in rounds.items()}
+        made["over_ns"] = {}
+        for case in rounds:
+            base = next(base for start, base in bases.items() if case.startswith(start))
+            made["over_ns"][case] = spread(over(case, base)(rounds))
         made["promised"] = {
             promise.key: spread(promise.figure(rounds))
             for promise in promises
-            if has(made, promise.needs)
+            if has(one, promise.needs)
         }
-        made["ns"] = {case: spread(figures) for case, figures in rounds.items()}
-        made["over_ns"] = {
-            case: spread(over(case, base)(rounds)) for case in rounds if base in rounds
-        }
-        del made["rounds"]
         versions[version] = made
     return {"versions": versions}
 

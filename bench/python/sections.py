@@ -6,10 +6,11 @@ sections.py RUN ROUNDS
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import repeat
 from time import perf_counter
-from typing import Any, Iterator
+from typing import Any
 
 import stepwatch
 import timing

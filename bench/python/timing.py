@@ -35,7 +35,7 @@ def loop(function: Callable[..., object], count: int, *arguments: object) -> Cas
 
 
 def measure(cases: dict[str, Case], rounds: int) -> dict[str, list[float]]:
-    """Run every case once a round, each round beginning with another one; the first does not count."""
+    """Run every case once a round; rounds begin with different cases, and one is for warming up."""
     names = list(cases)
     figures: dict[str, list[float]] = {name: [] for name in names}
     for case in cases.values():

@@ -1,0 +1,116 @@
+"""The function profiler beside cProfile: what a call costs more, one Python.
+
+functions.py RUN ROUNDS
+"""
+
+from __future__ import annotations
+
+import cProfile
+import sys
+from time import perf_counter_ns
+from typing import Any, Callable
+
+import stepwatch
+import timing
+
+Work = Callable[[], object]
+# Calls of Python functions in fib(20), the first one included.
+FIB_20 = 21_891
+
+
+def fib(n: int) -> int:
+    return n if n < 2 else fib(n - 1) + fib(n - 2)
+
+
+class Layer:
+    """Methods that call methods, as in a training program."""
+
+    def __init__(self) -> None:
+        self.total = 0
+
+    def add(self, x: int) -> int:
+        self.total += x
+        return self.total
+
+    def forward(self, x: int) -> int:
+        return self.add(x) + 1
+
+
+def methods() -> None:
+    layer = Layer()
+    for i in range(6_000):
+        layer.forward(i)
+
+
+def c_calls() -> None:
+    items: list[int] = []
+    append, pop = items.append, items.pop
+    for i in range(3_000):
+        append(abs(i))
+        len(items)
+        pop()
+
+
+# What runs, and how many calls it makes: one of the function itself, and those in it.
+WORKS: dict[str, tuple[Work, int]] = {
+    "fib": (lambda: fib(20), FIB_20 + 1),
+    "methods": (methods, 12_002),
+    "c_calls": (c_calls, 12_001),
+}
+
+
+def timed(work: Work, calls: int) -> float:
+    """Return nanoseconds a call, once what is new about it is over."""
+    work()
+    begin = perf_counter_ns()
+    work()
+    return (perf_counter_ns() - begin) / calls
+
+
+def plain(work: Work, calls: int) -> Callable[[], float]:
+    return lambda: timed(work, calls)
+
+
+def with_cprofile(work: Work, calls: int) -> Callable[[], float]:
+    profile = cProfile.Profile()
+
+    def case() -> float:
+        profile.enable()
+        try:
+            return timed(work, calls)
+        finally:
+            profile.disable()
+
+    return case
+
+
+def with_stepwatch(work: Work, calls: int) -> Callable[[], float]:
+    functions: Any = stepwatch.functions
+
+    def case() -> float:
+        with functions():
+            return timed(work, calls)
+
+    return case
+
+
+def main() -> None:
+    run, rounds = sys.argv[1], int(sys.argv[2])
+    missing = {}
+    cases = {}
+    for name, (work, calls) in WORKS.items():
+        cases[f"{name}_plain"] = plain(work, calls)
+        cases[f"{name}_cprofile"] = with_cprofile(work, calls)
+        if timing.lacks(stepwatch, "functions"):
+            missing[f"{name}_stepwatch"] = "stepwatch.functions"
+        else:
+            cases[f"{name}_stepwatch"] = with_stepwatch(work, calls)
+    timing.settle()
+    stepwatch.start(out=run, quiet=True)
+    figures = timing.measure(cases, rounds)
+    stepwatch.stop()
+    timing.emit(figures, missing=missing)
+
+
+if __name__ == "__main__":
+    main()
