@@ -23,9 +23,7 @@ def work_lines(n: int) -> int:
 
 def helper(x: int) -> int:
     y = x + 1
-    y = y * 2
-    y = y - x
-    return y
+    return y * 2
 
 
 def calls(n: int) -> None:
