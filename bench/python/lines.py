@@ -14,7 +14,7 @@ from typing import Any, Callable
 import stepwatch
 import timing
 
-COUNT = 4_000
+COUNT = 200
 Switch = Callable[[], object]
 
 

@@ -15,9 +15,9 @@ from typing import Any
 import stepwatch
 import timing
 
-COUNT = 20_000
+COUNT = 2_000
 # For what takes a microsecond and more.
-FEW = 1_000
+FEW = 100
 
 
 class Timer:

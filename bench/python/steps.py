@@ -13,7 +13,7 @@ from typing import Any, Callable
 import stepwatch
 import timing
 
-COUNT = 5_000
+COUNT = 1_000
 
 
 def bare(items: Iterable[object]) -> Iterable[object]:

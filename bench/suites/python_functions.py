@@ -7,7 +7,7 @@ from bench.harness import Bench, Result, Suite, Table, Verdict
 from bench.pythons import Promise, over, share
 
 WORKS = {
-    "fib": "fib(20)",
+    "fib": "fib(14)",
     "methods": "methods that call methods",
     "c_calls": "C functions and methods",
 }
@@ -37,7 +37,7 @@ PROMISES = tuple(
 
 def measure(bench: Bench) -> Result:
     """Run the script in three processes of each Python."""
-    arguments = [str(bench.times(21, 5))]
+    arguments = [str(bench.times(101, 25))]
     found = pythons.measure(bench, "functions", pythons.ALL, bench.times(3, 1), arguments)
     bases = {work: f"{work}_plain" for work in WORKS}
     return pythons.summarize(found, PROMISES, bases)

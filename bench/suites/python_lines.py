@@ -62,7 +62,7 @@ CALLEE = Promise(
 
 def measure(bench: Bench) -> Result:
     """Run the script in three processes of each Python, with the rivals' environment."""
-    arguments = [str(bench.times(21, 5))]
+    arguments = [str(bench.times(101, 25))]
     found = pythons.measure(
         bench, "lines", pythons.PROMISED, bench.times(3, 1), arguments, rivals=True
     )

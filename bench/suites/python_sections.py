@@ -92,7 +92,7 @@ PROMISES = (
 
 def measure(bench: Bench) -> Result:
     """Run the script in three processes of each Python."""
-    arguments = [str(bench.times(21, 7))]
+    arguments = [str(bench.times(201, 51))]
     found = pythons.measure(bench, "sections", pythons.ALL, bench.times(3, 1), arguments)
     return pythons.summarize(found, PROMISES, {"off_": "off_empty", "": "empty"})
 

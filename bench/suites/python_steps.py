@@ -33,7 +33,7 @@ PROMISES = (
 
 def measure(bench: Bench) -> Result:
     """Run the script in three processes of each Python."""
-    arguments = [str(bench.times(21, 7))]
+    arguments = [str(bench.times(201, 51))]
     found = pythons.measure(bench, "steps", pythons.ALL, bench.times(3, 1), arguments)
     bases = dict.fromkeys(("steps_no_usage", "data_no_usage"), "bare_no_usage")
     return pythons.summarize(found, PROMISES, {**bases, "": "bare"})
