@@ -54,11 +54,12 @@ def judge(bench: Bench, suite: Suite, show: Callable[[Suite, Result], None]) -> 
         if attempt > 1:
             verdicts = [replace(v, text=f"{v.text} [try {attempt}]") for v in verdicts]
         wrong = broken(verdicts)
-        if not wrong or attempt == ATTEMPTS:
+        if all(verdict.final for verdict in wrong) or attempt == ATTEMPTS:
             show(suite, result)
             break
         for verdict in wrong:
-            say(f"{suite.name}: {verdict.text}: measured again ({attempt + 1} of {ATTEMPTS})")
+            if not verdict.final:
+                say(f"{suite.name}: {verdict.text}: measured again ({attempt + 1} of {ATTEMPTS})")
     return verdicts
 
 

@@ -96,10 +96,14 @@ class Table:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether one promise holds. ``ok`` is None when it could not be looked at."""
+    """Whether one promise holds. ``ok`` is None when it could not be looked at.
+
+    ``final``: measuring again cannot change it.
+    """
 
     text: str
     ok: bool | None
+    final: bool = False
 
     def __str__(self) -> str:
         word = {True: "ok", False: "BROKEN", None: "skipped"}[self.ok]

@@ -96,15 +96,22 @@ def measure(
 
 @dataclass(frozen=True)
 class Promise:
-    """A figure that is made of the rounds of some cases and must not exceed a limit."""
+    """A figure that is made of the rounds of some cases and must not exceed a limit.
+
+    ``limits`` has one for each Python that something is promised about.
+    """
 
     key: str
     text: str
     needs: tuple[str, ...]
     figure: Callable[[Rounds], list[float]]
-    limit: float
+    limits: Mapping[str, float]
     unit: str = ""
-    versions: tuple[str, ...] = PROMISED
+
+
+def limited(limit: float, *versions: str) -> dict[str, float]:
+    """Return one limit for these Pythons, or for those that promises are made about."""
+    return dict.fromkeys(versions or PROMISED, limit)
 
 
 def over(case: str, base: str) -> Callable[[Rounds], list[float]]:
@@ -169,16 +176,16 @@ def verdicts(result: Result, promises: Sequence[Promise]) -> list[Verdict]:
     """Judge the promises, each for each of its Pythons."""
     made = []
     for promise in promises:
-        for version in promise.versions:
+        for version, limit in promise.limits.items():
             one = result["versions"].get(version, {"why": "this Python is not here"})
             text = f"Python {version}: {promise.text}"
             figure = one.get("promised", {}).get(promise.key)
             if figure is None:
                 why, ok = why_not(one, promise.needs)
-                made.append(Verdict(f"{text}: {why}", ok))
+                made.append(Verdict(f"{text}: {why}", ok, final=True))
             else:
                 text += f" (p10 {number(figure['p10'])}, p90 {number(figure['p90'])})"
-                made.append(at_most(text, figure["median"], promise.limit, promise.unit))
+                made.append(at_most(text, figure["median"], limit, promise.unit))
     return made
 
 
@@ -235,7 +242,8 @@ def promised_rows(
         cells = []
         for version in versions:
             figure = result["versions"].get(version, {}).get("promised", {}).get(promise.key)
-            known = figure is not None and version in promise.versions
-            cells.append(number(figure["median"]) + promise.unit if known else "-")
-        rows.append((promise.text, *cells, number(promise.limit) + promise.unit))
+            cells.append("-" if figure is None else number(figure["median"]) + promise.unit)
+        limits = sorted(set(promise.limits.values()))
+        text = " or ".join(number(limit) for limit in limits)
+        rows.append((promise.text, *cells, text + promise.unit if limits else "published"))
     return tuple(rows)

@@ -21,17 +21,15 @@ LIMITS = {"3.9": 1.0, "3.10": 1.0, "3.11": 1.0, "3.12": 0.5, "3.13": 0.5}
 
 PROMISES = tuple(
     Promise(
-        f"{work}_{limit}",
+        work,
         f"a call in {text}, in calls under cProfile",
         (f"{work}_stepwatch", f"{work}_cprofile"),
         share(
             over(f"{work}_stepwatch", f"{work}_plain"), over(f"{work}_cprofile", f"{work}_plain")
         ),
-        limit,
-        versions=tuple(version for version in LIMITS if LIMITS[version] == limit),
+        LIMITS,
     )
     for work, text in WORKS.items()
-    for limit in (1.0, 0.5)
 )
 
 

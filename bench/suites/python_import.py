@@ -71,7 +71,7 @@ def verdicts(result: Result) -> list[Verdict]:
         text = f"Python {version}: import stepwatch, over the bare interpreter"
         if "ms" not in one:
             why, ok = pythons.why_not(one, ())
-            made.append(Verdict(f"{text}: {why}", ok))
+            made.append(Verdict(f"{text}: {why}", ok, final=True))
             continue
         made.append(at_most(text, one["added_ms"], LIMIT_MS, " ms"))
         brought = ", ".join(one["frameworks"])

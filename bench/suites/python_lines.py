@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bench import pythons
 from bench.harness import Bench, Result, Suite, Table, Verdict
-from bench.pythons import Promise, Rounds, over, share
+from bench.pythons import Promise, Rounds, limited, over, share
 
 TOOLS = {"stepwatch": "`@stepwatch.lines`", "line_profiler": "line_profiler 5.1"}
 CASES = {
@@ -28,16 +28,12 @@ def callee_ns(rounds: Rounds) -> list[float]:
 
 
 PROMISES = (
-    *(
-        Promise(
-            f"line_{limit}",
-            "a line, in lines of line_profiler",
-            ("line_stepwatch", "line_line_profiler"),
-            share(LINE["stepwatch"], LINE["line_profiler"]),
-            limit,
-            versions=tuple(version for version in LIMITS if LIMITS[version] == limit),
-        )
-        for limit in (1 / 2, 1 / 4)
+    Promise(
+        "line",
+        "a line, in lines of line_profiler",
+        ("line_stepwatch", "line_line_profiler"),
+        share(LINE["stepwatch"], LINE["line_profiler"]),
+        LIMITS,
     ),
     # The same function with the profiler on and off; two nanoseconds are below what can be told.
     Promise(
@@ -45,7 +41,7 @@ PROMISES = (
         "a call of a function that no chosen one calls pays",
         ("other_stepwatch", "other_off"),
         over("other_stepwatch", "other_off"),
-        2.0,
+        limited(2.0),
         " ns",
     ),
 )
@@ -55,7 +51,7 @@ CALLEE = Promise(
     "a call of a function that a chosen one calls pays",
     tuple(callee("stepwatch")),
     callee_ns,
-    float("inf"),
+    {},
     " ns",
 )
 
@@ -72,7 +68,6 @@ def measure(bench: Bench) -> Result:
 
 def tables(result: Result) -> list[Table]:
     """What a line and a call cost more, and the ratios."""
-    paid = (CALLEE.text, *(_paid(one) for one in result["versions"].values()), "published")
     return [
         Table(
             "Line profilers, ns that it costs more: median (p10 … p90)",
@@ -83,14 +78,9 @@ def tables(result: Result) -> list[Table]:
         Table(
             "What is promised of them",
             ("", *result["versions"], "at most"),
-            (*pythons.promised_rows(result, PROMISES, list(result["versions"])), paid),
+            pythons.promised_rows(result, (*PROMISES, CALLEE), list(result["versions"])),
         ),
     ]
-
-
-def _paid(one: Result) -> str:
-    text = pythons.cell(one, CALLEE.key, "promised")
-    return f"{text} ns" if text[-1].isdigit() else text
 
 
 def verdicts(result: Result) -> list[Verdict]:

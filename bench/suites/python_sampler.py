@@ -120,10 +120,10 @@ def judged(version: str, one: Result) -> list[Verdict]:
     text = f"Python {version}: sampler at 200 Hz"
     if "tools" not in one:
         why, ok = pythons.why_not(one, ())
-        return [Verdict(f"{text}: {why}", ok)]
+        return [Verdict(f"{text}: {why}", ok, final=True)]
     found = one["tools"]["stepwatch"]
     if "missing" in found:
-        return [Verdict(f"{text}: {found['missing']} is {pythons.NOT_BUILT}", False)]
+        return [Verdict(f"{text}: {found['missing']} is {pythons.NOT_BUILT}", False, final=True)]
     made = []
     for clock, name in (("wall", "wall time"), ("cpu", "CPU time of the thread")):
         figure = found[clock]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bench import pythons
 from bench.harness import Bench, Result, Suite, Table, Verdict
-from bench.pythons import Promise, over, share
+from bench.pythons import Promise, limited, over, share
 
 ON = {
     "kept": "`with s`, a section object that is kept",
@@ -34,49 +34,49 @@ PROMISES = (
         "`with s`, in perf_counter classes",
         ("kept", "class"),
         share(KEPT, CLASS),
-        1 / 5,
+        limited(1 / 5),
     ),
     Promise(
         "kept_contextmanager",
         "`with s`, in @contextmanager timers",
         ("kept", "contextmanager"),
         share(KEPT, over("contextmanager", "empty")),
-        1 / 20,
+        limited(1 / 20),
     ),
     Promise(
         "named_class",
         '`with stepwatch.section("a")`, in perf_counter classes',
         ("named", "class"),
         share(NAMED, CLASS),
-        1 / 3.5,
+        limited(1 / 3.5),
     ),
     Promise(
         "named_record_function",
         '`with stepwatch.section("a")`, in torch record_functions',
         ("named", "record_function"),
         share(NAMED, over("record_function", "empty")),
-        1 / 80,
+        limited(1 / 80),
     ),
     Promise(
         "off_kept",
         "`with s` that is off, in empty C context managers",
         ("off_kept", "off_empty_c"),
         share(over("off_kept", "off_empty"), over("off_empty_c", "off_empty")),
-        1.0,
+        limited(1.0),
     ),
     Promise(
         "decorated",
         "what a decorated call adds, in perf_counter classes",
         ("decorated", "class"),
         share(over("decorated", "bare_call"), CLASS),
-        1 / 5,
+        limited(1 / 5),
     ),
     Promise(
         "off_decorated",
         "what a decorated call adds when it is off",
         ("off_decorated",),
         over("off_decorated", "off_bare_call"),
-        25.0,
+        limited(25.0),
         " ns",
     ),
     Promise(
@@ -84,8 +84,7 @@ PROMISES = (
         "a decorated call that is off, in bare calls",
         ("off_decorated",),
         share(over("off_decorated", "off_empty"), OFF_CALL),
-        1.3,
-        versions=("3.9", "3.10"),
+        limited(1.3, "3.9", "3.10"),
     ),
 )
 
