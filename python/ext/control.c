@@ -1,10 +1,11 @@
 /* Functions that hand their arguments to the recorder: start, stop, steps by hand, marks and counters. */
-#include "core.h"
+#include "run.h"
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <stepwatch/stepwatch.h>
 #include <string.h>
+#include <unistd.h>
 
 /* --- Configuration ---------------------------------------------------------------- */
 
@@ -218,30 +219,64 @@ static PyObject *core_start(PyObject *module, PyObject *args, PyObject *kwargs)
     Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(
-    stop_doc,
-    "stop()\n--\n\n"
-    "Stop recording and return the run directory, or None if nothing was recorded.");
-
-static PyObject *core_stop(PyObject *module, PyObject *Py_UNUSED(ignored))
+/* The run that is being recorded, not opened yet; None when nothing is. */
+static PyObject *run_now(PyObject *module)
 {
     if (!sw_is_recording()) {
         Py_RETURN_NONE;
     }
-    core_process_ends(module);
-    PyObject *path = NULL;
     const size_t length = sw_run_dir(NULL, 0);
     char *text = PyMem_Malloc(length + 1);
-    if (text) {
-        sw_run_dir(text, length + 1);
-        path = PyUnicode_DecodeFSDefault(text);
-        PyMem_Free(text);
-    } else {
-        PyErr_NoMemory();
+    if (!text) {
+        return PyErr_NoMemory();
     }
+    sw_run_dir(text, length + 1);
+    PyObject *path = PyUnicode_DecodeFSDefault(text);
+    PyMem_Free(text);
+    PyObject *run = path ? core_run_new(PyModule_GetState(module), path) : NULL;
+    Py_XDECREF(path);
+    return run;
+}
+
+PyDoc_STRVAR(stop_doc,
+             "stop()\n--\n\n"
+             "Stop recording and return the Run, or None if nothing was recorded.\n\n"
+             "The run is opened when it is first looked at, so stopping stays cheap.\n\n"
+             ">>> stepwatch.start(name='train')\n"
+             ">>> print(stepwatch.stop().report())");
+
+static PyObject *core_stop(PyObject *module, PyObject *Py_UNUSED(ignored))
+{
+    if (sw_is_recording()) {
+        core_process_ends(module);
+    }
+    PyObject *run = run_now(module);
     /* Recording stops even when its path could not be told. */
     Py_BEGIN_ALLOW_THREADS sw_shutdown();
-    Py_END_ALLOW_THREADS return path;
+    Py_END_ALLOW_THREADS return run;
+}
+
+/* What record() needs to know: whether it is the outer one that goes on. Under `stepwatch run`, and in the child of a
+ * process that records, recording starts with the first record; asking for the step's number is one. With
+ * STEPWATCH_ENABLED alone it is up to the program, which is just about to say how. */
+static PyObject *core_recording(PyObject *module, PyObject *argument)
+{
+    const long first = PyLong_AsLong(argument);
+    if (first == -1 && PyErr_Occurred()) {
+        return NULL;
+    }
+    if (!sw_is_recording() && (first != (long)getpid() || getenv("STEPWATCH_RUN_ID") ||
+                               !getenv("STEPWATCH_ENABLED"))) {
+        Py_BEGIN_ALLOW_THREADS(void) sw_step_number();
+        Py_END_ALLOW_THREADS
+    }
+    PyObject *run = run_now(module);
+    return run ? Py_BuildValue("(Nk)", run, (unsigned long)sw_recording_number()) : NULL;
+}
+
+static PyObject *core_nothing(PyObject *module, PyObject *Py_UNUSED(ignored))
+{
+    return core_run_new(PyModule_GetState(module), Py_None);
 }
 
 PyDoc_STRVAR(version_doc, "version()\n--\n\nVersion of the library.");
@@ -277,11 +312,19 @@ static PyObject *core_step_end(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(
     Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(mark_doc, "mark(text, /)\n--\n\nPut a remark into the timeline.");
+PyDoc_STRVAR(mark_doc, "mark(text, /)\n--\n\nPut a remark into the timeline.\n\n"
+                       ">>> stepwatch.mark('learning rate changed')");
+
+/* A section that is never entered: its gate tells whether a record would go anywhere. It is also open where the first
+ * record starts the recording. */
+static sw_section *gate;
 
 static PyObject *core_mark(PyObject *Py_UNUSED(module), PyObject *object)
 {
     core_text text;
+    if (PyUnicode_Check(object) && !SW_GATE(gate)) {
+        Py_RETURN_NONE;
+    }
     if (core_text_get(object, "mark() argument", &text) != 0) {
         return NULL;
     }
@@ -290,7 +333,41 @@ static PyObject *core_mark(PyObject *Py_UNUSED(module), PyObject *object)
     Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(counter_doc, "counter(name, value, /)\n--\n\nRecord a value of a series.");
+PyDoc_STRVAR(counter_doc,
+             "counter(name, value, /)\n--\n\nRecord a value of a series.\n\n"
+             "The value is anything that float() takes, but text: also a scalar of numpy\n"
+             "or a tensor of one element. It is not looked at while nothing is recorded.\n\n"
+             ">>> stepwatch.counter('loss', 0.3)");
+
+/* Whether float() may take it, told without asking it: a tensor on a device would have to wait. */
+static bool may_be_float(PyObject *object)
+{
+    const PyNumberMethods *number = Py_TYPE(object)->tp_as_number;
+    return number && (number->nb_float || number->nb_index);
+}
+
+/* 0, or -1 with TypeError for what is no number. A number that a float cannot hold, or that its object fails to tell, must not
+ * stop the program: it is recorded as infinite or as not a number. */
+static int counter_value(PyObject *object, double *value)
+{
+    *value = PyFloat_AsDouble(object);
+    if (*value != -1.0 || !PyErr_Occurred()) {
+        return 0;
+    }
+    if (PyErr_ExceptionMatches(PyExc_TypeError) ||
+        !PyErr_ExceptionMatches(PyExc_Exception)) {
+        return -1;
+    }
+    const bool large = PyErr_ExceptionMatches(PyExc_OverflowError) != 0;
+    PyErr_Clear();
+    *value = NAN;
+    if (large && PyLong_Check(object)) {
+        int overflow = 0;
+        (void)PyLong_AsLongAndOverflow(object, &overflow);
+        *value = overflow < 0 ? -INFINITY : INFINITY;
+    }
+    return 0;
+}
 
 static PyObject *core_counter(PyObject *Py_UNUSED(module), PyObject *const *args,
                               Py_ssize_t count)
@@ -299,12 +376,13 @@ static PyObject *core_counter(PyObject *Py_UNUSED(module), PyObject *const *args
         PyErr_Format(PyExc_TypeError, "counter() takes 2 arguments, %zd given", count);
         return NULL;
     }
-    const double value = PyFloat_AsDouble(args[1]);
-    if (value == -1.0 && PyErr_Occurred()) {
-        return NULL;
+    if (PyUnicode_Check(args[0]) && !SW_GATE(gate) && may_be_float(args[1])) {
+        Py_RETURN_NONE;
     }
+    double value;
     core_text name;
-    if (core_text_get(args[0], "counter() name", &name) != 0) {
+    if (counter_value(args[1], &value) != 0 ||
+        core_text_get(args[0], "counter() name", &name) != 0) {
         return NULL;
     }
     sw_domain_counter(NULL, name.data, (size_t)name.length, value);
@@ -316,6 +394,10 @@ static PyMethodDef control_methods[] = {
     {"start", (PyCFunction)(void (*)(void))core_start, METH_VARARGS | METH_KEYWORDS,
      start_doc},
     {"stop", core_stop, METH_NOARGS, stop_doc},
+    {"_recording", core_recording, METH_O,
+     PyDoc_STR("The run that is being recorded and its number.")},
+    {"_nothing", core_nothing, METH_NOARGS,
+     PyDoc_STR("The run of which nothing was recorded.")},
     {"version", core_version, METH_NOARGS, version_doc},
     {"is_recording", core_is_recording, METH_NOARGS, is_recording_doc},
     {"step_begin", core_step_begin, METH_NOARGS, step_begin_doc},
@@ -327,5 +409,6 @@ static PyMethodDef control_methods[] = {
 
 int core_control_add(PyObject *module)
 {
+    gate = sw_section_get_n("", 0, SW_PHASE_INHERIT);
     return PyModule_AddFunctions(module, control_methods);
 }

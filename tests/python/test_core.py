@@ -35,7 +35,9 @@ def test_start_and_stop(tmp_path: Path) -> None:
     assert not stepwatch.is_recording()
     stepwatch.start(name="test", out=folder)
     assert stepwatch.is_recording()
-    assert stepwatch.stop() == str(folder)
+    run = stepwatch.stop()
+    assert run is not None
+    assert run.path == str(folder)
     assert not stepwatch.is_recording()
     assert stepwatch.stop() is None
     assert list(folder.glob("*.stepwatch"))
@@ -46,7 +48,9 @@ def test_start_again(tmp_path: Path) -> None:
         stepwatch.start(out=tmp_path / name)
         with stepwatch.section("again"):
             pass
-        assert stepwatch.stop() == str(tmp_path / name)
+        run = stepwatch.stop()
+        assert run is not None
+        assert run.path == str(tmp_path / name)
 
 
 @pytest.mark.usefixtures("recording")
