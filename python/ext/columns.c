@@ -5,7 +5,7 @@
 
 /* Offsets are 32 bits wide; this is far below what they can tell. */
 #define TEXT_MOST ((size_t)64 << 20)
-#define BATCH 256
+#define BATCH 256 /* rows that are turned into columns at once */
 
 static bool reserve(core_buffer *buffer, size_t more)
 {
@@ -102,70 +102,134 @@ static bool append_text(core_buffer *values, const char *bytes, size_t length)
     return append(values, bytes + good, at - good);
 }
 
+/* The cells of one column in a batch of rows, which are `stride` cells apart. */
+struct strip {
+    const core_cell *cell;
+    size_t stride, rows;
+    size_t first; /* number of the first of these rows in the column */
+};
+
 /* From the first row that is not known on, there is a bitmap. */
-static bool append_known(core_values *column, size_t row, bool known)
+static bool add_known(core_values *column, const struct strip *strip)
 {
-    if (known && column->unknown == 0) {
-        return true;
-    }
-    if (column->unknown == 0) {
-        const size_t bytes = row / 8 + 1;
-        if (!reserve(&column->known, bytes)) {
+    const core_cell *cell = strip->cell;
+    for (size_t i = 0; i < strip->rows; i++, cell += strip->stride) {
+        const size_t row = strip->first + i;
+        if (cell->known && column->unknown == 0) {
+            continue;
+        }
+        if (column->unknown == 0) {
+            if (!reserve(&column->known, row / 8 + 1)) {
+                return false;
+            }
+            memset(column->known.data, 0xff, row / 8 + 1);
+            column->known.used = (row + 7) / 8;
+            if (row % 8) {
+                column->known.data[row / 8] = (uint8_t)((1u << row % 8) - 1);
+            }
+        }
+        column->unknown += !cell->known;
+        if (!append_bit(&column->known, row, cell->known)) {
             return false;
         }
-        memset(column->known.data, 0xff, bytes);
-        column->known.used = (row + 7) / 8;
-        if (row % 8) {
-            column->known.data[row / 8] = (uint8_t)((1u << row % 8) - 1);
-        }
     }
-    column->unknown += !known;
-    return append_bit(&column->known, row, known);
+    return true;
 }
 
-static bool append_texts(core_columns *columns, core_values *column,
-                         const core_cell *cell)
+/* Integers and reals: eight bytes each, 0 where not known. */
+static bool add_numbers(core_values *column, const struct strip *strip)
 {
-    for (size_t i = 0; cell->known && i < cell->as.texts.count; i++) {
-        const core_bytes *item = &cell->as.texts.items[i];
-        const size_t before = column->values.used;
-        if (!append_text(&column->values, item->data, item->length) ||
-            !append_offset(&column->items, column->values.used)) {
+    if (!reserve(&column->values, strip->rows * sizeof(int64_t))) {
+        return false;
+    }
+    uint8_t *to = column->values.data + column->values.used;
+    const core_cell *cell = strip->cell;
+    for (size_t i = 0; i < strip->rows; i++, cell += strip->stride) {
+        memcpy(to, &cell->as.integer, sizeof(int64_t));
+        to += sizeof(int64_t);
+    }
+    column->values.used += strip->rows * sizeof(int64_t);
+    return true;
+}
+
+static bool add_truths(core_values *column, const struct strip *strip)
+{
+    const core_cell *cell = strip->cell;
+    for (size_t i = 0; i < strip->rows; i++, cell += strip->stride) {
+        if (!append_bit(&column->values, strip->first + i,
+                        cell->known && cell->as.truth)) {
             return false;
         }
-        columns->text_bytes += column->values.used - before;
     }
-    return append_offset(&column->offsets, column->items.used / sizeof(int32_t) - 1);
+    return true;
 }
 
-static bool append_cell(core_columns *columns, core_values *column,
-                        enum core_column_type type, const core_cell *cell)
+static bool add_texts(core_values *column, const struct strip *strip)
 {
-    if (!append_known(column, columns->rows, cell->known)) {
+    const core_cell *cell = strip->cell;
+    /* Names repeat: what was found to be UTF-8 a row before is copied as it is. */
+    core_bytes last = {NULL, 0};
+    size_t last_at = 0;
+    for (size_t i = 0; i < strip->rows; i++, cell += strip->stride) {
+        const core_bytes *text = &cell->as.text;
+        const size_t at = column->values.used;
+        bool done = true;
+        if (cell->known && text->data == last.data && text->length == last.length) {
+            done = reserve(&column->values, text->length);
+            if (done) {
+                memcpy(column->values.data + at, column->values.data + last_at,
+                       text->length);
+                column->values.used += text->length;
+            }
+        } else if (cell->known) {
+            done = append_text(&column->values, text->data, text->length);
+            if (done && column->values.used - at == text->length) {
+                last = *text;
+                last_at = at;
+            }
+        }
+        if (!done || !append_offset(&column->offsets, column->values.used)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool add_lists(core_values *column, const struct strip *strip)
+{
+    const core_cell *cell = strip->cell;
+    for (size_t i = 0; i < strip->rows; i++, cell += strip->stride) {
+        for (size_t k = 0; cell->known && k < cell->as.texts.count; k++) {
+            const core_bytes *item = &cell->as.texts.items[k];
+            if (!append_text(&column->values, item->data, item->length) ||
+                !append_offset(&column->items, column->values.used)) {
+                return false;
+            }
+        }
+        if (!append_offset(&column->offsets, column->items.used / sizeof(int32_t) - 1)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool add_strip(core_values *column, enum core_column_type type,
+                      const struct strip *strip)
+{
+    if (!add_known(column, strip)) {
         return false;
     }
     switch (type) {
     case CORE_INTEGER:
-        return append(&column->values, &cell->as.integer, sizeof cell->as.integer);
-    case CORE_REAL: {
-        const double real = cell->known ? cell->as.real : 0;
-        return append(&column->values, &real, sizeof real);
-    }
+    case CORE_REAL:
+        return add_numbers(column, strip);
     case CORE_TRUTH:
-        return append_bit(&column->values, columns->rows,
-                          cell->known && cell->as.truth);
+        return add_truths(column, strip);
     case CORE_NAME:
-    case CORE_TEXT: {
-        const size_t before = column->values.used;
-        if (cell->known && !append_text(&column->values, cell->as.text.data,
-                                        cell->as.text.length)) {
-            return false;
-        }
-        columns->text_bytes += column->values.used - before;
-        return append_offset(&column->offsets, column->values.used);
-    }
+    case CORE_TEXT:
+        return add_texts(column, strip);
     case CORE_TEXTS:
-        return append_texts(columns, column, cell);
+        return add_lists(column, strip);
     }
     return false;
 }
@@ -210,15 +274,18 @@ void core_columns_free(core_columns *columns)
 int core_columns_add(core_columns *columns, const core_cell *cells, size_t rows)
 {
     const core_table_kind *kind = columns->kind;
-    for (size_t row = 0; row < rows; row++) {
-        for (size_t i = 0; i < kind->column_count; i++) {
-            if (!append_cell(columns, &columns->column[i], kind->columns[i].type,
-                             cells++)) {
-                return SW_ENOMEM;
-            }
+    columns->text_bytes = 0;
+    for (size_t i = 0; i < kind->column_count; i++) {
+        const struct strip strip = {cells + i, kind->column_count, rows, columns->rows};
+        core_values *column = &columns->column[i];
+        if (!add_strip(column, kind->columns[i].type, &strip)) {
+            return SW_ENOMEM;
         }
-        columns->rows++;
+        if (column->offsets.used > 0) {
+            columns->text_bytes += column->values.used;
+        }
     }
+    columns->rows += rows;
     return SW_OK;
 }
 

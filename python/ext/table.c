@@ -29,6 +29,7 @@ struct known_name {
 typedef struct rows_object {
     PyObject_HEAD PyObject *run;
     PyObject *columns;
+    PyObject *blank;     /* a row with all keys: copying it is cheaper than making one */
     core_reader *reader; /* NULL: at the end */
     core_cell *cells;
     size_t rows, next; /* of the batch */
@@ -78,9 +79,6 @@ static PyObject *texts_make(const core_cell *cell)
 static PyObject *value_make(rows_object *self, enum core_column_type type,
                             const core_cell *cell)
 {
-    if (!cell->known) {
-        Py_RETURN_NONE;
-    }
     switch (type) {
     case CORE_INTEGER:
         return PyLong_FromLongLong(cell->as.integer);
@@ -117,7 +115,14 @@ static PyObject *rows_new(table_object *table, core_reader *reader)
     PyTypeObject *type = (PyTypeObject *)state->slot[CORE_TABLE_ITERATOR_TYPE];
     rows_object *self = (rows_object *)type->tp_alloc(type, 0);
     core_cell *cells = calloc(BATCH * kind_of(table)->column_count, sizeof *cells);
-    if (!self || !cells) {
+    PyObject *blank = PyDict_New();
+    for (Py_ssize_t i = 0; blank && i < PyTuple_GET_SIZE(table->columns); i++) {
+        if (PyDict_SetItem(blank, PyTuple_GET_ITEM(table->columns, i), Py_None) != 0) {
+            Py_CLEAR(blank);
+        }
+    }
+    if (!self || !cells || !blank) {
+        Py_XDECREF(blank);
         core_reader_free(reader);
         free(cells);
         Py_XDECREF(self);
@@ -127,6 +132,7 @@ static PyObject *rows_new(table_object *table, core_reader *reader)
     self->run = table->run;
     Py_INCREF(table->columns);
     self->columns = table->columns;
+    self->blank = blank;
     self->reader = reader;
     self->cells = cells;
     return (PyObject *)self;
@@ -140,6 +146,7 @@ static void rows_dealloc(rows_object *self)
     for (size_t i = 0; i < NAMES; i++) {
         Py_CLEAR(self->names[i].text);
     }
+    Py_CLEAR(self->blank);
     Py_CLEAR(self->columns);
     Py_CLEAR(self->run);
     type->tp_free(self);
@@ -177,8 +184,11 @@ static PyObject *row_make(rows_object *self)
 {
     const core_table_kind *kind = self->reader->kind;
     const core_cell *cells = self->cells + self->next * kind->column_count;
-    PyObject *row = PyDict_New();
+    PyObject *row = PyDict_Copy(self->blank);
     for (size_t i = 0; row && i < kind->column_count; i++) {
+        if (!cells[i].known) {
+            continue;
+        }
         PyObject *value = value_make(self, kind->columns[i].type, &cells[i]);
         PyObject *key = PyTuple_GET_ITEM(self->columns, (Py_ssize_t)i);
         if (!value || PyDict_SetItem(row, key, value) != 0) {

@@ -143,6 +143,23 @@ static int open_all(sw_run *run, struct list *files, sw_error_info *info)
     return SW_OK;
 }
 
+/* A folder that may not be read is another matter than one that is empty. */
+static int no_traces(const char *path, sw_error_info *info)
+{
+    DIR *stream = opendir(path);
+    int error = errno;
+    if (stream) {
+        closedir(stream);
+        return sw_error_set(info, SW_ENOTFOUND, "%s holds no stepwatch traces", path);
+    }
+    int result = sw_error_set(info, SW_EOPEN, "%s cannot be opened: %s", path,
+                              strerror(error));
+    if (info) {
+        info->os_errno = error;
+    }
+    return result;
+}
+
 static int open_folder(sw_run *run, const char *path, sw_error_info *info)
 {
     struct list files = {0};
@@ -151,7 +168,7 @@ static int open_folder(sw_run *run, const char *path, sw_error_info *info)
         goto out;
     }
     if (files.count == 0) {
-        result = sw_error_set(info, SW_ENOTFOUND, "%s holds no stepwatch traces", path);
+        result = no_traces(path, info);
         goto out;
     }
     result = open_all(run, &files, info);
