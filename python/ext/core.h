@@ -14,6 +14,8 @@ enum core_slot {
     CORE_STEPS_TYPE,
     CORE_STEP_TYPE,
     CORE_DATA_TYPE,
+    CORE_BATCHES_TYPE,
+    CORE_EPOCHS, /* dict: address of an iterable -> (weak reference, passes) */
     CORE_FUNCTIONS_TYPE,
     CORE_FUNCTIONS_ENGINE, /* has the interpreter's profiling hooks */
     CORE_LINES_TYPE,
@@ -23,9 +25,16 @@ enum core_slot {
     CORE_SLOTS
 };
 
+/* A section found by the address of its name; both are references. */
+typedef struct core_recent {
+    PyObject *name;
+    PyObject *section;
+} core_recent;
+
 /* State of one module object; every interpreter has its own. */
 typedef struct core_state {
     PyObject *slot[CORE_SLOTS];
+    core_recent recent[64];
 } core_state;
 
 /* A string as UTF-8 that any text has, lone surrogates included: what a program says about itself

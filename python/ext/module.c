@@ -33,6 +33,9 @@ static int core_traverse(PyObject *module, visitproc visit, void *arg)
     for (size_t i = 0; i < CORE_SLOTS; i++) {
         Py_VISIT(state->slot[i]);
     }
+    for (size_t i = 0; i < sizeof state->recent / sizeof state->recent[0]; i++) {
+        Py_VISIT(state->recent[i].section);
+    }
     return 0;
 }
 
@@ -41,6 +44,10 @@ static int core_clear(PyObject *module)
     core_state *state = PyModule_GetState(module);
     for (size_t i = 0; i < CORE_SLOTS; i++) {
         Py_CLEAR(state->slot[i]);
+    }
+    for (size_t i = 0; i < sizeof state->recent / sizeof state->recent[0]; i++) {
+        Py_CLEAR(state->recent[i].name);
+        Py_CLEAR(state->recent[i].section);
     }
     return 0;
 }

@@ -4,17 +4,21 @@ from stepwatch._core import (
     Run,
     Table,
     counter,
+    data,
     functions,
     is_recording,
     mark,
     open,  # noqa: A004
     section,
     start,
+    step,
     step_begin,
     step_end,
+    steps,
     stop,
     version,
 )
+from stepwatch._decorators import methods, profile
 from stepwatch._record import record
 from stepwatch._report import Report
 
@@ -26,15 +30,20 @@ __all__ = [
     "Table",
     "__version__",
     "counter",
+    "data",
     "functions",
     "is_recording",
     "mark",
+    "methods",
     "open",
+    "profile",
     "record",
     "section",
     "start",
+    "step",
     "step_begin",
     "step_end",
+    "steps",
     "stop",
     "version",
 ]

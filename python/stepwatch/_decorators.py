@@ -1,0 +1,259 @@
+"""What ``stepwatch.profile`` and ``stepwatch.methods`` make of functions and classes."""
+
+from __future__ import annotations
+
+import sys
+from types import FunctionType, MethodType
+from typing import Any, Callable
+
+from stepwatch._core import decorated, section, stretches
+
+# Flags of code objects, as the module inspect has them; importing that costs more than all of this package.
+_GENERATOR, _COROUTINE, _ITERABLE_COROUTINE, _ASYNC_GENERATOR = 0x20, 0x80, 0x100, 0x200
+
+# Code of the wrappers below, to know them again, with the place of the section among their cells.
+_WRAPPERS: dict[Any, int] = {}
+
+
+def profile(
+    target: Any = None, /, *, name: str | None = None, phase: str | None = None
+) -> Any:
+    """Time every call of a function as a section.
+
+    Works on functions, methods, ``async`` functions, generators, properties and anything that can be
+    called; what it returns has the name, signature and documentation of what it was given.
+
+        @stepwatch.profile
+        def augment(batch): ...
+
+        @stepwatch.profile("augment", phase="augment")
+        def flip(batch): ...
+    """
+    if isinstance(target, str):
+        if name is not None:
+            raise TypeError("profile() got two names")
+        target, name = None, target
+    if target is not None:
+        return _profile(target, name, phase)
+    if name is not None:
+        # Now, so that a wrong name or phase raises where it stands.
+        section(name, phase)
+
+    def decorator(target: Any) -> Any:
+        return _profile(target, name, phase)
+
+    return decorator
+
+
+def methods(cls: Any) -> Any:
+    """Time the methods that a class defines, each as a section ``Class.method``.
+
+    ``__init__`` and ``__call__`` are timed too, other special methods are not, nor is what the class inherits. The
+    class is changed in place and returned.
+
+        @stepwatch.methods
+        class Trainer:
+            def train_epoch(self): ...
+    """
+    if not isinstance(cls, type):
+        raise TypeError(f"methods() decorates a class, not {type(cls).__name__!r}")
+    name = _short(cls.__qualname__)
+    is_enum = hasattr(cls, "_member_map_")
+    for attribute, value in list(vars(cls).items()):
+        special = attribute.startswith("__") and attribute.endswith("__")
+        if special and attribute not in ("__init__", "__call__"):
+            continue
+        if is_enum and attribute.startswith("_") and attribute.endswith("_"):
+            continue
+        if not isinstance(value, _METHODS) and not _is_lazy(value):
+            continue
+        made = _wrap(value, f"{name}.{attribute}", None, again=False)
+        if made is not value:
+            setattr(cls, attribute, made)
+    return cls
+
+
+def decorate(which: section, target: Any) -> Any:
+    """Time a function as a section that is there already: ``@stepwatch.section("name")``."""
+    return _wrap(target, which.name, which.phase, again=True)
+
+
+_METHODS = (FunctionType, decorated, staticmethod, classmethod, property)
+
+
+def _profile(target: Any, name: str | None, phase: str | None) -> Any:
+    if isinstance(target, type):
+        raise TypeError(
+            f"profile() times functions; for the class {target.__name__!r} use stepwatch.methods"
+        )
+    # Without a name of its own it is another request for what is there.
+    again = name is not None or phase is not None
+    return _wrap(target, _name(target) if name is None else name, phase, again=again)
+
+
+def _wrap(target: Any, name: str, phase: str | None, *, again: bool) -> Any:
+    """Return the target timed, or itself when it is; ``again``: also when under another name."""
+    if isinstance(target, (staticmethod, classmethod)):
+        made = _wrap(target.__func__, name, phase, again=again)
+        return target if made is target.__func__ else type(target)(made)
+    if isinstance(target, property):
+        return _wrap_property(target, name, phase, again)
+    if _is_lazy(target):
+        # It has its name and its lock; only what it calls changes.
+        target.func = _wrap(target.func, name, phase, again=again)
+        return target
+    if isinstance(target, type) or not callable(target):
+        raise TypeError(f"there is no call to time in a {type(target).__name__!r} object")
+    which = section(name, phase)
+    if _is_timed(target, which, again):
+        return target
+    flags = _code_flags(target)
+    if flags & _COROUTINE:
+        made = _coroutine(which, target)
+    elif flags & _ASYNC_GENERATOR:
+        made = _async_generator(which, target)
+    elif flags & _GENERATOR:
+        made = _generator(which, target)
+    else:
+        made = decorated(which, target)
+    import functools
+
+    functools.update_wrapper(made, target)
+    if flags & _ITERABLE_COROUTINE:
+        import types
+
+        index = _WRAPPERS[made.__code__]
+        made = types.coroutine(made)
+        _WRAPPERS[made.__code__] = index
+    return made
+
+
+def _wrap_property(target: property, name: str, phase: str | None, again: bool) -> property:
+    made = target
+    for function, change, suffix in (
+        (target.fget, "getter", ""),
+        (target.fset, "setter", ".setter"),
+        (target.fdel, "deleter", ".deleter"),
+    ):
+        if function is not None:
+            timed = _wrap(function, name + suffix, phase, again=again)
+            if timed is not function:
+                made = getattr(made, change)(timed)
+    if made is not target and made.__doc__ != target.__doc__:
+        made.__doc__ = target.__doc__
+    return made
+
+
+def _is_lazy(value: Any) -> bool:
+    """Tell whether it is a cached property or a partial method: an object around one function."""
+    functools = sys.modules.get("functools")
+    return functools is not None and isinstance(
+        value, (functools.cached_property, functools.partialmethod)
+    )
+
+
+def _is_timed(target: Any, which: section, again: bool) -> bool:
+    """Tell whether a call of the target counts for the section already."""
+    while True:
+        if isinstance(target, decorated):
+            inside, found = target.__stepwatch_function__, target.__stepwatch_section__
+        else:
+            index = _WRAPPERS.get(getattr(target, "__code__", None))
+            if index is None:
+                return False
+            inside, found = target.__wrapped__, target.__closure__[index].cell_contents
+        if found is which or not again:
+            return True
+        target = inside
+
+
+def _code_flags(target: Any) -> int:
+    """Return the flags of the code behind partials and bound methods."""
+    while True:
+        if isinstance(target, MethodType):
+            target = target.__func__
+        elif isinstance(target, decorated):
+            target = target.__stepwatch_function__
+        elif type(target).__name__ == "partial" and hasattr(target, "func"):
+            target = target.func
+        else:
+            return int(getattr(getattr(target, "__code__", None), "co_flags", 0))
+
+
+def _name(target: Any) -> str:
+    """Return the name that a target has for itself."""
+    if isinstance(target, (staticmethod, classmethod)):
+        target = target.__func__
+    elif isinstance(target, property):
+        target = target.fget or target.fset or target.fdel
+    elif _is_lazy(target):
+        target = target.func
+    while not isinstance(getattr(target, "__qualname__", None), str):
+        if type(target).__name__ == "partial" and hasattr(target, "func"):
+            target = target.func
+        else:
+            target = type(target)
+    return _short(target.__qualname__)
+
+
+def _short(name: str) -> str:
+    """Drop the functions that something was defined in."""
+    return name.rpartition("<locals>.")[2]
+
+
+def _coroutine(which: section, function: Callable[..., Any]) -> Any:
+    async def wrapper(*args: Any, **kwargs: Any) -> Any:
+        with which:
+            return await function(*args, **kwargs)
+
+    return _remember(wrapper)
+
+
+def _generator(which: section, function: Callable[..., Any]) -> Any:
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        return (yield from stretches(which, function(*args, **kwargs)))
+
+    return _remember(wrapper)
+
+
+def _async_generator(which: section, function: Callable[..., Any]) -> Any:
+    async def wrapper(*args: Any, **kwargs: Any) -> Any:
+        inner = function(*args, **kwargs)
+        call = stretches(which)
+        failed = True
+        try:
+            call.begin()
+            # The event loop closes at its end what it was told of: the wrapper, which closes the inner one.
+            hooks = sys.get_asyncgen_hooks()
+            sys.set_asyncgen_hooks(None, None)
+            try:
+                resume = inner.asend(None)
+            finally:
+                sys.set_asyncgen_hooks(*hooks)
+            while True:
+                item = await resume
+                call.suspend()
+                try:
+                    sent = yield item
+                except GeneratorExit:
+                    call.begin()
+                    await inner.aclose()
+                    failed = False
+                    raise
+                except BaseException as error:
+                    call.begin()
+                    resume = inner.athrow(error)
+                else:
+                    call.begin()
+                    resume = inner.asend(sent)
+        except StopAsyncIteration:
+            failed = False
+        finally:
+            call.finish(failed)
+
+    return _remember(wrapper)
+
+
+def _remember(wrapper: Any) -> Any:
+    _WRAPPERS[wrapper.__code__] = wrapper.__code__.co_freevars.index("which")
+    return wrapper
