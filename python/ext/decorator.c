@@ -171,10 +171,33 @@ static PyMemberDef decorated_members[] = {
      PyDoc_STR("The section that calls count for.")},
     {"__stepwatch_function__", T_OBJECT_EX, offsetof(decorated_object, function),
      READONLY, PyDoc_STR("What is called.")},
+    /* torch.compile of a decorated function is that of the function. */
+    {"_torchdynamo_orig_callable", T_OBJECT_EX, offsetof(decorated_object, function),
+     READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
 };
 
+static PyObject *decorated_address(PyObject *object, void *Py_UNUSED(closure))
+{
+    return PyLong_FromVoidPtr(object);
+}
+
+/* To isinstance() a decorated function is a function, as one decorated in Python would be: inspect, doctest and
+ * torch.compile ask so, and everything they then look for is there. */
+static PyObject *decorated_class(PyObject *object, void *Py_UNUSED(closure))
+{
+    PyObject *function = object;
+    while (Py_TYPE(function) == Py_TYPE(object)) {
+        function = ((decorated_object *)function)->function;
+    }
+    PyTypeObject *type = PyFunction_Check(function) ? &PyFunction_Type : Py_TYPE(object);
+    Py_INCREF(type);
+    return (PyObject *)type;
+}
+
 static PyGetSetDef decorated_getset[] = {
+    {"__class__", decorated_class, NULL, NULL, NULL},
+    {"_torchdynamo_wrapper_id", decorated_address, NULL, NULL, NULL},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

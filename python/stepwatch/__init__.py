@@ -1,5 +1,6 @@
 """Profiler for training programs: where the time of a step went, and what to change."""
 
+from stepwatch import _torch_compile
 from stepwatch._core import (
     Run,
     Table,
@@ -23,6 +24,8 @@ from stepwatch._record import record
 from stepwatch._report import Report
 
 __version__ = version()
+
+_torch_compile.install()
 
 __all__ = [
     "Report",
