@@ -9,6 +9,7 @@
 #include "core.h"
 #include "section.h"
 #include <stddef.h>
+#include <string.h>
 #include <structmember.h>
 
 /* --- Decorated functions ---------------------------------------------------------- */
@@ -22,6 +23,21 @@ typedef struct decorated_object {
     PyObject *weak;
 } decorated_object;
 
+/* The function's own entry, so that nothing lies between: whoever called us checks what comes back. */
+static inline PyObject *call_through(PyObject *function, PyObject *const *args,
+                                     size_t nargsf, PyObject *names)
+{
+    PyTypeObject *const type = Py_TYPE(function);
+    if (PyType_HasFeature(type, Py_TPFLAGS_HAVE_VECTORCALL)) {
+        vectorcallfunc entry;
+        memcpy(&entry, (char *)function + type->tp_vectorcall_offset, sizeof entry);
+        if (entry) {
+            return entry(function, args, nargsf, names);
+        }
+    }
+    return PyObject_Vectorcall(function, args, nargsf, names);
+}
+
 static PyObject *decorated_call(PyObject *object, PyObject *const *args, size_t nargsf,
                                 PyObject *names)
 {
@@ -29,12 +45,12 @@ static PyObject *decorated_call(PyObject *object, PyObject *const *args, size_t 
     sw_section *const handle = self->handle;
     PyObject *const function = self->function;
     if (!SW_GATE(handle)) {
-        return PyObject_Vectorcall(function, args, nargsf, names);
+        return call_through(function, args, nargsf, names);
     }
     /* The function may drop the last reference to its decoration. */
     Py_INCREF(object);
     sw_section_enter(handle);
-    PyObject *result = PyObject_Vectorcall(function, args, nargsf, names);
+    PyObject *result = call_through(function, args, nargsf, names);
     if (result) {
         sw_end(handle);
     } else {

@@ -8,14 +8,8 @@
 #include <stddef.h>
 #include <structmember.h>
 
-#if defined(__GNUC__)
-#define THREAD_LOCAL static __thread __attribute__((tls_model("initial-exec")))
-#else
-#define THREAD_LOCAL static _Thread_local
-#endif
-
 /* Whose step is open on this thread. Only the owner may give it up: a loop that was left may be freed much later. */
-THREAD_LOCAL const void *step_owner;
+CORE_THREAD_LOCAL const void *step_owner;
 
 /* --- A pass over the batches ------------------------------------------------------ */
 

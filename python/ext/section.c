@@ -64,11 +64,16 @@ static unsigned exit_flags(PyObject *exception)
     return exception == Py_None || exception == PyExc_GeneratorExit ? 0 : SW_RECORD_ERROR;
 }
 
+/* How many sections with a key this thread may have open: while there are none, which frame leaves needs no look. More
+ * than there are is harmless. */
+CORE_THREAD_LOCAL unsigned keyed;
+
 static inline void section_enter(sw_section *handle)
 {
     if (SW_GATE(handle)) {
         const core_frame *frame = core_frame_now();
         if (frame && core_frame_can_suspend(frame)) {
+            keyed++;
             sw_section_begin(handle, (uint64_t)(uintptr_t)frame);
         } else {
             sw_section_enter(handle);
@@ -78,15 +83,21 @@ static inline void section_enter(sw_section *handle)
 
 static inline void section_leave(sw_section *handle, PyObject *exception)
 {
-    if (SW_GATE(handle)) {
-        const core_frame *frame = core_frame_now();
-        if (frame && core_frame_can_suspend(frame)) {
-            sw_section_end(handle, (uint64_t)(uintptr_t)frame, exit_flags(exception));
-        } else if (exception == Py_None) {
-            sw_section_leave(handle);
-        } else {
-            sw_section_end(handle, 0, exit_flags(exception));
-        }
+    if (!SW_GATE(handle)) {
+        return;
+    }
+    if (keyed == 0 && exception == Py_None) {
+        sw_section_leave(handle);
+        return;
+    }
+    const core_frame *frame = core_frame_now();
+    if (frame && core_frame_can_suspend(frame)) {
+        keyed -= keyed != 0;
+        sw_section_end(handle, (uint64_t)(uintptr_t)frame, exit_flags(exception));
+    } else if (exception == Py_None) {
+        sw_section_leave(handle);
+    } else {
+        sw_section_end(handle, 0, exit_flags(exception));
     }
 }
 

@@ -109,6 +109,7 @@ struct sw__lane {
     uint8_t step_unit;
     uint8_t slots_bits; /* log2 of the number of slots */
     uint16_t step_flags;
+    uint32_t phases; /* those that phase_ticks may have time for, a bit each */
     uint64_t phase_since;
     uint64_t phase_ticks[SW_PHASE_SLOTS];
     struct sw__fmt_frame *bottom;
@@ -355,9 +356,7 @@ struct sw__lane *sw__lane_enter(uint16_t domain);
 void sw__lane_leave(struct sw__lane *lane);
 
 /* step.c */
-uint64_t
-sw__step_close(struct sw__lane *lane,
-               unsigned flags); /* ends an open step, if there is one: when, else 0 */
+void sw__step_close(struct sw__lane *lane, unsigned flags); /* ends an open step */
 void sw__steps_seal(uint32_t chunk);
 
 /* section.c */

@@ -18,6 +18,7 @@ static void sw__phase_switch(struct sw__lane *lane, uint64_t now, uint8_t phase)
     lane->phase_ticks[lane->phase] += now - lane->phase_since;
     lane->phase_since = now;
     lane->phase = phase;
+    lane->phases |= 1u << phase;
 }
 
 /* The last 8 bytes of a frame in one store: it is there, or it is not. */
@@ -38,9 +39,9 @@ SW__INLINE void sw__lane_refresh(struct sw__lane *lane)
     lane->start = lane->top[-1].start;
 }
 
-/* Opens a frame at the top, whatever it takes. */
+/* Opens a frame at the top at `now`, whatever it takes. */
 static void sw__frame_open(struct sw__lane *lane, uint32_t node,
-                           const struct sw_section *section, uint64_t key)
+                           const struct sw_section *section, uint64_t key, uint64_t now)
 {
     struct sw__fmt_frame *frame = lane->top;
     bool phased = section->phase < lane->phase_gate;
@@ -52,7 +53,6 @@ static void sw__frame_open(struct sw__lane *lane, uint32_t node,
                      __ATOMIC_RELAXED);
     lane->top = frame + 1;
     lane->node = sw__node_at(lane, node);
-    uint64_t now = sw__clock_now();
     lane->start = now;
     __atomic_store_n(&frame->start, now, __ATOMIC_RELAXED);
     sw__frame_set(frame, tail);
@@ -119,7 +119,8 @@ static SW__COLD void sw__begin_slow(struct sw_section *section, uint64_t key)
         lane->idle |= SW__GATE_SLOW;
     } else {
         const struct sw__fmt_node *node = sw__lane_node(lane, lane->node, section);
-        sw__frame_open(lane, sw__node_reference(lane, node), section, key);
+        sw__frame_open(lane, sw__node_reference(lane, node), section, key,
+                       sw__clock_now());
     }
     sw__lane_idle(lane);
 }
@@ -136,13 +137,22 @@ static SW__COLD void sw__enter_slow(struct sw__lane *lane, uint32_t before,
     sw__begin_slow(section, 0);
 }
 
+/* A section with a phase within a step, at a node that is known: no more than the hot path, and the switch of phases. */
 static SW__NOINLINE void sw__enter_phased(struct sw__lane *lane,
-                                          struct sw_section *section, uint64_t now);
+                                          struct sw_section *section, uint64_t now)
+{
+    const struct sw__slot *slot = &lane->quick[section->id & lane->quick_mask];
+    if (SW__UNLIKELY(slot->parent != lane->node || slot->section != section->id ||
+                     lane->top >= lane->limit)) {
+        sw__enter_slow(lane, lane->idle, section);
+        return;
+    }
+    sw__frame_open(lane, slot->node, section, 0, now);
+    sw__lane_idle(lane);
+}
 
-/* Opens a section on a lane; `other` is what to do when the lane is not the right one. `phased`: it may have a phase,
- * which then becomes that of the step. `given`: the time, if the clock was read already, else 0. */
-SW__INLINE void sw__enter(struct sw_section *section, struct sw__lane *lane, bool phased,
-                          uint64_t given,
+/* Opens a section on a lane; `other` is what to do when the lane is not the right one. */
+SW__INLINE void sw__enter(struct sw_section *section, struct sw__lane *lane,
                           void (*other)(struct sw__lane *lane, uint32_t before,
                                         struct sw_section *section))
 {
@@ -153,26 +163,15 @@ SW__INLINE void sw__enter(struct sw_section *section, struct sw__lane *lane, boo
     }
     /* Reading the clock here costs less than reading it last, and an empty section does not get longer by it: what
      * follows runs beside whatever comes next. */
-    const uint64_t now = given ? given : sw__clock_register();
+    const uint64_t now = sw__clock_register();
     struct sw__fmt_frame *frame = lane->top;
     const struct sw__slot *slot = &lane->quick[section->id & lane->quick_mask];
     if (SW__UNLIKELY(slot->parent != lane->node || slot->section != section->id ||
-                     frame >= lane->limit)) {
-        sw__enter_slow(lane, lane->idle, section);
+                     frame >= lane->limit || section->phase < lane->phase_gate)) {
+        sw__enter_phased(lane, section, now);
         return;
     }
-    uint64_t tail = slot->node;
-    if (SW__UNLIKELY(section->phase < lane->phase_gate)) {
-        if (!phased) {
-            sw__enter_phased(lane, section, now);
-            return;
-        }
-        tail |= (uint64_t)lane->phase << 32 |
-                (uint64_t)(SW__FRAME_PHASED | SW__FRAME_CHILD) << 40;
-        __atomic_store_n(&frame->child_before, sw__node_at(lane, (uint32_t)tail)->child,
-                         __ATOMIC_RELAXED);
-        sw__phase_switch(lane, now, section->phase);
-    }
+    const uint64_t tail = slot->node;
     lane->top = frame + 1;
     lane->node = sw__node_at(lane, (uint32_t)tail);
     lane->start = now;
@@ -186,19 +185,12 @@ static SW__NOINLINE void sw__enter_other(struct sw__lane *lane, uint32_t before,
                                          struct sw_section *section)
 {
     sw__lane_give(lane, before);
-    sw__enter(section, sw__self->lane[section->domain], true, 0, sw__enter_slow);
-}
-
-static void sw__enter_phased(struct sw__lane *lane, struct sw_section *section,
-                             uint64_t now)
-{
-    sw__lane_give(lane, lane->idle);
-    sw__enter(section, lane, true, now, sw__enter_slow);
+    sw__enter(section, sw__self->lane[section->domain], sw__enter_slow);
 }
 
 SW__HOT void sw_section_enter(sw_section *section)
 {
-    sw__enter(section, sw__self_lane, false, 0, sw__enter_other);
+    sw__enter(section, sw__self_lane, sw__enter_other);
 }
 
 static void sw__span_put(struct sw__lane *lane, const struct sw__fmt_frame *frame,
@@ -381,6 +373,20 @@ static SW__COLD void sw__leave_slow(struct sw__lane *lane, uint32_t before,
     sw__end_slow(section, 0, 0, sw__clock_is_register() ? now : sw__clock_now(), NULL);
 }
 
+/* The newest section, with a phase or a duration that none had before. */
+static SW__NOINLINE void sw__leave_phased(struct sw__lane *lane,
+                                          struct sw_section *section, uint64_t now)
+{
+    struct sw__fmt_frame *frame = lane->top - 1;
+    if (SW__UNLIKELY(lane->node->section != section->id ||
+                     frame->flags & SW__FRAME_KEYED)) {
+        sw__leave_slow(lane, lane->idle, section, now);
+        return;
+    }
+    sw__frame_end(lane, frame, now, 0, NULL);
+    sw__lane_idle(lane);
+}
+
 /* The chunk was full: writes the record of a section whose statistics are done, and leaves the lane. */
 static SW__COLD void sw__leave_event(struct sw__lane *lane, const uint64_t first,
                                      uint64_t start, uint64_t now, uint64_t last)
@@ -390,12 +396,8 @@ static SW__COLD void sw__leave_event(struct sw__lane *lane, const uint64_t first
     sw__lane_idle(lane);
 }
 
-static SW__NOINLINE void sw__leave_phased(struct sw__lane *lane,
-                                          struct sw_section *section, uint64_t now);
-
-/* Closes a section on a lane; `phased` and `other` as above. */
+/* Closes a section on a lane; `other` as above. */
 SW__INLINE void sw__leave(struct sw_section *section, struct sw__lane *lane, uint64_t now,
-                          bool phased,
                           void (*other)(struct sw__lane *lane, uint32_t before,
                                         struct sw_section *section, uint64_t now))
 {
@@ -411,20 +413,12 @@ SW__INLINE void sw__leave(struct sw_section *section, struct sw__lane *lane, uin
     const unsigned bit = 63u ^ (unsigned)__builtin_clzll(duration | SW_HISTOGRAM_SUB);
     const uint64_t page = (uint64_t)node->hist[bit - 5] * 64;
     struct sw__fmt_frame *frame = lane->top - 1;
-    const uint64_t special = sw__frame_tail(frame) >> 32;
-    /* A key is for the slow path. A clock that went backwards gives a huge duration, and no such octave has a page. */
-    if (SW__UNLIKELY(node->section != section->id || special != 0 || page == 0)) {
-        if (node->section != section->id || page == 0 || special >> 8 & SW__FRAME_KEYED) {
-            sw__leave_slow(lane, lane->idle, section, now);
-            return;
-        }
-        if (!phased) {
-            sw__leave_phased(lane, section, now);
-            return;
-        }
-        if (special >> 8 & SW__FRAME_PHASED) {
-            sw__phase_switch(lane, now, frame->phase_before);
-        }
+    /* A key or a phase is for the slow path. A clock that went backwards gives a huge duration, and no such octave
+     * has a page. */
+    if (SW__UNLIKELY(node->section != section->id || sw__frame_tail(frame) >> 32 != 0 ||
+                     page == 0)) {
+        sw__leave_phased(lane, section, now);
+        return;
     }
     sw__add((uint64_t *)(void *)(lane->base + page) + (duration >> (bit - 6)) -
                 SW_HISTOGRAM_SUB,
@@ -461,14 +455,7 @@ static SW__NOINLINE void sw__leave_other(struct sw__lane *lane, uint32_t before,
                                          struct sw_section *section, uint64_t now)
 {
     sw__lane_give(lane, before);
-    sw__leave(section, sw__self->lane[section->domain], now, true, sw__leave_slow);
-}
-
-static void sw__leave_phased(struct sw__lane *lane, struct sw_section *section,
-                             uint64_t now)
-{
-    sw__lane_give(lane, lane->idle);
-    sw__leave(section, lane, now, true, sw__leave_slow);
+    sw__leave(section, sw__self->lane[section->domain], now, sw__leave_slow);
 }
 
 SW__HOT void sw_section_leave(sw_section *section)
@@ -476,7 +463,7 @@ SW__HOT void sw_section_leave(sw_section *section)
     struct sw__lane *lane = sw__self_lane;
     /* Where the lane is, is looked up before the clock is read: the clock would wait for it later anyway. */
     __asm__ volatile("" ::"r"(lane));
-    sw__leave(section, lane, sw__clock_register(), false, sw__leave_other);
+    sw__leave(section, lane, sw__clock_register(), sw__leave_other);
 }
 
 void sw__put_record(struct sw__thread *thread, const sw_record *record)

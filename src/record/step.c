@@ -23,17 +23,17 @@ static void sw__step_phases(struct sw__lane *lane)
 }
 
 /* Usage costs a system call or two, so it is read at most once a millisecond; a record then speaks
- * for the steps since the last reading. */
-static void sw__step_usage(struct sw__thread *thread, sw_record_step *step)
+ * for the steps since the last reading. Tells whether it was read. */
+static bool sw__step_usage(struct sw__thread *thread, sw_record_step *step)
 {
     step->run_delay_ns = UINT64_MAX;
     if (!sw__session.settings.step_usage) {
-        return;
+        return false;
     }
     thread->usage_steps++;
     if (thread->usage_ticks &&
         step->end - thread->usage_ticks < sw__session.ticks_per_ms) {
-        return;
+        return false;
     }
     if (thread->schedstat == -1) {
         struct stat facts;
@@ -62,6 +62,14 @@ static void sw__step_usage(struct sw__thread *thread, sw_record_step *step)
     memcpy(thread->usage, fresh, sizeof(fresh));
     thread->usage_ticks = step->end;
     thread->usage_steps = 0;
+    return true;
+}
+
+/* Adds one to what only the calling thread changes; others read it. */
+static void sw__count_one(_Atomic uint64_t *count)
+{
+    uint64_t before = atomic_load_explicit(count, memory_order_relaxed);
+    atomic_store_explicit(count, before + 1, memory_order_relaxed);
 }
 
 void sw__steps_seal(uint32_t chunk)
@@ -72,13 +80,14 @@ void sw__steps_seal(uint32_t chunk)
                   sw__clock_now());
 }
 
-static void sw__step_put(struct sw__thread *thread, const sw_record_step *step)
+/* Where the next step's record goes, or NULL: there is no room, and it is counted so. */
+static sw_record_step *sw__step_room(struct sw__thread *thread)
 {
     struct sw__pool *pool = &sw__session.pool;
     uint32_t chunk = atomic_load_explicit(&thread->steps_chunk, memory_order_relaxed);
     struct sw__fmt_block *block = chunk != UINT32_MAX ? pool->chunks[chunk].block : NULL;
     uint32_t used = block ? atomic_load_explicit(&block->used, memory_order_relaxed) : 0;
-    if (!block || sizeof(*block) + used + sizeof(*step) > block->size) {
+    if (!block || sizeof(*block) + used + sizeof(sw_record_step) > block->size) {
         bool low = false;
         if (block) {
             atomic_store_explicit(&thread->steps_chunk, UINT32_MAX, memory_order_release);
@@ -91,17 +100,25 @@ static void sw__step_put(struct sw__thread *thread, const sw_record_step *step)
         }
         if (chunk == UINT32_MAX) {
             sw__total_add(SW__TOTAL_STEPS_DROPPED, 1);
-            return;
+            return NULL;
         }
         thread->steps_sequence++;
         block = pool->chunks[chunk].block;
         used = 0;
         atomic_store_explicit(&thread->steps_chunk, chunk, memory_order_release);
     }
-    memcpy((uint8_t *)(block + 1) + used, step, sizeof(*step));
-    atomic_store_explicit(&block->used, used + (uint32_t)sizeof(*step),
+    return (sw_record_step *)(void *)((uint8_t *)(block + 1) + used);
+}
+
+/* The record in the room is whole. */
+static void sw__step_publish(struct sw__thread *thread)
+{
+    uint32_t chunk = atomic_load_explicit(&thread->steps_chunk, memory_order_relaxed);
+    struct sw__fmt_block *block = sw__session.pool.chunks[chunk].block;
+    uint32_t used = atomic_load_explicit(&block->used, memory_order_relaxed);
+    atomic_store_explicit(&block->used, used + (uint32_t)sizeof(sw_record_step),
                           memory_order_release);
-    atomic_fetch_add_explicit(&thread->slot->steps, 1, memory_order_relaxed);
+    sw__count_one(&thread->slot->steps);
 }
 
 /* Statistics of all steps, exact also when step records have to give way. */
@@ -109,9 +126,9 @@ static void sw__step_count(struct sw__lane *lane, const sw_record_step *step)
 {
     struct sw__fmt_lane *file = lane->file;
     uint64_t duration = step->end - step->head.ticks;
-    atomic_fetch_add_explicit(&file->steps, 1, memory_order_relaxed);
+    sw__count_one(&file->steps);
     if (step->head.flags & SW_STEP_INCOMPLETE) {
-        atomic_fetch_add_explicit(&file->steps_incomplete, 1, memory_order_relaxed);
+        sw__count_one(&file->steps_incomplete);
         return;
     }
     sw__add(&file->step_ticks, duration);
@@ -121,46 +138,72 @@ static void sw__step_count(struct sw__lane *lane, const sw_record_step *step)
     if (duration > file->step_max) {
         __atomic_store_n(&file->step_max, duration, __ATOMIC_RELAXED);
     }
-    for (unsigned i = 0; i < SW_PHASE_COUNT; i++) {
-        sw__add(&file->phase_ticks[i], step->phase_ticks[i]);
+    for (uint32_t left = lane->phases; left; left &= left - 1) {
+        const int phase = __builtin_ctz(left);
+        sw__add(&file->phase_ticks[phase], step->phase_ticks[phase]);
     }
     sw__hist_add(lane, file->step_hist, duration);
 }
 
-/* Ends an open step, if there is one; the moment of its end, or 0. */
-uint64_t sw__step_close(struct sw__lane *lane, unsigned flags)
+/* Ends the step that is open at `now`; tells whether usage was read. The record is made where it stays: copying one
+ * that was just written would wait for its parts. */
+static bool sw__step_end_at(struct sw__lane *lane, unsigned flags, uint64_t now)
 {
-    if (atomic_load_explicit(&lane->file->step_open, memory_order_relaxed) == 0) {
-        return 0;
-    }
     struct sw__thread *thread = lane->thread;
-    uint64_t now = sw__clock_now();
-    sw_record_step step = {
+    sw_record_step spare;
+    sw_record_step *room = sw__step_room(thread);
+    sw_record_step *step = room ? room : &spare;
+    *step = (sw_record_step){
         .head = {.kind = SW_RECORD_STEP,
-                 .units = sizeof(step) / SW_RECORD_UNIT,
+                 .units = sizeof(*step) / SW_RECORD_UNIT,
                  .flags = (uint16_t)(SW_RECORD_INTERVAL | flags | lane->step_flags),
                  .ticks = lane->step_start},
+        .end = now < lane->phase_since ? lane->phase_since : now,
         .number = lane->step_number,
-        .epoch = atomic_load(&sw__domain_at(lane->domain)->epoch),
+        .epoch = atomic_load_explicit(&sw__domain_at(lane->domain)->epoch,
+                                      memory_order_relaxed),
         .domain = lane->domain,
         .unit = lane->step_unit,
         .samples = atomic_load_explicit(&lane->samples, memory_order_relaxed),
     };
-    step.end = now < lane->phase_since ? lane->phase_since : now;
-    lane->phase_ticks[lane->phase] += step.end - lane->phase_since;
+    lane->phase_ticks[lane->phase] += step->end - lane->phase_since;
     lane->phase_gate = 0;
-    memcpy(step.phase_ticks, lane->phase_ticks, sizeof(step.phase_ticks));
-    sw__step_usage(thread, &step);
-    sw__step_count(lane, &step);
-    sw__step_put(thread, &step);
+    memcpy(step->phase_ticks, lane->phase_ticks, sizeof(step->phase_ticks));
+    const bool dear = sw__step_usage(thread, step);
+    sw__step_count(lane, step);
+    if (room) {
+        sw__step_publish(thread);
+    }
     atomic_store_explicit(&lane->file->step_open, 0, memory_order_release);
     if (sw__session.settings.policy == SW_POLICY_AUTO) {
-        sw__pool_step(&sw__session.pool, step.number, step.head.ticks, step.end);
+        sw__pool_step(&sw__session.pool, lane->step_number, lane->step_start, step->end);
     }
     if (lane->domain == 0 && sw__session.settings.schedule.form != SW_SCHEDULE_ALWAYS) {
         atomic_store_explicit(&sw__events_on, false, memory_order_relaxed);
     }
-    return step.end;
+    lane->phase_since = step->end;
+    return dear;
+}
+
+static bool sw__step_is_open(const struct sw__lane *lane)
+{
+    return atomic_load_explicit(&lane->file->step_open, memory_order_relaxed) != 0;
+}
+
+void sw__step_close(struct sw__lane *lane, unsigned flags)
+{
+    if (sw__step_is_open(lane)) {
+        sw__step_end_at(lane, flags, sw__clock_now());
+    }
+}
+
+/* What steps cost is measured: always where they read usage, which is most of it then, else one of so many. */
+enum { SW__STEP_SAMPLED = 16 };
+static void sw__step_cost(uint64_t began, uint64_t number, bool dear)
+{
+    if (dear || number % SW__STEP_SAMPLED == 0) {
+        sw__cost_add(SW__TOTAL_STEP_TICKS, began, dear ? 1 : SW__STEP_SAMPLED);
+    }
 }
 
 /* The lane for steps, busy; NULL when it cannot be had. */
@@ -186,7 +229,9 @@ static void sw__step_start(sw_domain *domain, int unit, unsigned flags, bool joi
     }
     uint64_t began = sw__clock_now();
     sw__helper_ensure();
-    uint64_t ended = sw__step_close(lane, flags);
+    const bool ended = sw__step_is_open(lane);
+    const bool dear =
+        ended && sw__step_end_at(lane, flags, joined ? began : sw__clock_now());
     struct sw_domain *owner = sw__domain_at(lane->domain);
     lane->step_number = atomic_fetch_add(&owner->next_step, 1);
     lane->step_unit = (uint8_t)unit;
@@ -208,14 +253,16 @@ static void sw__step_start(sw_domain *domain, int unit, unsigned flags, bool joi
     sw__step_phases(lane);
     lane->phase_gate = SW_PHASE_COUNT;
     atomic_store_explicit(&lane->samples, 0, memory_order_relaxed);
-    lane->step_start = joined && ended ? ended : sw__clock_now();
+    lane->step_start = joined && ended ? lane->phase_since : sw__clock_now();
     lane->phase_since = lane->step_start;
+    lane->phases = 1u << lane->phase;
     atomic_store_explicit(&lane->file->step_begin, lane->step_start,
                           memory_order_relaxed);
     atomic_store_explicit(&lane->file->step_open, lane->step_number + 1,
                           memory_order_release);
+    const uint64_t number = lane->step_number;
     sw__lane_leave(lane);
-    sw__cost_add(SW__TOTAL_STEP_TICKS, began, 1);
+    sw__step_cost(began, number, dear);
 }
 
 void sw_domain_step_begin(sw_domain *domain, int unit)
@@ -253,9 +300,10 @@ static void sw__step_finish(sw_domain *domain, unsigned flags)
     struct sw__lane *lane = sw__step_lane(domain);
     if (lane) {
         uint64_t began = sw__clock_now();
-        sw__step_close(lane, flags);
+        const uint64_t number = lane->step_number;
+        const bool dear = sw__step_is_open(lane) && sw__step_end_at(lane, flags, began);
         sw__lane_leave(lane);
-        sw__cost_add(SW__TOTAL_STEP_TICKS, began, 1);
+        sw__step_cost(began, number, dear);
     } else if (sw__lane_missing(domain ? domain->index : 0)) {
         sw__total_add(SW__TOTAL_STEPS_DROPPED, 1);
     }
