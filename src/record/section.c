@@ -373,19 +373,8 @@ static SW__COLD void sw__leave_slow(struct sw__lane *lane, uint32_t before,
     sw__end_slow(section, 0, 0, sw__clock_is_register() ? now : sw__clock_now(), NULL);
 }
 
-/* The newest section, with a phase or a duration that none had before. */
 static SW__NOINLINE void sw__leave_phased(struct sw__lane *lane,
-                                          struct sw_section *section, uint64_t now)
-{
-    struct sw__fmt_frame *frame = lane->top - 1;
-    if (SW__UNLIKELY(lane->node->section != section->id ||
-                     frame->flags & SW__FRAME_KEYED)) {
-        sw__leave_slow(lane, lane->idle, section, now);
-        return;
-    }
-    sw__frame_end(lane, frame, now, 0, NULL);
-    sw__lane_idle(lane);
-}
+                                          struct sw_section *section, uint64_t now);
 
 /* The chunk was full: writes the record of a section whose statistics are done, and leaves the lane. */
 static SW__COLD void sw__leave_event(struct sw__lane *lane, const uint64_t first,
@@ -396,8 +385,9 @@ static SW__COLD void sw__leave_event(struct sw__lane *lane, const uint64_t first
     sw__lane_idle(lane);
 }
 
-/* Closes a section on a lane; `other` as above. */
+/* Closes a section on a lane; `other` as above. `phased`: it may have switched the phase of the step. */
 SW__INLINE void sw__leave(struct sw_section *section, struct sw__lane *lane, uint64_t now,
+                          bool phased,
                           void (*other)(struct sw__lane *lane, uint32_t before,
                                         struct sw_section *section, uint64_t now))
 {
@@ -413,12 +403,19 @@ SW__INLINE void sw__leave(struct sw_section *section, struct sw__lane *lane, uin
     const unsigned bit = 63u ^ (unsigned)__builtin_clzll(duration | SW_HISTOGRAM_SUB);
     const uint64_t page = (uint64_t)node->hist[bit - 5] * 64;
     struct sw__fmt_frame *frame = lane->top - 1;
-    /* A key or a phase is for the slow path. A clock that went backwards gives a huge duration, and no such octave
+    /* A key or a phase is for another path. A clock that went backwards gives a huge duration, and no such octave
      * has a page. */
     if (SW__UNLIKELY(node->section != section->id || sw__frame_tail(frame) >> 32 != 0 ||
                      page == 0)) {
-        sw__leave_phased(lane, section, now);
-        return;
+        if (!phased) {
+            sw__leave_phased(lane, section, now);
+            return;
+        }
+        if (node->section != section->id || frame->flags & SW__FRAME_KEYED || page == 0) {
+            sw__leave_slow(lane, lane->idle, section, now);
+            return;
+        }
+        sw__phase_switch(lane, now, frame->phase_before);
     }
     sw__add((uint64_t *)(void *)(lane->base + page) + (duration >> (bit - 6)) -
                 SW_HISTOGRAM_SUB,
@@ -455,7 +452,15 @@ static SW__NOINLINE void sw__leave_other(struct sw__lane *lane, uint32_t before,
                                          struct sw_section *section, uint64_t now)
 {
     sw__lane_give(lane, before);
-    sw__leave(section, sw__self->lane[section->domain], now, sw__leave_slow);
+    sw__leave(section, sw__self->lane[section->domain], now, true, sw__leave_slow);
+}
+
+/* The newest section, with a phase; or something else is unusual. */
+static void sw__leave_phased(struct sw__lane *lane, struct sw_section *section,
+                             uint64_t now)
+{
+    sw__lane_give(lane, lane->idle);
+    sw__leave(section, lane, now, true, sw__leave_slow);
 }
 
 SW__HOT void sw_section_leave(sw_section *section)
@@ -463,7 +468,7 @@ SW__HOT void sw_section_leave(sw_section *section)
     struct sw__lane *lane = sw__self_lane;
     /* Where the lane is, is looked up before the clock is read: the clock would wait for it later anyway. */
     __asm__ volatile("" ::"r"(lane));
-    sw__leave(section, lane, sw__clock_register(), sw__leave_other);
+    sw__leave(section, lane, sw__clock_register(), false, sw__leave_other);
 }
 
 void sw__put_record(struct sw__thread *thread, const sw_record *record)
