@@ -101,7 +101,38 @@ void core_process_ends(PyObject *module)
     PyErr_Restore(type, value, trace);
 }
 
-int core_process_add(PyObject *Py_UNUSED(module))
+PyDoc_STRVAR(
+    take_constants_doc,
+    "_take_constants(code, other, /)\n--\n\n"
+    "Give code that has not begun to run the constants of its copy, the functions\n"
+    "that it will make among them.");
+
+/* A program's code is made by the interpreter itself and cannot be replaced by another; before 3.12 the functions in it
+ * have to be, to be watched. */
+static PyObject *take_constants(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyCodeObject *code, *other;
+    if (!PyArg_ParseTuple(args, "O!O!:_take_constants", &PyCode_Type, &code, &PyCode_Type,
+                          &other)) {
+        return NULL;
+    }
+    if (PyTuple_GET_SIZE(code->co_consts) != PyTuple_GET_SIZE(other->co_consts)) {
+        PyErr_SetString(PyExc_ValueError, "the codes are not copies of each other");
+        return NULL;
+    }
+    PyObject *before = code->co_consts;
+    Py_INCREF(other->co_consts);
+    code->co_consts = other->co_consts;
+    Py_DECREF(before);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef process_methods[] = {
+    {"_take_constants", take_constants, METH_VARARGS, take_constants_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+int core_process_add(PyObject *module)
 {
     char version[64];
     PyOS_snprintf(version, sizeof version, "%s", Py_GetVersion());
@@ -115,5 +146,5 @@ int core_process_add(PyObject *Py_UNUSED(module))
     put("python.implementation", name);
     Py_XDECREF(name);
     put("python.executable", PySys_GetObject("executable"));
-    return 0;
+    return PyModule_AddFunctions(module, process_methods);
 }

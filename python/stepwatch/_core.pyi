@@ -1,6 +1,6 @@
 import os
 from collections.abc import Iterator, Sequence
-from types import TracebackType
+from types import CodeType, TracebackType
 from typing import Any, Literal, SupportsFloat, SupportsIndex, final, overload
 
 import pandas
@@ -124,3 +124,5 @@ class Run:
         /,
     ) -> None: ...
     def __fspath__(self) -> str: ...
+
+def _take_constants(code: CodeType, other: CodeType, /) -> None: ...

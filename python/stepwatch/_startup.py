@@ -23,6 +23,7 @@ _begun_in = 0
 # What the command line asked for and this process has. Both start afresh in a fork by themselves.
 _functions: "Any" = None
 _lines: "Any" = None
+_main_is_awaited = False
 
 
 def begin() -> None:
@@ -64,8 +65,8 @@ def _begin_here() -> None:
     _begun_in = os.getpid()
     _core.start()
     if _core.is_recording():
-        _attempt("there is no function profile", _begin_functions)
         _attempt("there is no line profile", _begin_lines)
+        _attempt("there is no function profile", _begin_functions)
 
 
 def _begin_functions() -> None:
@@ -77,12 +78,36 @@ def _begin_functions() -> None:
 
 
 def _begin_lines() -> None:
-    global _lines
+    global _lines, _main_is_awaited
     names = os.environ.get("STEPWATCH_LINES")
     if _lines is None and names:
         _lines = _package.lines
         for name in names.split(","):
             _attempt(f"{name} has no line profile", _lines.add_by_name, name)
+        if "__main__:" in names:
+            _main_is_awaited = True
+            sys.addaudithook(_audit)
+
+
+def _audit(event: str, arguments: "tuple[Any, ...]") -> None:
+    """See the code of the program just before it runs: the only moment when it can be known.
+
+    A hook cannot be taken away again, so it has to be quick.
+    """
+    if _main_is_awaited and event == "exec":
+        _attempt("functions of the program have no line profile", _prepare_main, arguments[0])
+
+
+def _prepare_main(code: "Any") -> None:
+    global _main_is_awaited
+    if getattr(code, "co_name", "") != "<module>" or not sys.argv:
+        return
+    path, file = os.path.abspath(sys.argv[0]), os.path.abspath(code.co_filename)
+    if file in (path, os.path.join(path, "__main__.py")):
+        _main_is_awaited = False
+        watched = _package._line_targets.prepare(code, "__main__")
+        if watched is not code:
+            _core._take_constants(code, watched)
 
 
 def _forked() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pstats
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from typing import Any, Callable
 
 import pytest
 
+stepwatch_package: Any = pytest.importorskip("stepwatch", reason="there is no package here")
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 pytestmark = pytest.mark.usefixtures("python_env")
 
@@ -416,3 +418,89 @@ def test_a_place_that_vanishes(stepwatch: Run, tmp_path: Path) -> None:
     result = stepwatch("run", "-o", "out", "train.py")
     assert (result.returncode, result.stdout) == (0, "done\n")
     assert "Traceback" not in result.stderr
+
+
+def test_constants_of_a_copy() -> None:
+    core = stepwatch_package._core
+    one = compile("x = 1", "one", "exec")
+    core._take_constants(one, one.replace(co_consts=(2, *one.co_consts[1:])))
+    space: dict[str, int] = {}
+    exec(one, space)
+    assert space["x"] == 2
+    with pytest.raises(ValueError, match="copies"):
+        core._take_constants(one, one.replace(co_consts=()))
+    with pytest.raises(TypeError):
+        core._take_constants(one, 1)
+
+
+WORK = """
+import sys
+
+def work(count):
+    total = 0
+    for number in range(count):
+        total += number
+    return total
+
+class Model:
+    def forward(self):
+        return work(1)
+
+if __name__ == "__main__":
+    for _ in range(3):
+        work(4)
+    Model().forward()
+    if "child" in sys.argv:
+        import subprocess
+        subprocess.run([sys.executable, "train.py"], check=True)
+"""
+
+
+@pytest.mark.skipif(
+    not hasattr(stepwatch_package, "functions"), reason="there is no function profiler here"
+)
+def test_functions(stepwatch: Run, tmp_path: Path) -> None:
+    script(tmp_path, WORK)
+    result = stepwatch("run", "-o", "out", "--functions", "train.py", "child")
+    assert (result.returncode, result.stdout) == (0, "")
+    assert "(work)" in result.stderr
+    assert "stepwatch: " not in result.stderr
+    profiles = sorted((tmp_path / "out").glob("functions*.stats"))
+    assert len(profiles) == 2
+    assert (tmp_path / "out" / "functions.stats") in profiles
+    for profile in profiles:
+        stats: Any = pstats.Stats(str(profile)).stats  # type: ignore[attr-defined]
+        (calls,) = [row[1] for key, row in stats.items() if key[2] == "work"]
+        assert calls == 4
+    assert all(path.stat().st_mode & 0o777 == 0o600 for path in (tmp_path / "out").iterdir())
+
+
+@pytest.mark.skipif(
+    not hasattr(stepwatch_package, "lines"), reason="there is no line profiler here"
+)
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--lines", "train:work", "--lines", "train:Model.forward", "train.py"),
+        ("--lines", "train.py:work", "--lines", "__main__:Model.forward", "./train.py"),
+        ("--lines", "train:work", "--lines", "train:Model.forward", "-m", "train"),
+        ("--lines", "train:work", "--lines", "train:Model.forward", "importer.py"),
+    ],
+)
+def test_lines(stepwatch: Run, tmp_path: Path, words: tuple[str, ...]) -> None:
+    script(tmp_path, WORK)
+    code = "import train\nfor _ in range(3): train.work(4)\ntrain.Model().forward()\n"
+    script(tmp_path, code, "importer.py")
+    result = stepwatch("run", "-o", "out", *words)
+    assert (result.returncode, result.stdout) == (0, "")
+    assert "stepwatch: " not in result.stderr
+    assert "total += number" in result.stderr
+    document = json.loads((tmp_path / "out" / "lines.json").read_text())
+    hits = {
+        (function["name"], line["line"]): line["hits"]
+        for function in document["functions"]
+        for line in function["lines"]
+    }
+    assert hits[("work", 5)] == 4
+    assert hits[("work", 7)] == 3 * 4 + 1
+    assert hits[("Model.forward", 12)] == 1
