@@ -463,7 +463,8 @@ def test_functions(stepwatch: Run, tmp_path: Path) -> None:
     script(tmp_path, WORK)
     result = stepwatch("run", "-o", "out", "--functions", "train.py", "child")
     assert (result.returncode, result.stdout) == (0, "")
-    assert "(work)" in result.stderr
+    assert "function calls" in result.stderr
+    assert "(work)" in (tmp_path / "out" / "functions.txt").read_text()
     assert "stepwatch: " not in result.stderr
     profiles = sorted((tmp_path / "out").glob("functions*.stats"))
     assert len(profiles) == 2
