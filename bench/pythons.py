@@ -84,7 +84,7 @@ def measure(
             elif not is_built(bench, version):
                 so_far["missing_all"] = NOT_BUILT
             else:
-                path = (rivals and python.rivals) or python.path
+                path = python.rivals if rivals and python.rivals else python.path
                 with bench.scratch(memory=True) as scratch:
                     command = [path, script(name), scratch / "run", *arguments]
                     printed = bench.run_json(command, environment(bench))

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Prepares this machine for one or more groups of make targets: demo, test, extra,
-# sanitize, fuzz, tidy, bench.  What is there already is left alone, so a second run takes
-# no time and needs no network.
+# sanitize, fuzz, tidy, bench, valgrind.  What is there already is left alone, so a second
+# run takes no time and needs no network.
 #
 # PYTHONS names the further Pythons to build and test for ("3.12 3.13"); unset, all that
 # are here with their headers; empty, none.
@@ -59,9 +59,8 @@ find_missing() {
             need libcmocka-dev has_cmocka
             need pkg-config command -v pkg-config
             need g++ links "$CXX" c++
-            if [ "$group" = test ]; then
-                need python3-dev has_python_header
-            else
+            need python3-dev has_python_header
+            if [ "$group" = sanitize ]; then
                 need "libasan8 libubsan1" links "$CC" c -fsanitize=address,undefined
                 need libtsan2 links "$CC" c -fsanitize=thread
             fi

@@ -57,7 +57,9 @@ def one_tool(bench: Bench, python: pythons.Python, tool: str) -> dict[str, Any]:
             command += ["0.005", "-o", scratch / "scalene", pythons.script("sampler"), "---"]
         else:
             command.append(pythons.script("sampler"))
-        done = bench.run([*command, *arguments], pythons.environment(bench))
+        # Threads of the maths library would make more noise than any sampler.
+        env = {**pythons.environment(bench), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        done = bench.run([*command, *arguments], env)
         printed = Path(f"{run}.json")
         if not printed.exists():
             raise BenchError(f"{tool}: no figures; it said: {done.stderr.strip()[-200:]}")

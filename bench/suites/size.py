@@ -28,7 +28,7 @@ def measure(bench: Bench) -> Result:
             copy = scratch / "stripped.so"
             subprocess.run(["strip", "-o", copy, library], check=True)
             stripped = copy.stat().st_size
-    functions = {}
+    functions: dict[str, int] = {}
     if shutil.which("nm"):
         listing = bench.run(["nm", "-S", "--defined-only", library]).stdout
         for line in listing.splitlines():
