@@ -86,7 +86,7 @@ def measure(
             else:
                 path = python.rivals if rivals and python.rivals else python.path
                 with bench.scratch(memory=True) as scratch:
-                    command = [path, script(name), scratch / "run", *arguments]
+                    command: list[str | Path] = [path, script(name), scratch / "run", *arguments]
                     printed = bench.run_json(command, environment(bench))
                 for case, figures in printed.pop("rounds").items():
                     so_far["rounds"].setdefault(case, []).extend(figures)
