@@ -333,11 +333,12 @@ static PyObject *core_mark(PyObject *Py_UNUSED(module), PyObject *object)
     Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(counter_doc,
-             "counter(name, value, /)\n--\n\nRecord a value of a series.\n\n"
-             "The value is anything that float() takes, but text: also a scalar of numpy\n"
-             "or a tensor of one element. It is not looked at while nothing is recorded.\n\n"
-             ">>> stepwatch.counter('loss', 0.3)");
+PyDoc_STRVAR(
+    counter_doc,
+    "counter(name, value, /)\n--\n\nRecord a value of a series.\n\n"
+    "The value is anything that float() takes, but text: also a scalar of numpy\n"
+    "or a tensor of one element. It is not looked at while nothing is recorded.\n\n"
+    ">>> stepwatch.counter('loss', 0.3)");
 
 /* Whether float() may take it, told without asking it: a tensor on a device would have to wait. */
 static bool may_be_float(PyObject *object)

@@ -71,8 +71,7 @@ static int open_locked(core_reader *reader, sw_error_info *info)
         return SW_OK;
     }
     const sw_cursor_filter filter = {.kinds = kind->events,
-                                     .steps =
-                                         (kind->events >> SW_RECORD_STEP & 1) != 0};
+                                     .steps = (kind->events >> SW_RECORD_STEP & 1) != 0};
     return sw_cursor_open(&reader->cursor, source->traces, source->trace_count, &filter,
                           info);
 }

@@ -2,9 +2,9 @@
 #include "run.h"
 
 #include <errno.h>
-#include <string.h>
 #include <stepwatch/export.h>
 #include <stepwatch/write.h>
+#include <string.h>
 
 typedef struct run_object {
     PyObject_HEAD PyObject *path; /* str; None: nothing was recorded */
@@ -319,8 +319,8 @@ static PyObject *run_get_notes(run_object *self, void *Py_UNUSED(closure))
         }
         Py_XDECREF(text);
     }
-    for (size_t i = 0; list && source->summary &&
-                       (note = sw_summary_note(source->summary, i)) != NULL;
+    for (size_t i = 0;
+         list && source->summary && (note = sw_summary_note(source->summary, i)) != NULL;
          i++) {
         PyObject *text = text_or_none(note);
         if (!text || PyList_Append(list, text) != 0) {
@@ -499,9 +499,10 @@ static PyObject *run_report_text(run_object *self, PyObject *args)
     return text;
 }
 
-PyDoc_STRVAR(report_doc,
-             "report()\n--\n\nThe verdict on this run, which stays when the run is closed.\n\n"
-             ">>> print(stepwatch.open(path).report())");
+PyDoc_STRVAR(
+    report_doc,
+    "report()\n--\n\nThe verdict on this run, which stays when the run is closed.\n\n"
+    ">>> print(stepwatch.open(path).report())");
 
 /* The report gets a run of its own over the same source. */
 static PyObject *run_report(run_object *self, PyObject *Py_UNUSED(ignored))

@@ -16,8 +16,7 @@ int core_run_check(PyObject *run);
 /* tp_new of types that only the library makes. */
 PyObject *core_no_new(PyTypeObject *type, PyObject *args, PyObject *kwargs);
 
-PyObject *core_table_new(core_state *state, PyObject *run,
-                         enum core_table_number number);
+PyObject *core_table_new(core_state *state, PyObject *run, enum core_table_number number);
 int core_table_add(PyObject *module);
 
 /* Raises what an error of the library is in Python, with its sentence. Always NULL. */

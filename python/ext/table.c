@@ -104,7 +104,10 @@ static core_reader *reader_open(core_source *source, enum core_table_number numb
     sw_error_info info = {0};
     int error;
     Py_BEGIN_ALLOW_THREADS error = core_reader_open(&reader, source, number, &info);
-    Py_END_ALLOW_THREADS if (error) { core_raise(error, &info); }
+    Py_END_ALLOW_THREADS if (error)
+    {
+        core_raise(error, &info);
+    }
     return reader;
 }
 
@@ -435,8 +438,7 @@ PyDoc_STRVAR(
 static PyObject *call_helper(const char *name, PyObject *argument)
 {
     PyObject *module = PyImport_ImportModule("stepwatch._report");
-    PyObject *result =
-        module ? PyObject_CallMethod(module, name, "O", argument) : NULL;
+    PyObject *result = module ? PyObject_CallMethod(module, name, "O", argument) : NULL;
     Py_XDECREF(module);
     return result;
 }
@@ -521,13 +523,14 @@ static PyObject *column_make(const core_columns *columns, size_t index)
         Py_XDECREF(known);
         return NULL;
     }
-    return Py_BuildValue("(sOsNN)", column->name,
-                         column->nullable ? Py_True : Py_False, type, data, known);
+    return Py_BuildValue("(sOsNN)", column->name, column->nullable ? Py_True : Py_False,
+                         type, data, known);
 }
 
-PyDoc_STRVAR(batches_doc,
-             "_batches()\n--\n\nThe table by columns, a batch of rows at a time: lists of "
-             "(name, nullable, type, data, known).");
+PyDoc_STRVAR(
+    batches_doc,
+    "_batches()\n--\n\nThe table by columns, a batch of rows at a time: lists of "
+    "(name, nullable, type, data, known).");
 
 /* One batch as (rows, columns); no rows at the end. */
 static PyObject *batch_make(core_reader *reader)
@@ -552,8 +555,7 @@ static PyObject *batch_make(core_reader *reader)
         }
         Py_XDECREF(column);
     }
-    PyObject *batch =
-        list ? Py_BuildValue("(nN)", (Py_ssize_t)columns.rows, list) : NULL;
+    PyObject *batch = list ? Py_BuildValue("(nN)", (Py_ssize_t)columns.rows, list) : NULL;
     core_columns_free(&columns);
     return batch;
 }
@@ -568,8 +570,8 @@ static PyObject *table_batches(table_object *self, PyObject *Py_UNUSED(ignored))
         /* The first one is kept also when it is empty: it tells the types. */
         PyObject *batch = PyErr_CheckSignals() == 0 ? batch_make(reader) : NULL;
         more = batch && PyLong_AsLong(PyTuple_GET_ITEM(batch, 0)) > 0;
-        if (!batch || ((more || PyList_GET_SIZE(list) == 0) &&
-                       PyList_Append(list, batch) != 0)) {
+        if (!batch ||
+            ((more || PyList_GET_SIZE(list) == 0) && PyList_Append(list, batch) != 0)) {
             Py_CLEAR(list);
         }
         Py_XDECREF(batch);
@@ -733,18 +735,12 @@ PyDoc_STRVAR(
     "[2104310, 2101877]");
 
 static PyType_Slot table_slots[] = {
-    {Py_tp_doc, (void *)table_doc},
-    {Py_tp_new, core_no_new},
-    {Py_tp_dealloc, table_dealloc},
-    {Py_tp_repr, table_repr},
-    {Py_tp_iter, table_iter},
-    {Py_tp_methods, table_methods},
-    {Py_tp_getset, table_getset},
-    {Py_sq_length, table_length},
-    {Py_sq_item, table_item},
-    {Py_mp_length, table_length},
-    {Py_mp_subscript, table_subscript},
-    {0, NULL},
+    {Py_tp_doc, (void *)table_doc},     {Py_tp_new, core_no_new},
+    {Py_tp_dealloc, table_dealloc},     {Py_tp_repr, table_repr},
+    {Py_tp_iter, table_iter},           {Py_tp_methods, table_methods},
+    {Py_tp_getset, table_getset},       {Py_sq_length, table_length},
+    {Py_sq_item, table_item},           {Py_mp_length, table_length},
+    {Py_mp_subscript, table_subscript}, {0, NULL},
 };
 
 static PyType_Spec table_spec = {

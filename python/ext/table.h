@@ -84,13 +84,14 @@ struct core_reader {
     enum core_table_number number;
     sw_cursor *cursor;
     uint64_t index;
-    uint64_t passed; /* rows given out or passed over */
+    uint64_t passed;           /* rows given out or passed over */
     struct core_block *blocks; /* memory of the rows of the last batch */
     struct core_lane_entry {
         const sw_trace_lane *lane;
         uint32_t trace;
     } lanes[CORE_LANE_CACHE];
-    uint32_t *phases; /* by trace and domain: bit p, phase p is measured; bit 31: looked */
+    uint32_t
+        *phases; /* by trace and domain: bit p, phase p is measured; bit 31: looked */
 };
 
 int core_reader_open(core_reader **out, core_source *source,

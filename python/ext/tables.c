@@ -16,20 +16,20 @@ const core_table_kind *const core_tables[CORE_TABLES] = {
 /* --- Sections: as in report.json, with the nanoseconds they come from --------------- */
 
 static const core_column section_columns[] = {
-    {"path", CORE_TEXTS, false},       {"name", CORE_NAME, false},
-    {"phase", CORE_NAME, true},        {"thread", CORE_NAME, true},
-    {"calls", CORE_INTEGER, false},    {"errors", CORE_INTEGER, false},
-    {"total_ms", CORE_REAL, false},    {"self_ms", CORE_REAL, false},
-    {"mean_ms", CORE_REAL, true},      {"min_ms", CORE_REAL, true},
-    {"max_ms", CORE_REAL, true},       {"p50_ms", CORE_REAL, true},
-    {"p90_ms", CORE_REAL, true},       {"p99_ms", CORE_REAL, true},
-    {"last_ms", CORE_REAL, true},      {"total_ns", CORE_INTEGER, false},
-    {"self_ns", CORE_INTEGER, false},  {"min_ns", CORE_INTEGER, true},
-    {"max_ns", CORE_INTEGER, true},    {"p50_ns", CORE_INTEGER, true},
-    {"p90_ns", CORE_INTEGER, true},    {"p99_ns", CORE_INTEGER, true},
-    {"last_ns", CORE_INTEGER, true},   {"domain", CORE_NAME, true},
-    {"family", CORE_TRUTH, false},     {"unnested", CORE_INTEGER, false},
-    {"open", CORE_INTEGER, false},     {"open_ns", CORE_INTEGER, true},
+    {"path", CORE_TEXTS, false},      {"name", CORE_NAME, false},
+    {"phase", CORE_NAME, true},       {"thread", CORE_NAME, true},
+    {"calls", CORE_INTEGER, false},   {"errors", CORE_INTEGER, false},
+    {"total_ms", CORE_REAL, false},   {"self_ms", CORE_REAL, false},
+    {"mean_ms", CORE_REAL, true},     {"min_ms", CORE_REAL, true},
+    {"max_ms", CORE_REAL, true},      {"p50_ms", CORE_REAL, true},
+    {"p90_ms", CORE_REAL, true},      {"p99_ms", CORE_REAL, true},
+    {"last_ms", CORE_REAL, true},     {"total_ns", CORE_INTEGER, false},
+    {"self_ns", CORE_INTEGER, false}, {"min_ns", CORE_INTEGER, true},
+    {"max_ns", CORE_INTEGER, true},   {"p50_ns", CORE_INTEGER, true},
+    {"p90_ns", CORE_INTEGER, true},   {"p99_ns", CORE_INTEGER, true},
+    {"last_ns", CORE_INTEGER, true},  {"domain", CORE_NAME, true},
+    {"family", CORE_TRUTH, false},    {"unnested", CORE_INTEGER, false},
+    {"open", CORE_INTEGER, false},    {"open_ns", CORE_INTEGER, true},
 };
 
 static int sections_prepare(core_source *source, void **made, sw_error_info *info)
@@ -129,12 +129,12 @@ const core_table_kind core_table_sections = {
 /* --- Threads ---------------------------------------------------------------------- */
 
 static const core_column thread_columns[] = {
-    {"name", CORE_NAME, true},           {"tid", CORE_INTEGER, false},
-    {"pid", CORE_INTEGER, false},        {"process", CORE_NAME, true},
-    {"alive", CORE_TRUTH, false},        {"begin_ns", CORE_INTEGER, true},
-    {"end_ns", CORE_INTEGER, true},      {"records", CORE_INTEGER, false},
-    {"dropped", CORE_INTEGER, false},     {"overwritten", CORE_INTEGER, false},
-    {"steps", CORE_INTEGER, false},       {"incarnations", CORE_INTEGER, false},
+    {"name", CORE_NAME, true},        {"tid", CORE_INTEGER, false},
+    {"pid", CORE_INTEGER, false},     {"process", CORE_NAME, true},
+    {"alive", CORE_TRUTH, false},     {"begin_ns", CORE_INTEGER, true},
+    {"end_ns", CORE_INTEGER, true},   {"records", CORE_INTEGER, false},
+    {"dropped", CORE_INTEGER, false}, {"overwritten", CORE_INTEGER, false},
+    {"steps", CORE_INTEGER, false},   {"incarnations", CORE_INTEGER, false},
 };
 
 static uint64_t threads_count(const core_source *source)

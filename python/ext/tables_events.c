@@ -18,13 +18,19 @@ static bool has(const sw_event *event, unsigned flag)
 /* --- Spans ------------------------------------------------------------------------ */
 
 static const core_column span_columns[] = {
-    {"name", CORE_NAME, true},       {"parent", CORE_NAME, true},
-    {"phase", CORE_NAME, true},      {"begin_ns", CORE_INTEGER, false},
+    {"name", CORE_NAME, true},
+    {"parent", CORE_NAME, true},
+    {"phase", CORE_NAME, true},
+    {"begin_ns", CORE_INTEGER, false},
     {"duration_ns", CORE_INTEGER, false},
-    {"depth", CORE_INTEGER, false},  {"thread", CORE_NAME, true},
-    {"pid", CORE_INTEGER, false},    {"domain", CORE_NAME, true},
-    {"error", CORE_TRUTH, false},    {"unnested", CORE_TRUTH, false},
-    {"cut", CORE_TRUTH, false},      {"part", CORE_TRUTH, false},
+    {"depth", CORE_INTEGER, false},
+    {"thread", CORE_NAME, true},
+    {"pid", CORE_INTEGER, false},
+    {"domain", CORE_NAME, true},
+    {"error", CORE_TRUTH, false},
+    {"unnested", CORE_TRUTH, false},
+    {"cut", CORE_TRUTH, false},
+    {"part", CORE_TRUTH, false},
 };
 
 static void span_row(core_reader *reader, const sw_event *event, core_cell *cell)
@@ -33,8 +39,8 @@ static void span_row(core_reader *reader, const sw_event *event, core_cell *cell
     const sw_trace *trace = core_reader_trace(reader, event);
     const sw_trace_name *name = sw_trace_get_name(trace, span->head.id);
     core_put_bytes(cell++, core_name_of(trace, span->head.id));
-    core_put_bytes(cell++,
-                   core_parent_of(reader, event, event->thread, span->domain, span->node));
+    core_put_bytes(
+        cell++, core_parent_of(reader, event, event->thread, span->domain, span->node));
     core_put_text(cell++, name ? sw_phase_name(name->phase) : NULL);
     core_put_count(cell++, event->begin_ns);
     core_put_count(cell++, length_of(event));
@@ -100,8 +106,8 @@ static void mark_row(core_reader *reader, const sw_event *event, core_cell *cell
     const sw_trace *trace = core_reader_trace(reader, event);
     core_put_bytes(cell++, core_name_of(trace, mark->head.id));
     core_put_count(cell++, event->begin_ns);
-    core_put_bytes(cell++,
-                   core_section_of(reader, event, event->thread, mark->domain, mark->node));
+    core_put_bytes(
+        cell++, core_section_of(reader, event, event->thread, mark->domain, mark->node));
     core_put_text(cell++, core_thread_of(trace, event->thread));
     core_put_count(cell++, sw_trace_get_info(trace)->pid);
     core_put_text(cell++, sw_trace_domain_name(trace, mark->domain));
@@ -119,12 +125,12 @@ const core_table_kind core_table_marks = {
 
 static const core_column sample_columns[] = {
     {"time_ns", CORE_INTEGER, false}, {"thread", CORE_NAME, true},
-    {"phase", CORE_NAME, true},      {"section", CORE_NAME, true},
-    {"state", CORE_TEXT, true},      {"in_call", CORE_TRUTH, false},
+    {"phase", CORE_NAME, true},       {"section", CORE_NAME, true},
+    {"state", CORE_TEXT, true},       {"in_call", CORE_TRUTH, false},
     {"leaf_only", CORE_TRUTH, false}, {"name", CORE_NAME, true},
-    {"file", CORE_NAME, true},       {"line", CORE_INTEGER, true},
-    {"depth", CORE_INTEGER, false},  {"stack", CORE_TEXT, true},
-    {"pid", CORE_INTEGER, false},    {"domain", CORE_NAME, true},
+    {"file", CORE_NAME, true},        {"line", CORE_INTEGER, true},
+    {"depth", CORE_INTEGER, false},   {"stack", CORE_TEXT, true},
+    {"pid", CORE_INTEGER, false},     {"domain", CORE_NAME, true},
 };
 
 /* The name of the function that a frame runs, as qualified as it is known. */
@@ -167,9 +173,8 @@ static void sample_row(core_reader *reader, const sw_event *event, core_cell *ce
     /* The cursor has made sure that all of them lie within the record. */
     const sw_record_frame *frames = (const sw_record_frame *)(const void *)(sample + 1);
     const sw_trace *trace = core_reader_trace(reader, event);
-    const sw_row *code = sample->depth ? sw_trace_get_row(trace, SW_TABLE_CODE,
-                                                          frames[0].code)
-                                       : NULL;
+    const sw_row *code =
+        sample->depth ? sw_trace_get_row(trace, SW_TABLE_CODE, frames[0].code) : NULL;
     char *state = sample->state ? core_reader_take(reader, 1) : NULL;
     if (state) {
         *state = (char)sample->state;
@@ -185,8 +190,8 @@ static void sample_row(core_reader *reader, const sw_event *event, core_cell *ce
     core_put_bytes(cell++, sample->depth ? function_of(trace, &frames[0])
                                          : (core_bytes){NULL, 0});
     core_put_bytes(cell++, core_name_of(trace, code ? code->key[0] : 0));
-    core_put_integer(cell++, sample->depth && frames[0].line ? frames[0].line
-                                                             : SW_UNKNOWN);
+    core_put_integer(cell++,
+                     sample->depth && frames[0].line ? frames[0].line : SW_UNKNOWN);
     core_put_count(cell++, sample->depth);
     core_put_bytes(cell++, stack_of(reader, trace, frames, sample->depth));
     core_put_count(cell++, sw_trace_get_info(trace)->pid);

@@ -14,7 +14,7 @@ static const core_column step_columns[] = {
 #define PHASE_COLUMN(number, name, text) {text "_ns", CORE_INTEGER, true},
     SW_PHASE_TABLE(PHASE_COLUMN)
 #undef PHASE_COLUMN
-    {"usage_steps", CORE_INTEGER, true},
+        {"usage_steps", CORE_INTEGER, true},
     {"cpu_ns", CORE_INTEGER, true},
     {"run_delay_ns", CORE_INTEGER, true},
     {"voluntary", CORE_INTEGER, true},
@@ -33,8 +33,8 @@ static const core_column step_columns[] = {
 static uint32_t measured(core_reader *reader, const sw_event *event, uint32_t domain)
 {
     const sw_trace *trace = core_reader_trace(reader, event);
-    uint32_t *found = &reader->phases[event->trace * (size_t)CORE_DOMAINS +
-                                      domain % CORE_DOMAINS];
+    uint32_t *found =
+        &reader->phases[event->trace * (size_t)CORE_DOMAINS + domain % CORE_DOMAINS];
     if (*found & LOOKED) {
         return *found;
     }
@@ -117,8 +117,7 @@ static void step_row(core_reader *reader, const sw_event *event, core_cell *cell
     core_put_integer(cell++, usage ? step->minor_faults : SW_UNKNOWN);
     core_put_integer(cell++, usage ? step->major_faults : SW_UNKNOWN);
     /* Without a sampler, 0 hits say nothing. */
-    const bool sampled =
-        step->samples || sw_trace_row_count(trace, SW_TABLE_SAMPLER) > 0;
+    const bool sampled = step->samples || sw_trace_row_count(trace, SW_TABLE_SAMPLER) > 0;
     core_put_integer(cell++, sampled ? step->samples : SW_UNKNOWN);
     core_put_text(cell++, core_thread_of(trace, event->thread));
     core_put_count(cell++, sw_trace_get_info(trace)->pid);

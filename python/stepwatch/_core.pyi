@@ -3,7 +3,7 @@ from collections.abc import Iterator, Sequence
 from types import CodeType, TracebackType
 from typing import Any, Literal, SupportsFloat, SupportsIndex, final, overload
 
-import pandas
+import pandas  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
 from stepwatch._report import Report
 

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import pandas
+    import pandas  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
     from stepwatch._core import Run, Table
 
@@ -145,7 +145,7 @@ def table_to_html(table: Table) -> str:
 def table_to_pandas(table: Table) -> pandas.DataFrame:
     """Return a DataFrame without a detour over rows, and without rounding an integer."""
     try:
-        import numpy
+        import numpy  # type: ignore[import-not-found,unused-ignore]
         import pandas
     except ImportError as error:
         raise ImportError(

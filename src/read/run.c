@@ -152,8 +152,8 @@ static int no_traces(const char *path, sw_error_info *info)
         closedir(stream);
         return sw_error_set(info, SW_ENOTFOUND, "%s holds no stepwatch traces", path);
     }
-    int result = sw_error_set(info, SW_EOPEN, "%s cannot be opened: %s", path,
-                              strerror(error));
+    int result =
+        sw_error_set(info, SW_EOPEN, "%s cannot be opened: %s", path, strerror(error));
     if (info) {
         info->os_errno = error;
     }

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -284,13 +284,13 @@ def test_report(record_run: Recorder, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def hostile(tmp_path: Path, no_recording: None) -> Iterator[Run]:  # noqa: ARG001
+def hostile(tmp_path: Path, no_recording: None) -> Run:  # noqa: ARG001
     stepwatch.start(out=tmp_path / "run")
     with stepwatch.section("<script>alert('1')</script>&"):
         stepwatch.mark('"<img>"')
     run = stepwatch.stop()
     assert run is not None
-    yield run
+    return run
 
 
 def test_html_is_escaped(hostile: Run) -> None:
