@@ -4,24 +4,50 @@ from __future__ import annotations
 
 import sys
 from types import FunctionType, MethodType
-from typing import Any, Callable
 
 from stepwatch._core import decorated, section, stretches
 
-# Flags of code objects, as the module inspect has them; importing that costs more than all of this package.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeVar, overload
+
+    from stepwatch._core import _Phase
+
+    _T = TypeVar("_T")
+    _C = TypeVar("_C", bound=type)
+else:
+    # Importing typing takes longer than everything else here.
+    def overload(function):
+        """Stand in for typing.overload."""
+        return function
+
+
+# Flags of code objects, as in the module inspect; importing that costs more than this package.
 _GENERATOR, _COROUTINE, _ITERABLE_COROUTINE, _ASYNC_GENERATOR = 0x20, 0x80, 0x100, 0x200
 
 # Code of the wrappers below, to know them again, with the place of the section among their cells.
 _WRAPPERS: dict[Any, int] = {}
 
 
-def profile(
-    target: Any = None, /, *, name: str | None = None, phase: str | None = None
+# What is decorated keeps its type, whatever it is: a function, a staticmethod, a property.
+@overload
+def profile(target: str, /, *, phase: _Phase | None = None) -> Callable[[_T], _T]: ...
+@overload
+def profile(  # noqa: F811
+    target: None = None, /, *, name: str | None = None, phase: _Phase | None = None
+) -> Callable[[_T], _T]: ...
+@overload
+def profile(  # noqa: F811
+    target: _T, /, *, name: str | None = None, phase: _Phase | None = None
+) -> _T: ...
+def profile(  # noqa: F811
+    target: Any = None, /, *, name: str | None = None, phase: _Phase | None = None
 ) -> Any:
     """Time every call of a function as a section.
 
-    Works on functions, methods, ``async`` functions, generators, properties and anything that can be
-    called; what it returns has the name, signature and documentation of what it was given.
+    Works on functions, methods, ``async`` functions, generators, properties and anything that can
+    be called; what it returns has the name, signature and documentation of what it was given.
 
         @stepwatch.profile
         def augment(batch): ...
@@ -45,11 +71,11 @@ def profile(
     return decorator
 
 
-def methods(cls: Any) -> Any:
+def methods(cls: _C) -> _C:
     """Time the methods that a class defines, each as a section ``Class.method``.
 
-    ``__init__`` and ``__call__`` are timed too, other special methods are not, nor is what the class inherits. The
-    class is changed in place and returned.
+    ``__init__`` and ``__call__`` are timed too, other special methods are not, nor is what the
+    class inherits. The class is changed in place and returned.
 
         @stepwatch.methods
         class Trainer:
@@ -81,7 +107,7 @@ def decorate(which: section, target: Any) -> Any:
 _METHODS = (FunctionType, decorated, staticmethod, classmethod, property)
 
 
-def _profile(target: Any, name: str | None, phase: str | None) -> Any:
+def _profile(target: Any, name: str | None, phase: _Phase | None) -> Any:
     if isinstance(target, type):
         raise TypeError(
             f"profile() times functions; for the class {target.__name__!r} use stepwatch.methods"
@@ -91,7 +117,7 @@ def _profile(target: Any, name: str | None, phase: str | None) -> Any:
     return _wrap(target, _name(target) if name is None else name, phase, again=again)
 
 
-def _wrap(target: Any, name: str, phase: str | None, *, again: bool) -> Any:
+def _wrap(target: Any, name: str, phase: _Phase | None, *, again: bool) -> Any:
     """Return the target timed, or itself when it is; ``again``: also when under another name."""
     if isinstance(target, (staticmethod, classmethod)):
         made = _wrap(target.__func__, name, phase, again=again)
@@ -128,7 +154,7 @@ def _wrap(target: Any, name: str, phase: str | None, *, again: bool) -> Any:
     return made
 
 
-def _wrap_property(target: property, name: str, phase: str | None, again: bool) -> property:
+def _wrap_property(target: property, name: str, phase: _Phase | None, again: bool) -> property:
     made = target
     for function, change, suffix in (
         (target.fget, "getter", ""),
@@ -155,6 +181,7 @@ def _is_lazy(value: Any) -> bool:
 def _is_timed(target: Any, which: section, again: bool) -> bool:
     """Tell whether a call of the target counts for the section already."""
     while True:
+        target = _called(target)
         if isinstance(target, decorated):
             inside, found = target.__stepwatch_function__, target.__stepwatch_section__
         else:
@@ -162,22 +189,34 @@ def _is_timed(target: Any, which: section, again: bool) -> bool:
             if index is None:
                 return False
             inside, found = target.__wrapped__, target.__closure__[index].cell_contents
-        if found is which or not again:
+        # Beyond very many names there may be several objects of one.
+        if not again or (found.name, found.phase) == (which.name, which.phase):
             return True
         target = inside
 
 
 def _code_flags(target: Any) -> int:
     """Return the flags of the code behind partials and bound methods."""
+    target = _called(target)
+    while isinstance(target, decorated):
+        target = _called(target.__stepwatch_function__)
+    return int(getattr(getattr(target, "__code__", None), "co_flags", 0))
+
+
+def _called(target: Any) -> Any:
+    """Return the function that bound methods and partials around it call."""
     while True:
         if isinstance(target, MethodType):
             target = target.__func__
-        elif isinstance(target, decorated):
-            target = target.__stepwatch_function__
-        elif type(target).__name__ == "partial" and hasattr(target, "func"):
+        elif _is_partial(target):
             target = target.func
         else:
-            return int(getattr(getattr(target, "__code__", None), "co_flags", 0))
+            return target
+
+
+def _is_partial(target: Any) -> bool:
+    functools = sys.modules.get("functools")
+    return functools is not None and isinstance(target, functools.partial)
 
 
 def _name(target: Any) -> str:
@@ -189,10 +228,7 @@ def _name(target: Any) -> str:
     elif _is_lazy(target):
         target = target.func
     while not isinstance(getattr(target, "__qualname__", None), str):
-        if type(target).__name__ == "partial" and hasattr(target, "func"):
-            target = target.func
-        else:
-            target = type(target)
+        target = target.func if _is_partial(target) else type(target)
     return _short(target.__qualname__)
 
 
@@ -223,7 +259,8 @@ def _async_generator(which: section, function: Callable[..., Any]) -> Any:
         failed = True
         try:
             call.begin()
-            # The event loop closes at its end what it was told of: the wrapper, which closes the inner one.
+            # The event loop closes at its end what it was told of: that is the wrapper, and the
+            # wrapper closes the inner one.
             hooks = sys.get_asyncgen_hooks()
             sys.set_asyncgen_hooks(None, None)
             try:

@@ -1,40 +1,52 @@
 """Keep torch.compile from noticing sections and decorated functions.
 
-Dynamo, the front end of torch.compile, stops at code that is not Python. It is told here what sections and decorated
-functions stand for: inside compiled code a section is nothing, and a decorated function is the function. Nothing of torch is
-imported; what is to be done is done when the program imports it.
+Dynamo, the front end of torch.compile, stops at code that is not Python. It is told here what
+sections and decorated functions stand for: inside compiled code a section is nothing, and a
+decorated function is the function. Nothing of torch is imported; this waits until the program
+imports it.
 """
 
 from __future__ import annotations
 
 import sys
-from importlib.machinery import ModuleSpec, PathFinder
-from types import ModuleType
-from typing import Any
 
 from stepwatch._core import decorated, section, stretches
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+    from typing import Any
 
 _PACKAGE = "torch._dynamo"
 
 
 class _Finder:
-    """Sees torch._dynamo being imported, and then registers."""
+    """Sees torch._dynamo being imported, and registers when it is there."""
 
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:  # noqa: ARG002
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if name != _PACKAGE:
             return None
         sys.meta_path.remove(self)
-        spec = PathFinder.find_spec(name, path)
-        if spec is not None and spec.loader is not None:
-            run = spec.loader.exec_module
+        for finder in sys.meta_path:
+            spec = finder.find_spec(name, path, target)
+            if spec is not None:
+                _register_after(spec)
+                return spec
+        return None
 
-            def exec_module(module: ModuleType) -> None:
-                run(module)
-                register()
 
-            # On the instance: the class is Python's own.
-            spec.loader.exec_module = exec_module  # type: ignore[method-assign]
-        return spec
+def _register_after(spec: ModuleSpec) -> None:
+    """Register when the module of the spec has been run."""
+    loader: Any = spec.loader
+    run = loader.exec_module
+
+    def exec_module(module: ModuleType) -> None:
+        run(module)
+        register()
+
+    # In the loader of this one module; its class is Python's own.
+    loader.exec_module = exec_module
 
 
 def install() -> None:
@@ -51,26 +63,29 @@ def register() -> None:
         _register()
     except Exception as error:
         print(
-            "stepwatch: this version of torch.compile cannot be told about sections; inside"
-            f" compiled functions they may split graphs ({type(error).__name__}: {error})",
+            "stepwatch: this torch.compile cannot be told about sections, which may split its"
+            f" graphs ({type(error).__name__}: {error})",
             file=sys.stderr,
         )
 
 
 def _register() -> None:
-    from torch._dynamo.source import AttrSource
-    from torch._dynamo.guards import GuardBuilder
-    from torch._dynamo.variables.base import VariableTracker
-    from torch._dynamo.variables.builder import SourcelessBuilder, VariableBuilder
-    from torch._dynamo.variables.constant import ConstantVariable
-    from torch._dynamo.variables.ctx_manager import NullContextVariable
-    from torch._dynamo.variables.functions import UserFunctionVariable
-    from torch._dynamo.variables.misc import LambdaVariable
+    from importlib import import_module
 
-    class SectionVariable(NullContextVariable):
+    # All of it is dynamo's own business; versions differ, and the caller is ready for that.
+    variables: Any = import_module("torch._dynamo.variables")
+    builder: Any = import_module("torch._dynamo.variables.builder")
+    attribute: Any = import_module("torch._dynamo.source").AttrSource
+    id_match: Any = import_module("torch._dynamo.guards").GuardBuilder.ID_MATCH
+    build: Any = variables.base.VariableTracker.build
+    none: Any = variables.ConstantVariable.create(None)
+    user_function: Any = variables.functions.UserFunctionVariable
+    lambda_variable: Any = variables.misc.LambdaVariable
+
+    class SectionVariable(variables.ctx_manager.NullContextVariable):  # type: ignore[misc]
         """A section while tracing: it does nothing."""
 
-        def enter(self, tx: Any) -> Any:  # noqa: ARG002
+        def enter(self, _: Any) -> Any:
             return self
 
         def call_function(self, tx: Any, args: Any, kwargs: Any) -> Any:
@@ -82,57 +97,47 @@ def _register() -> None:
             if name == "__enter__":
                 return self
             if name == "__exit__":
-                return ConstantVariable.create(None)
+                return none
             return super().call_method(tx, name, args, kwargs)
 
         def python_type(self) -> type:
             return section
 
-    def known_section(builder: Any, value: Any) -> Any:
-        builder.install_guards(GuardBuilder.ID_MATCH)
-        return SectionVariable(source=builder.source)
+    def known_section(wrap: Any, _: Any) -> Any:
+        wrap.install_guards(id_match)
+        return SectionVariable(source=wrap.source)
 
-    def known_function(builder: Any, value: Any) -> Any:
-        builder.install_guards(GuardBuilder.ID_MATCH)
-        source = AttrSource(builder.source, "__stepwatch_function__")
-        return VariableTracker.build(builder.tx, value.__stepwatch_function__, source)
+    def known_function(wrap: Any, value: decorated) -> Any:
+        wrap.install_guards(id_match)
+        source = attribute(wrap.source, "__stepwatch_function__")
+        return build(wrap.tx, value.__stepwatch_function__, source)
 
-    class SectionTypeVariable(LambdaVariable):
-        """stepwatch.section itself while tracing."""
+    def section_type(wrap: Any, _: Any) -> Any:
+        wrap.install_guards(id_match)
+        return lambda_variable(lambda *_, **__: SectionVariable(), source=wrap.source)
 
-        def call_method(self, tx: Any, name: str, args: Any, kwargs: Any) -> Any:
-            if name in ("__enter__", "__exit__") and args:
-                return args[0].call_method(tx, name, args[1:], kwargs)
-            return super().call_method(tx, name, args, kwargs)
+    def stretches_type(wrap: Any, _: Any) -> Any:
+        wrap.install_guards(id_match)
+        return lambda_variable(lambda _, inner: inner, source=wrap.source)
 
-    def section_type(builder: Any, value: Any) -> Any:
-        builder.install_guards(GuardBuilder.ID_MATCH)
-        return SectionTypeVariable(lambda *_, **__: SectionVariable(), source=builder.source)
-
-    def stretches_type(builder: Any, value: Any) -> Any:
-        builder.install_guards(GuardBuilder.ID_MATCH)
-        return LambdaVariable(lambda _, inner: inner, source=builder.source)
-
-    # Both tables are kept by dynamo and depend on one setting.
+    # There is a table of types for either value of one setting.
     for trace_numpy in (True, False):
-        table = VariableBuilder._type_dispatch_impl(trace_numpy)
-        table[section] = known_section
-        table[decorated] = known_function
-    table = VariableBuilder._id_dispatch()
-    table[id(section)] = section_type
-    table[id(stretches)] = stretches_type
-    handlers = SourcelessBuilder._type_handlers
-    handlers[section] = lambda tx, value: SectionVariable()
-    handlers[decorated] = lambda tx, value: VariableTracker.build(
-        tx, value.__stepwatch_function__
-    )
+        types = builder.VariableBuilder._type_dispatch_impl(trace_numpy)
+        types[section] = known_section
+        types[decorated] = known_function
+    objects = builder.VariableBuilder._id_dispatch()
+    objects[id(section)] = section_type
+    objects[id(stretches)] = stretches_type
+    handlers = builder.SourcelessBuilder._type_handlers
+    handlers[section] = lambda *_: SectionVariable()
+    handlers[decorated] = lambda tx, value: build(tx, value.__stepwatch_function__)
 
     # Methods do not pass through those tables.
-    initialize = UserFunctionVariable.__init__
+    initialize = user_function.__init__
 
     def initialize_inner(self: Any, fn: Any, *args: Any, **kwargs: Any) -> None:
         while type(fn) is decorated:
             fn = fn.__stepwatch_function__
         initialize(self, fn, *args, **kwargs)
 
-    UserFunctionVariable.__init__ = initialize_inner
+    user_function.__init__ = initialize_inner

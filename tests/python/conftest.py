@@ -1,9 +1,12 @@
-"""Recordings that the tests of runs and tables read."""
+"""What the tests of the package share: recordings, and what the command says about them."""
 
 from __future__ import annotations
 
+import json
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import stepwatch
@@ -39,3 +42,58 @@ def record_run(tmp_path: Path, no_recording: None) -> Recorder:  # noqa: ARG001
         return run
 
     return make
+
+
+class Recording:
+    """A recording that a test makes and then reads."""
+
+    def __init__(self, folder: Path, command: Path) -> None:
+        self.folder = folder
+        self._command = command
+        self._report: dict[str, Any] | None = None
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """Stop, and return the report."""
+        if self._report is None:
+            stepwatch.stop()
+            done = subprocess.run(
+                [self._command, "report", self.folder, "--json"],
+                capture_output=True,
+                text=True,
+                check=True,
+            )
+            self._report = json.loads(done.stdout)
+        return self._report
+
+    def rows(self, name: str) -> list[dict[str, Any]]:
+        """Return the rows of a section, one for each path that led to it."""
+        return [row for row in self.report["sections"] if row["name"] == name]
+
+    def calls(self, name: str) -> int:
+        return sum(row["calls"] for row in self.rows(name))
+
+    def errors(self, name: str) -> int:
+        return sum(row["errors"] for row in self.rows(name))
+
+    def total_ms(self, name: str) -> float:
+        return float(sum(row["total_ms"] for row in self.rows(name)))
+
+    def open(self, name: str) -> int:
+        return sum(row["open"] for row in self.rows(name))
+
+    @property
+    def steps(self) -> dict[str, Any]:
+        steps = self.report["steps"]
+        assert isinstance(steps, dict)
+        return steps
+
+
+@pytest.fixture
+def recorded(tmp_path: Path, stepwatch_cli: Path) -> Iterator[Recording]:
+    """Record into a folder of the test's own, everything kept."""
+    stepwatch.stop()
+    recording = Recording(tmp_path / "run", stepwatch_cli)
+    stepwatch.start(name="test", out=recording.folder, quiet=True, policy="stream")
+    yield recording
+    stepwatch.stop()

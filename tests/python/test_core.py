@@ -84,8 +84,9 @@ def test_exit_ignores_nothing_it_was_given() -> None:
     assert section.__enter__() is section
     assert section.__exit__(None, None, None) is None  # type: ignore[func-returns-value]
     exit_method: Any = section.__exit__
-    with pytest.raises(TypeError):
-        exit_method()
+    for arguments in ((None,), (None, None), (None, None, None, None)):
+        with pytest.raises(TypeError):
+            exit_method(*arguments)
 
 
 @pytest.mark.usefixtures("recording")
