@@ -43,6 +43,7 @@ PUBLIC: dict[str, str] = {
     "stacks.h": "analyze",
     "analyze.h": "analyze",
     "functions.h": "analyze",
+    "lines.h": "analyze",
     "export.h": "export",
 }
 

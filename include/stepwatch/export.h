@@ -7,6 +7,7 @@
 #include <stepwatch/analyze.h>
 #include <stepwatch/error.h>
 #include <stepwatch/functions.h>
+#include <stepwatch/lines.h>
 #include <stepwatch/write.h>
 
 #ifdef __cplusplus
@@ -77,6 +78,18 @@ SW_API void sw_export_functions_text(sw_writer *writer, const sw_functions *func
 /* One JSON document, schema stepwatch.functions/1, and a newline; with callers. */
 SW_API void sw_export_functions_json(sw_writer *writer, const sw_functions *functions,
                                      const sw_functions_text_options *options);
+
+/* A line profile as one JSON document, schema stepwatch.lines/1, and a newline: lines that ran, with their source. */
+SW_API void sw_export_lines_json(sw_writer *writer, sw_lines *lines);
+
+/* How the text of a line profile looks. All zero: ASCII, source lines are not cut. */
+typedef struct sw_lines_text_options {
+    size_t columns; /* source lines are cut to this width; 0: never */
+    bool unicode;   /* false: ASCII only */
+} sw_lines_text_options;
+/* A table for each function: line, hits, time, time per hit, share of the function's time, source. */
+SW_API void sw_export_lines_text(sw_writer *writer, sw_lines *lines,
+                                 const sw_lines_text_options *options);
 
 #ifdef __cplusplus
 }

@@ -202,6 +202,7 @@ static PyObject *core_start(PyObject *module, PyObject *args, PyObject *kwargs)
     }
     sw_error_info info = {0};
     int result;
+    const bool was_recording = sw_is_recording();
     Py_BEGIN_ALLOW_THREADS result = sw_init_info(&config, sizeof config, &info);
     Py_END_ALLOW_THREADS Py_DECREF(alive);
     if (result == 0) {
@@ -215,6 +216,9 @@ static PyObject *core_start(PyObject *module, PyObject *args, PyObject *kwargs)
     if (result != SW_EDISABLED && !joined) {
         PySys_FormatStderr("stepwatch: not started: %s\n",
                            info.message[0] ? info.message : sw_error_text(result));
+    }
+    if (!was_recording) {
+        core_lines_rebase();
     }
     Py_RETURN_NONE;
 }
@@ -249,6 +253,7 @@ static PyObject *core_stop(PyObject *module, PyObject *Py_UNUSED(ignored))
 {
     if (sw_is_recording()) {
         core_process_ends(module);
+        core_lines_sync();
     }
     PyObject *run = run_now(module);
     /* Recording stops even when its path could not be told. */

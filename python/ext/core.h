@@ -65,6 +65,10 @@ int core_process_add(PyObject *module);
 int core_process_began(PyObject *module);
 void core_process_ends(PyObject *module);
 
+/* The line profiler's totals: into the recording before it ends; counted anew when one begins. With the GIL. */
+void core_lines_sync(void);
+void core_lines_rebase(void);
+
 /* Makes a type of the module, keeps it in the module's slot and adds it under its name. 0 or -1. */
 int core_type_add(PyObject *module, enum core_slot slot, PyType_Spec *spec);
 

@@ -2,12 +2,14 @@
 
 from stepwatch import _torch_compile
 from stepwatch._core import (
+    Lines,
     Run,
     Table,
     counter,
     data,
     functions,
     is_recording,
+    lines,
     mark,
     open,  # noqa: A004
     section,
@@ -28,6 +30,7 @@ __version__ = version()
 _torch_compile.install()
 
 __all__ = [
+    "Lines",
     "Report",
     "Run",
     "Table",
@@ -36,6 +39,7 @@ __all__ = [
     "data",
     "functions",
     "is_recording",
+    "lines",
     "mark",
     "methods",
     "open",

@@ -1,0 +1,264 @@
+"""Which functions the line profiler is asked to watch: from objects, and from names."""
+
+from __future__ import annotations
+
+import atexit
+import difflib
+import inspect
+import sys
+import types
+from functools import cached_property, partial, partialmethod
+from importlib.abc import Loader, MetaPathFinder
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from importlib.machinery import ModuleSpec
+
+    from stepwatch._core import Lines
+
+
+def functions_of(target: object) -> list[types.FunctionType]:
+    """Return the Python functions that ``target`` stands for."""
+    if isinstance(target, types.ModuleType):
+        return list(_of_module(target))
+    if isinstance(target, type):
+        return list(_of_class(target))
+    found = list(_of_callable(target))
+    if not found:
+        raise TypeError(
+            f"lines needs a function, class or module written in Python, not {target!r:.200}"
+        )
+    return found
+
+
+def _of_callable(target: object) -> Iterator[types.FunctionType]:
+    """Yield the innermost functions behind wrappers, methods, properties and partials."""
+    if isinstance(target, property):
+        for part in (target.fget, target.fset, target.fdel):
+            if part is not None:
+                yield from _of_callable(part)
+        return
+    seen: set[int] = set()
+    current: Any = target
+    while id(current) not in seen:
+        seen.add(id(current))
+        if isinstance(current, (staticmethod, classmethod, types.MethodType)):
+            current = current.__func__
+        elif isinstance(current, (partial, partialmethod, cached_property)):
+            current = current.func
+        elif "__wrapped__" in getattr(current, "__dict__", ()) or (
+            not isinstance(current, types.FunctionType) and _wraps(current)
+        ):
+            current = current.__wrapped__
+        elif isinstance(current, types.FunctionType):
+            yield current
+            return
+        else:
+            call = getattr(type(current), "__call__", None)
+            if not isinstance(call, types.FunctionType):
+                return
+            current = call
+
+
+def _wraps(target: object) -> bool:
+    return inspect.getattr_static(target, "__wrapped__", None) is not None
+
+
+def _of_class(target: type) -> Iterator[types.FunctionType]:
+    """Yield the functions that the class itself defines."""
+    for value in list(vars(target).values()):
+        if isinstance(value, type):
+            if value.__qualname__.startswith(target.__qualname__ + "."):
+                yield from _of_class(value)
+        elif callable(value) or isinstance(
+            value, (property, staticmethod, classmethod, cached_property, partialmethod)
+        ):
+            for function in _of_callable(value):
+                if function.__module__ == target.__module__:
+                    yield function
+
+
+def _of_module(target: types.ModuleType) -> Iterator[types.FunctionType]:
+    """Yield the functions written in the module, those of its classes included."""
+    for value in list(vars(target).values()):
+        if isinstance(value, type):
+            if value.__module__ == target.__name__:
+                yield from _of_class(value)
+        elif callable(value):
+            for function in _of_callable(value):
+                if function.__globals__ is vars(target):
+                    yield function
+
+
+# --- names ---------------------------------------------------------------------------
+
+
+class _Name(NamedTuple):
+    """A function that is asked for by name and has not been found yet."""
+
+    lines: Lines
+    module: str
+    path: str
+
+    def __str__(self) -> str:
+        return f"{self.module}:{self.path}"
+
+
+_waiting: list[_Name] = []
+
+
+def add_by_name(lines: Lines, name: str) -> bool:
+    """Watch ``module:function``; True if it is there already, else it is awaited."""
+    if not isinstance(name, str):
+        raise TypeError(f"a function's name must be str, not {type(name).__name__}")
+    module, colon, path = name.partition(":")
+    parts = path.split(".")
+    if not colon or not module or not all(parts) or not all(module.split(".")):
+        raise ValueError(f"a function's name is written package.module:function, not {name!r}")
+    wanted = _Name(lines, module, path)
+    if _resolve(wanted):
+        return True
+    if not _waiting:
+        sys.meta_path.insert(0, _FINDER)
+        atexit.register(_say_missing)
+    _waiting.append(wanted)
+    return False
+
+
+def missing() -> list[str]:
+    """Return the names that were asked for and not found so far."""
+    _look_again()
+    return [str(name) for name in _waiting]
+
+
+def _resolve(wanted: _Name) -> bool:
+    """Watch the function if its module has it by now."""
+    target: Any = sys.modules.get(wanted.module)
+    if target is None:
+        return False
+    for part in wanted.path.split("."):
+        if part == "<locals>":
+            return False
+        try:
+            target = inspect.getattr_static(target, part)
+        except AttributeError:
+            return False
+    try:
+        wanted.lines.add(target)
+    except TypeError:
+        return False
+    return True
+
+
+def _look_again() -> None:
+    _waiting[:] = [name for name in _waiting if not _resolve(name)]
+
+
+def _known_names(module: str) -> list[str]:
+    """Return names of functions in the module, as they are asked for."""
+    found = sys.modules.get(module)
+    return [] if found is None else [function.__qualname__ for function in _of_module(found)]
+
+
+def _say_missing() -> None:
+    """Say at the end what was never found, one line each."""
+    _look_again()
+    for name in _waiting:
+        if name.module not in sys.modules:
+            near = difflib.get_close_matches(name.module, sys.modules, 1)
+            why = f"module {name.module} was not imported"
+            hint = f"; did you mean {near[0]}:{name.path}?" if near else ""
+        else:
+            near = difflib.get_close_matches(name.path, _known_names(name.module), 3)
+            why = f"{name.module} has no function {name.path}"
+            hint = f"; did you mean {' or '.join(near)}?" if near else ""
+        print(f"stepwatch: lines of {name} were not recorded: {why}{hint}", file=sys.stderr)
+    _waiting.clear()
+
+
+class _LookAfter(Loader):
+    """Loads a module as its own loader does, then looks for functions in it."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def create_module(self, spec: ModuleSpec) -> types.ModuleType | None:
+        made: types.ModuleType | None = self._inner.create_module(spec)
+        return made
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        spec = module.__spec__
+        if spec is not None:
+            spec.loader = self._inner
+        module.__loader__ = self._inner
+        self._inner.exec_module(module)
+        _look_again()
+
+
+class _Finder(MetaPathFinder):
+    """Notices when an awaited module is imported; finding it is left to the others."""
+
+    def find_spec(
+        self,
+        fullname: str,
+        path: Sequence[str] | None,
+        target: types.ModuleType | None = None,
+    ) -> ModuleSpec | None:
+        if not any(name.module == fullname for name in _waiting):
+            return None
+        for finder in sys.meta_path:
+            find = None if finder is self else getattr(finder, "find_spec", None)
+            spec: ModuleSpec | None = find(fullname, path, target) if find else None
+            if spec is not None:
+                if hasattr(spec.loader, "exec_module"):
+                    spec.loader = _LookAfter(spec.loader)
+                return spec
+        return None
+
+
+_FINDER = _Finder()
+
+
+def prepare(code: types.CodeType, module: str) -> types.CodeType:
+    """Watch awaited functions of a module whose code is about to run, as ``__main__``.
+
+    Returns the code to run.  For whoever executes a script itself:
+
+        exec(prepare(compile(source, path, "exec"), "__main__"), namespace)
+    """
+    for name in [name for name in _waiting if name.module == module]:
+        path = [part for part in name.path.split(".") if part != "<locals>"]
+        replaced = _prepare_path(name, code, path, "")
+        if replaced is not None:
+            code = replaced
+            _waiting.remove(name)
+    return code
+
+
+def _prepare_path(
+    name: _Name, code: types.CodeType, path: list[str], outer: str
+) -> types.CodeType | None:
+    """Return ``code`` with the function at ``path`` watched, or None if it is not there."""
+    constants = list(code.co_consts)
+    found = False
+    for index, inner in enumerate(constants):
+        if not isinstance(inner, types.CodeType) or inner.co_name != path[0]:
+            continue
+        qualname = getattr(inner, "co_qualname", outer + inner.co_name)
+        if len(path) == 1:
+            new: types.CodeType | None = name.lines._add_code(inner, qualname)
+        else:
+            local = ".<locals>." if inner.co_flags & inspect.CO_NEWLOCALS else "."
+            new = _prepare_path(name, inner, path[1:], qualname + local)
+        if new is not None:
+            constants[index] = new
+            found = True
+    if not found:
+        return None
+    if all(new is old for new, old in zip(constants, code.co_consts)):
+        return code
+    return code.replace(co_consts=tuple(constants))
