@@ -40,7 +40,7 @@ typedef struct line_code {
 /* One activation that runs. `cell` is the line it is on, since `since`. */
 typedef struct line_frame {
     core_frame *frame;
-    PyObject *code; /* code->watched, for a quick look */
+    PyObject *code; /* table->watched, for a quick look */
     line_code *table;
     line_cell *cell;
     uint64_t since;

@@ -81,7 +81,7 @@ static PyObject *on_start(PyObject *Py_UNUSED(self), PyObject *const *args,
     Py_RETURN_NONE;
 }
 
-/* Goes on where it was suspended. */
+/* Goes on where it was suspended; PY_THROW, with an exception, is told of all code. */
 static PyObject *on_resume(PyObject *Py_UNUSED(self), PyObject *const *args,
                            size_t Py_UNUSED(count), PyObject *Py_UNUSED(names))
 {

@@ -115,8 +115,10 @@ static PyObject *hook_apply(PyObject *self)
     if (hook->handler && expected) {
         return self;
     }
-    if (hook->handler && hook->cell != table->suspended) {
-        hook->cell->hits++; /* the line of the handler was reached before we were */
+    /* The line of the handler was reached before we were. 3.9 tells of it even if it is the line of the yield. */
+    if (hook->handler &&
+        (PY_VERSION_HEX < 0x030a0000 || hook->cell != table->suspended)) {
+        hook->cell->hits++;
     }
     line_push(thread, frame, table, hook->cell, line_now());
     return self;
