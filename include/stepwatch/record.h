@@ -242,6 +242,8 @@ typedef struct sw_peek {
 /* 0, or SW_ENOTFOUND: that thread (kernel id) has recorded nothing, `*out` says so (thread UINT32_MAX). With `sampled`
  * its open step counts a sample. */
 SW_API int sw_peek_thread(uint32_t tid, bool sampled, sw_peek *out);
+/* The text of a name by its number, cut to `size`; empty when there is none. Returned length as snprintf. */
+SW_API size_t sw_name_text(uint32_t id, char *out, size_t size);
 
 /* One option of the configuration, for help texts and checks. */
 typedef struct sw_option {

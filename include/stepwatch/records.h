@@ -194,7 +194,7 @@ typedef struct sw_record_sample {
     uint8_t phase;
     uint8_t state;   /* 'R', 'S', 'D', … of /proc, 0 unknown */
     uint8_t in_call; /* 1: inside a call into native code */
-    uint8_t leaf_only;
+    uint8_t leaf_only; /* 1: the leaf alone; 2: the outer frames alone, inner ones changed meanwhile */
     uint16_t depth;
     uint16_t domain;
 } sw_record_sample;
@@ -305,8 +305,8 @@ typedef struct sw_record_gpu {
  *             (enum sw_phase; SW_PHASE_INHERIT: outside steps), domain. value: samples running, samples waiting
  *   STACK     a sampled call path: a tree below a CONTEXT. key: parent (STACK index, or CONTEXT index with flag 1), CODE
  *             index, line. value: samples that ended here, running; the same, waiting; of these, inside a native call
- *   SAMPLER   the sampler itself, one row a thread of it. key: asked for, in Hz. value: looks, samples kept, samples kept
- *             with the leaf only, looks given up, ticks of CPU time
+ *   SAMPLER   the sampler itself, one row a thread of it. key: asked for, in Hz. value: looks, samples kept, of these
+ *             kept in part (the leaf or the outer frames only), looks given up, ticks of CPU time
  *   PROFILE   a profile by its number (which is the row's index). key: kind (1 functions, 2 lines), name (name id). value:
  *             ticks at its start, ticks it ran in all, events seen, events lost */
 #define SW_TABLE_TABLE(X)                                                                \

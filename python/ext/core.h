@@ -19,6 +19,7 @@ enum core_slot {
     CORE_FUNCTIONS_TYPE,
     CORE_FUNCTIONS_ENGINE, /* has the interpreter's profiling hooks */
     CORE_LINES_TYPE,
+    CORE_SAMPLE_TYPE,
     CORE_RUN_TYPE,
     CORE_TABLE_TYPE,
     CORE_TABLE_ITERATOR_TYPE,

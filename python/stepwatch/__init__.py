@@ -12,6 +12,7 @@ from stepwatch._core import (
     lines,
     mark,
     open,  # noqa: A004
+    sample,
     section,
     start,
     step,
@@ -45,6 +46,7 @@ __all__ = [
     "open",
     "profile",
     "record",
+    "sample",
     "section",
     "start",
     "step",

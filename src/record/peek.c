@@ -1,5 +1,6 @@
 /* Looking at another thread: its open section, phase and step, for samplers. */
 #include "record/recorder.h"
+#include <string.h>
 
 /* The lane is its thread's own and changes meanwhile: each field is read once, and a mixture of two moments is as good
  * as either. */
@@ -45,4 +46,18 @@ int sw_peek_thread(uint32_t tid, bool sampled, sw_peek *out)
     }
     sw__unlock(&session->lock);
     return result;
+}
+
+size_t sw_name_text(uint32_t id, char *out, size_t size)
+{
+    const struct sw_section *section = id ? sw__section_by_id(id) : NULL;
+    const size_t length = section ? section->length : 0;
+    if (size > 0) {
+        const size_t kept = length < size ? length : size - 1;
+        if (kept > 0) {
+            memcpy(out, section->text, kept);
+        }
+        out[kept] = '\0';
+    }
+    return length;
 }
