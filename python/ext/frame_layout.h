@@ -34,7 +34,7 @@ typedef struct layout_frame {
 typedef struct layout_code {
     uint64_t type, size; /* size: of its instructions, in some unit */
     uint64_t file, name, qualname, lines, instructions;
-    int32_t first_line;
+    int64_t first_line; /* as wide as the rest: compared byte by byte */
 } layout_code;
 
 /* A piece of the data stack. */
@@ -59,6 +59,9 @@ uint64_t layout_cframe_parse(const void *bytes);
 
 /* Address of the pointer to the first thread state of an interpreter (PyInterpreterState *). */
 uint64_t layout_threads_head(uint64_t interpreter);
+/* Has the main thread see pending calls soon. Up to 3.12 Py_AddPendingCall does so only when the main thread itself calls it:
+ * otherwise a program that never gives up the GIL would never see them. The one thing that is written, not read. */
+void layout_wake_main(void *interpreter);
 /* Bytes from the first instruction to the one that runs; -1: before the first. */
 int64_t layout_offset(const layout_frame *frame, const layout_code *code);
 /* Address of that instruction. */

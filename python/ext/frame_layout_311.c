@@ -1,5 +1,6 @@
 /* Frames of Python 3.11 and later: in pieces of the thread's data stack, in generators, and (3.12 and later) one on the C
  * stack wherever C called Python. */
+#define Py_BUILD_CORE 1 /* before Python.h: 3.12 declares some functions in two ways */
 #include <Python.h>
 
 #if PY_VERSION_HEX >= 0x030b0000
@@ -86,13 +87,15 @@ void layout_frame_parse(const void *bytes, layout_frame *out)
 
 void layout_code_parse(const void *bytes, uint64_t address, layout_code *out)
 {
+    int first_line;
     FIELD(bytes, PyCodeObject, ob_base.ob_base.ob_type, &out->type);
     FIELD(bytes, PyCodeObject, ob_base.ob_size, &out->size);
     FIELD(bytes, PyCodeObject, co_filename, &out->file);
     FIELD(bytes, PyCodeObject, co_name, &out->name);
     FIELD(bytes, PyCodeObject, co_qualname, &out->qualname);
     FIELD(bytes, PyCodeObject, co_linetable, &out->lines);
-    FIELD(bytes, PyCodeObject, co_firstlineno, &out->first_line);
+    FIELD(bytes, PyCodeObject, co_firstlineno, &first_line);
+    out->first_line = first_line;
     out->instructions = address + offsetof(PyCodeObject, co_code_adaptive);
 }
 
@@ -107,6 +110,16 @@ void layout_chunk_parse(const void *bytes, layout_chunk *out)
 uint64_t layout_threads_head(uint64_t interpreter)
 {
     return interpreter + offsetof(PyInterpreterState, threads.head);
+}
+
+void layout_wake_main(void *interpreter)
+{
+#if PY_VERSION_HEX < 0x030d0000
+    PyInterpreterState *at = interpreter;
+    __atomic_store_n(&at->ceval.eval_breaker._value, 1, __ATOMIC_RELAXED);
+#else
+    (void)interpreter;
+#endif
 }
 
 int64_t layout_offset(const layout_frame *frame, const layout_code *code)

@@ -1,10 +1,10 @@
 /* Frames of Python 3.9 and 3.10: objects on the heap, linked by f_back. */
+#define Py_BUILD_CORE 1
 #include <Python.h>
 
 #if PY_VERSION_HEX < 0x030b0000
 #include <frameobject.h>
 
-#define Py_BUILD_CORE 1
 #include "frame_layout.h"
 #include <internal/pycore_interp.h>
 
@@ -52,11 +52,13 @@ void layout_frame_parse(const void *bytes, layout_frame *out)
 
 void layout_code_parse(const void *bytes, uint64_t address, layout_code *out)
 {
+    int first_line;
     (void)address;
     FIELD(bytes, PyCodeObject, ob_base.ob_type, &out->type);
     FIELD(bytes, PyCodeObject, co_filename, &out->file);
     FIELD(bytes, PyCodeObject, co_name, &out->name);
-    FIELD(bytes, PyCodeObject, co_firstlineno, &out->first_line);
+    FIELD(bytes, PyCodeObject, co_firstlineno, &first_line);
+    out->first_line = first_line;
     FIELD(bytes, PyCodeObject, co_code, &out->size);
     out->instructions = out->size + offsetof(PyBytesObject, ob_sval);
 #if PY_VERSION_HEX >= 0x030a0000
@@ -82,6 +84,16 @@ uint64_t layout_cframe_parse(const void *bytes)
 uint64_t layout_threads_head(uint64_t interpreter)
 {
     return interpreter + offsetof(PyInterpreterState, tstate_head);
+}
+
+void layout_wake_main(void *interpreter)
+{
+#if PY_VERSION_HEX < 0x030d0000
+    PyInterpreterState *at = interpreter;
+    __atomic_store_n(&at->ceval.eval_breaker._value, 1, __ATOMIC_RELAXED);
+#else
+    (void)interpreter;
+#endif
 }
 
 int64_t layout_offset(const layout_frame *frame, const layout_code *code)

@@ -288,7 +288,6 @@ static PyObject *sample_exit(sample_object *self, PyObject *Py_UNUSED(args))
         Py_RETURN_NONE;
     }
     sample_sync(self);
-    names_update(self);
     self->active = false;
     self->ended = true;
     self->end.at = seconds();
@@ -297,6 +296,7 @@ static PyObject *sample_exit(sample_object *self, PyObject *Py_UNUSED(args))
         self->counted = false;
         user_remove();
     }
+    names_update(self);
     if (self->tree) {
         result = moment_take(self->tree, &self->end);
     }
@@ -447,6 +447,38 @@ PyDoc_STRVAR(
     ">>> s.stacks()[0][\"frames\"][-1]\n"
     "('work', 'train.py', 12)");
 
+/* Numbers of the nodes with samples, most first; ties in the order in which they were met. The caller frees them. */
+static const tree_node *sorted_nodes; /* under the GIL */
+
+static int compare_nodes(const void *a, const void *b)
+{
+    const uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+    const tree_counts *x = &sorted_nodes[i].all, *y = &sorted_nodes[k].all;
+    const uint64_t here = x->running + x->waiting, there = y->running + y->waiting;
+    if (here != there) {
+        return here > there ? -1 : 1;
+    }
+    return i < k ? -1 : i > k;
+}
+
+static uint32_t *order_nodes(const tree_copy *copy, size_t *count)
+{
+    uint32_t *order = malloc(copy->node_count * sizeof *order + 1);
+    *count = 0;
+    for (size_t i = 0; order && i < copy->node_count; i++) {
+        if (copy->nodes[i].all.running + copy->nodes[i].all.waiting > 0) {
+            order[(*count)++] = (uint32_t)i;
+        }
+    }
+    if (order) {
+        sorted_nodes = copy->nodes;
+        qsort(order, *count, sizeof *order, compare_nodes);
+    } else {
+        PyErr_NoMemory();
+    }
+    return order;
+}
+
 static PyObject *sample_stacks(sample_object *self, PyObject *Py_UNUSED(ignored))
 {
     tree_copy copy;
@@ -456,17 +488,17 @@ static PyObject *sample_stacks(sample_object *self, PyObject *Py_UNUSED(ignored)
     if (view_take(self, &copy) != 0) {
         return NULL;
     }
-    PyObject *list = PyList_New(0);
-    for (size_t i = 0; list && i < copy.node_count; i++) {
-        if (copy.nodes[i].all.running + copy.nodes[i].all.waiting == 0) {
-            continue;
-        }
-        PyObject *stack = stack_object(self, &copy, i);
+    size_t count;
+    uint32_t *order = order_nodes(&copy, &count);
+    PyObject *list = order ? PyList_New(0) : NULL;
+    for (size_t i = 0; list && i < count; i++) {
+        PyObject *stack = stack_object(self, &copy, order[i]);
         if (!stack || PyList_Append(list, stack) != 0) {
             Py_CLEAR(list);
         }
         Py_XDECREF(stack);
     }
+    free(order);
     tree_copy_free(&copy);
     return list;
 }

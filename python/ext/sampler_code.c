@@ -187,7 +187,7 @@ static void read_lines(sampler_codes *codes, core_reader *reader, code_entry *en
     if (core_read(reader, at + offsetof(PyBytesObject, ob_sval), codes->table, size)) {
         return;
     }
-    const size_t count = layout_lines(codes->table, size, entry->head.first_line,
+    const size_t count = layout_lines(codes->table, size, (int32_t)entry->head.first_line,
                                       codes->lines, LINES_MOST);
     entry->lines = malloc(count * sizeof *entry->lines + 1);
     if (entry->lines) {

@@ -543,6 +543,7 @@ static void *thread_main(void *arg)
             if (Py_AddPendingCall(round_pending, NULL) != 0) {
                 atomic_store(&sampler.pending, false);
             }
+            layout_wake_main(sampler.interpreter);
         }
         /* Each period has one round, at a moment of its first half that is not always the same: a program that has the
          * same period is seen at all its moments. A period that was slept through is left out. */
@@ -668,6 +669,7 @@ static void fork_parent(void)
     sampler.forking = 0;
     if (sampler.again) {
         (void)Py_AddPendingCall(restart, NULL);
+        layout_wake_main(sampler.interpreter);
     }
     pthread_mutex_unlock(&sampler.lifecycle);
 }

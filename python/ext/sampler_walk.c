@@ -2,7 +2,7 @@
  *
  * A frame takes a few tens of nanoseconds to come and go, reading memory through the kernel half a microsecond. So all of
  * the stack that matters is copied by one call, and twice: copy, innermost frame, copy again. What earlier looks needed is
- * copied on suspicion; when that was not enough the rest is read piece by piece, only to know what to copy next time, and
+ * copied on suspicion (`extents`); when that was not enough the rest is read piece by piece, only to know what to copy next time, and
  * the look is repeated.
  *
  * The stack is then read from the second copy, beginning at the innermost frame. A frame that has called another does not
@@ -226,35 +226,37 @@ static enum walk_result copy(sampler_walker *walker, walk_thread *thread)
 {
     size_t count = 0;
     core_extent *plan = walker->plan;
+    const core_extent before = {thread->state, (uint32_t)layout_thread_size,
+                                walker->before};
+    /* A cframe is on the C stack, and the thread's own only as long as the thread points to it: that is read first and
+     * last. Where there is none, the thread state itself says which frame it is. */
+    if (layout_cframe_size) {
+        plan[count++] = before;
+    }
     for (uint32_t i = 0; i < thread->count; i++) {
         const walk_extent *extent = &thread->extents[i];
         plan[count++] =
             (core_extent){extent->address, extent->size, walker->first + extent->offset};
     }
-    const size_t state_at = count;
-    plan[count++] =
-        (core_extent){thread->state, (uint32_t)layout_thread_size, walker->before};
-    if (layout_cframe_size) {
-        /* The cframe is on the C stack and is the thread's own only as long as it points there. */
-        plan[count++] = (core_extent){thread->cframe, (uint32_t)layout_cframe_size,
-                                      walker->cframe};
-        plan[count++] =
-            (core_extent){thread->state, (uint32_t)layout_thread_size, walker->after};
-    }
+    plan[count++] = layout_cframe_size
+                        ? (core_extent){thread->cframe, (uint32_t)layout_cframe_size,
+                                        walker->cframe}
+                        : before;
     for (uint32_t i = 0; i < thread->count; i++) {
         const walk_extent *extent = &thread->extents[i];
         plan[count++] =
             (core_extent){extent->address, extent->size, walker->second + extent->offset};
     }
-    const size_t done = core_read_all(walker->reader, plan, count);
-    if (done == state_at) {
-        return WALK_GONE;
+    if (layout_cframe_size) {
+        plan[count++] =
+            (core_extent){thread->state, (uint32_t)layout_thread_size, walker->after};
     }
+    const size_t done = core_read_all(walker->reader, plan, count);
     if (done < count) {
         /* Something that was needed once is not there any more. */
         thread->count = 0;
         walker->used = 0;
-        return WALK_FAILED;
+        return plan[done].address == thread->state ? WALK_GONE : WALK_FAILED;
     }
     layout_thread_parse(walker->before, &walker->thread);
     if (walker->thread.interpreter != walker->interpreter ||
