@@ -205,6 +205,9 @@ static PyObject *core_start(PyObject *module, PyObject *args, PyObject *kwargs)
     const bool was_recording = sw_is_recording();
     Py_BEGIN_ALLOW_THREADS result = sw_init_info(&config, sizeof config, &info);
     Py_END_ALLOW_THREADS Py_DECREF(alive);
+    if (!was_recording) {
+        core_lines_rebase();
+    }
     if (result == 0) {
         if (core_process_began(module) != 0) {
             return NULL;
@@ -216,9 +219,6 @@ static PyObject *core_start(PyObject *module, PyObject *args, PyObject *kwargs)
     if (result != SW_EDISABLED && !joined) {
         PySys_FormatStderr("stepwatch: not started: %s\n",
                            info.message[0] ? info.message : sw_error_text(result));
-    }
-    if (!was_recording) {
-        core_lines_rebase();
     }
     Py_RETURN_NONE;
 }

@@ -88,7 +88,8 @@ static PyObject *decorated_new(PyTypeObject *type, PyObject *args, PyObject *kwa
     return (PyObject *)self;
 }
 
-static PyObject *decorated_get(PyObject *self, PyObject *object, PyObject *Py_UNUSED(type))
+static PyObject *decorated_get(PyObject *self, PyObject *object,
+                               PyObject *Py_UNUSED(type))
 {
     if (!object || object == Py_None) {
         Py_INCREF(self);
@@ -122,9 +123,9 @@ static int decorated_setattr(PyObject *object, PyObject *name, PyObject *value)
 
 static PyObject *decorated_repr(PyObject *object)
 {
-    return PyUnicode_FromFormat("<%R profiled as %R>",
-                                ((decorated_object *)object)->function,
-                                ((core_section *)((decorated_object *)object)->section)->name);
+    return PyUnicode_FromFormat(
+        "<%R profiled as %R>", ((decorated_object *)object)->function,
+        ((core_section *)((decorated_object *)object)->section)->name);
 }
 
 /* Pickled and copied as functions are: by where they are found. */
@@ -411,9 +412,9 @@ static PyObject *stretches_new(PyTypeObject *type, PyObject *args, PyObject *kwa
     core_state *state = PyType_GetModuleState(type);
     PyObject *section;
     PyObject *inner = NULL;
-    if (!state || !PyArg_ParseTupleAndKeywords(args, kwargs, "O!|O:stretches", keywords,
-                                               state->slot[CORE_SECTION_TYPE], &section,
-                                               &inner)) {
+    if (!state ||
+        !PyArg_ParseTupleAndKeywords(args, kwargs, "O!|O:stretches", keywords,
+                                     state->slot[CORE_SECTION_TYPE], &section, &inner)) {
         return NULL;
     }
     if (inner && !PyIter_Check(inner)) {

@@ -319,18 +319,20 @@ static PyMemberDef loop_members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
-PyDoc_STRVAR(steps_doc,
-             "steps(iterable, /)\n--\n\n"
-             "Go through batches; each is a step, and waiting for it is data_wait.\n\n"
-             "A step lasts until the next batch is asked for. A pass over the batches is an\n"
-             "epoch; attributes and len() are those of the iterable.\n\n"
-             "    for batch in stepwatch.steps(loader):\n"
-             "        train(batch)\n");
+PyDoc_STRVAR(
+    steps_doc,
+    "steps(iterable, /)\n--\n\n"
+    "Go through batches; each is a step, and waiting for it is data_wait.\n\n"
+    "A step lasts until the next batch is asked for. A pass over the batches is an\n"
+    "epoch; attributes and len() are those of the iterable.\n\n"
+    "    for batch in stepwatch.steps(loader):\n"
+    "        train(batch)\n");
 
-PyDoc_STRVAR(data_doc, "data(iterable, /)\n--\n\n"
-                       "Go through batches and time the waiting for them (data_wait) only.\n\n"
-                       "    for batch in stepwatch.data(loader):\n"
-                       "        validate(batch)\n");
+PyDoc_STRVAR(data_doc,
+             "data(iterable, /)\n--\n\n"
+             "Go through batches and time the waiting for them (data_wait) only.\n\n"
+             "    for batch in stepwatch.data(loader):\n"
+             "        validate(batch)\n");
 
 #define LOOP_SLOTS(doc, make)                                                            \
     {Py_tp_doc, (void *)doc}, {Py_tp_new, make}, {Py_tp_iter, loop_iter},                \

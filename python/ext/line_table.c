@@ -9,7 +9,6 @@
 #define STACK_MIN 32
 
 __thread line_thread *core_line_thread __attribute__((tls_model("initial-exec")));
-int core_line_register;
 line_code *core_line_codes;
 unsigned core_line_forks;
 
@@ -105,8 +104,10 @@ int core_line_make_room(line_thread *thread, core_frame *now)
 {
     /* Both stacks have the same order, so one walk over the frames finds the activations that are alive. */
     line_frame *at = thread->top;
-    line_frame *keep = thread->end; /* those alive are collected at the end, newest last */
-    for (core_frame *frame = now; frame && at > thread->base; frame = frame_before(frame)) {
+    line_frame *keep =
+        thread->end; /* those alive are collected at the end, newest last */
+    for (core_frame *frame = now; frame && at > thread->base;
+         frame = frame_before(frame)) {
         for (line_frame *look = at; look > thread->base; look--) {
             if (look->frame == frame) {
                 for (; at > look; at--) {

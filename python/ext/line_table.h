@@ -19,16 +19,18 @@ typedef struct line_cell {
  * open > 0 only while watchers > 0. */
 typedef struct line_code {
     struct line_code *next;
-    PyObject *code;    /* the code as the program made it; owned */
-    PyObject *name;    /* qualified name; owned */
-    PyObject *watched; /* the code that runs in its place: before 3.12 one with hooks, borrowed, NULL when it is gone */
+    PyObject *code; /* the code as the program made it; owned */
+    PyObject *name; /* qualified name; owned */
+    PyObject *
+        watched; /* the code that runs in its place: before 3.12 one with hooks, borrowed, NULL when it is gone */
     unsigned users;
     unsigned watchers; /* enabled Lines objects that contain it */
     unsigned open;     /* activations on stacks of threads */
     uint32_t first;    /* line of cells[0] */
     uint32_t count;    /* cells; one more follows for lines out of range */
     uint32_t last;     /* last line of the function's text, nested functions included */
-    line_cell *suspended; /* where a generator of this code was last suspended (before 3.12) */
+    line_cell
+        *suspended; /* where a generator of this code was last suspended (before 3.12) */
     line_cell *cells;
     unsigned char *has_line; /* count: 1 where code lies on the line */
     /* The trace: rows of the recording `number`, counted from `base`. */
@@ -58,11 +60,10 @@ typedef struct line_thread {
 } line_thread;
 
 extern __thread line_thread *core_line_thread __attribute__((tls_model("initial-exec")));
-extern int core_line_register; /* core_ticks_is_register() */
 
 static inline uint64_t line_now(void)
 {
-    return core_ticks(core_line_register);
+    return core_ticks();
 }
 
 static inline line_cell *line_cell_at(const line_code *table, uint32_t line)

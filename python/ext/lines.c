@@ -3,8 +3,8 @@
  * A Lines object is a set of functions. Counting is done once for each code object, in its table; an entry of a Lines object
  * remembers what the table held when it began to look, so any number of objects may look at the same function
  * and the hot path does not know of them. */
-#include "line_table.h"
 #include "lines.h"
+#include "line_table.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -189,8 +189,7 @@ static int add_function(lines_object *self, PyObject *function)
     if (PySequence_Contains(entry->functions, function) == 1) {
         return 0;
     }
-    if (watched != code &&
-        PyObject_SetAttrString(function, "__code__", watched) != 0) {
+    if (watched != code && PyObject_SetAttrString(function, "__code__", watched) != 0) {
         return -1;
     }
     return PyList_Append(entry->functions, function);
@@ -267,10 +266,9 @@ static PyObject *lines_remove(lines_object *self, PyObject *args)
         }
         for (Py_ssize_t j = 0; j < PyList_GET_SIZE(list); j++) {
             PyObject *function = PyList_GET_ITEM(list, j);
-            lines_entry *entry =
-                PyFunction_Check(function)
-                    ? entry_find(self, PyFunction_GET_CODE(function))
-                    : NULL;
+            lines_entry *entry = PyFunction_Check(function)
+                                     ? entry_find(self, PyFunction_GET_CODE(function))
+                                     : NULL;
             if (entry) {
                 lines_entry old = *entry;
                 *entry = self->entries[--self->count];
@@ -298,9 +296,8 @@ static PyObject *lines_add_by_name(lines_object *self, PyObject *name)
     return result;
 }
 
-PyDoc_STRVAR(add_code_doc,
-             "_add_code(code, name, /)\n--\n\n"
-             "Choose a code object; returns the code to run in its place.");
+PyDoc_STRVAR(add_code_doc, "_add_code(code, name, /)\n--\n\n"
+                           "Choose a code object; returns the code to run in its place.");
 
 static PyObject *lines_add_code(lines_object *self, PyObject *args)
 {
@@ -557,7 +554,7 @@ static PyType_Spec lines_spec = {
 
 int core_lines_add(PyObject *module)
 {
-    core_line_register = core_ticks_is_register();
+    core_ticks_init();
     core_lines_clock_start();
     if (core_type_add(module, CORE_LINES_TYPE, &lines_spec) != 0) {
         return -1;

@@ -57,9 +57,8 @@ static PyObject *on_line(PyObject *Py_UNUSED(self), PyObject *const *args,
     const uint32_t line = PyUnstable_Long_IsCompact(number)
                               ? (uint32_t)PyUnstable_Long_CompactValue(number)
                               : 0;
-    if (__builtin_expect(thread && thread->top->frame == frame &&
-                             thread->top->code == args[0],
-                         1)) {
+    if (__builtin_expect(
+            thread && thread->top->frame == frame && thread->top->code == args[0], 1)) {
         line_frame *top = thread->top;
         line_arrive(top, line_cell_at(top->table, line), line_now());
     } else {
@@ -157,9 +156,8 @@ static const struct {
     vectorcallfunc call;
     int local;
 } events[] = {
-    {"LINE", on_line, 1},        {"PY_START", on_start, 1},
-    {"PY_RESUME", on_resume, 1}, {"PY_RETURN", on_leave, 1},
-    {"PY_YIELD", on_leave, 1},   {"PY_THROW", on_resume, 0},
+    {"LINE", on_line, 1},        {"PY_START", on_start, 1}, {"PY_RESUME", on_resume, 1},
+    {"PY_RETURN", on_leave, 1},  {"PY_YIELD", on_leave, 1}, {"PY_THROW", on_resume, 0},
     {"PY_UNWIND", on_unwind, 0},
 };
 enum { EVENTS = sizeof events / sizeof events[0] };
@@ -259,7 +257,8 @@ static int register_callbacks(PyObject *module, int id, int on)
         const long number = event_number(module, events[i].name);
         PyObject *callback = Py_NewRef(Py_None);
         if (on) {
-            Py_SETREF(callback, ((PyTypeObject *)type)->tp_alloc((PyTypeObject *)type, 0));
+            Py_SETREF(callback,
+                      ((PyTypeObject *)type)->tp_alloc((PyTypeObject *)type, 0));
             if (callback) {
                 ((callback_object *)callback)->call = events[i].call;
             }

@@ -69,9 +69,8 @@ static int add_entry(sw_lines *lines, const lines_entry *entry, double scale)
         for (uint32_t i = 0; i < table->count && result == 0; i++) {
             const line_cell *cell = &entry->kept[i];
             if (cell->hits || cell->ticks) {
-                result =
-                    sw_lines_add_line(lines, index, table->first + i, cell->hits,
-                                      (uint64_t)((double)cell->ticks * scale + 0.5));
+                result = sw_lines_add_line(lines, index, table->first + i, cell->hits,
+                                           (uint64_t)((double)cell->ticks * scale + 0.5));
             }
         }
         if (result == 0) {
@@ -118,12 +117,13 @@ static sw_lines *profile_of(lines_object *self, int with_source)
         if (entry_ran(entry)) {
             result = add_entry(lines, entry, scale);
             if (result == 0) {
-                result =
-                    PyList_Append(files, ((PyCodeObject *)entry->table->code)->co_filename);
+                result = PyList_Append(files,
+                                       ((PyCodeObject *)entry->table->code)->co_filename);
             }
         }
     }
-    for (Py_ssize_t i = 0; with_source && result == 0 && i < PyList_GET_SIZE(files); i++) {
+    for (Py_ssize_t i = 0; with_source && result == 0 && i < PyList_GET_SIZE(files);
+         i++) {
         result = add_source(lines, linecache, PyList_GET_ITEM(files, i));
     }
     Py_XDECREF(files);
@@ -196,10 +196,10 @@ PyObject *core_lines_rows(lines_object *self, PyObject *Py_UNUSED(ignored))
             if (!line->hits && !line->ns) {
                 continue;
             }
-            PyObject *row = Py_BuildValue(
-                "{sOsOsIsKsK}", "file", file, "function", name, "line",
-                (unsigned)line->line, "hits", (unsigned long long)line->hits, "time_ns",
-                (unsigned long long)line->ns);
+            PyObject *row = Py_BuildValue("{sOsOsIsKsK}", "file", file, "function", name,
+                                          "line", (unsigned)line->line, "hits",
+                                          (unsigned long long)line->hits, "time_ns",
+                                          (unsigned long long)line->ns);
             if (!row || PyList_Append(list, row) != 0) {
                 Py_CLEAR(list);
             }
@@ -215,10 +215,10 @@ PyObject *core_lines_rows(lines_object *self, PyObject *Py_UNUSED(ignored))
     return list;
 }
 
-const char core_lines_text_doc[] =
-    "text(columns=0)\n--\n\n"
-    "The profile as a table for each function, source lines cut to `columns` (0: never).\n\n"
-    "    report = stepwatch.lines.text(columns=100)";
+const char core_lines_text_doc[] = "text(columns=0)\n--\n\n"
+                                   "The profile as a table for each function, source "
+                                   "lines cut to `columns` (0: never).\n\n"
+                                   "    report = stepwatch.lines.text(columns=100)";
 
 PyObject *core_lines_text(lines_object *self, PyObject *args, PyObject *kwargs)
 {
@@ -299,10 +299,9 @@ static int takes_unicode(PyObject *file)
     return result;
 }
 
-const char core_lines_print_doc[] =
-    "print(file=None)\n--\n\n"
-    "Write text() to a file, sys.stdout by default.\n\n"
-    "    stepwatch.lines.print(file=sys.stderr)";
+const char core_lines_print_doc[] = "print(file=None)\n--\n\n"
+                                    "Write text() to a file, sys.stdout by default.\n\n"
+                                    "    stepwatch.lines.print(file=sys.stderr)";
 
 PyObject *core_lines_print(lines_object *self, PyObject *args, PyObject *kwargs)
 {
@@ -359,8 +358,8 @@ PyObject *core_lines_save(lines_object *self, PyObject *path)
         }
     }
     PyObject *io = text ? PyImport_ImportModule("io") : NULL;
-    PyObject *file = io ? PyObject_CallMethod(io, "open", "Osiss", name, "w", -1,
-                                              "utf-8", "backslashreplace")
+    PyObject *file = io ? PyObject_CallMethod(io, "open", "Osiss", name, "w", -1, "utf-8",
+                                              "backslashreplace")
                         : NULL;
     PyObject *written = file ? PyObject_CallMethod(file, "write", "O", text) : NULL;
     PyObject *closed = NULL;

@@ -14,7 +14,7 @@
 typedef struct hook_object {
     PyObject_HEAD line_code *table;
     line_cell *cell; /* the line that goes on here; the spare one at the beginning */
-    int handler;     /* the beginning of an exception handler: an exception may have been thrown in */
+    int handler; /* the beginning of an exception handler: an exception may have been thrown in */
 } hook_object;
 
 static core_frame *frame_key(PyFrameObject *frame)
@@ -95,7 +95,8 @@ static PyObject *hook_apply(PyObject *self)
         return self;
     }
     core_frame *frame = core_frame_now();
-    const int expected = thread->top->frame == frame && thread->top->code == code_of(frame);
+    const int expected =
+        thread->top->frame == frame && thread->top->code == code_of(frame);
     if (state->c_tracefunc != on_event) {
         if (thread->top > thread->base) {
             /* Somebody replaced our function; activations that ended meanwhile were not told. */
@@ -154,8 +155,10 @@ static PyMethodDef hook_methods[] = {
 };
 
 static PyType_Slot hook_slots[] = {
-    {Py_nb_positive, hook_apply}, {Py_tp_dealloc, hook_dealloc},
-    {Py_tp_methods, hook_methods}, {Py_tp_repr, hook_repr},
+    {Py_nb_positive, hook_apply},
+    {Py_tp_dealloc, hook_dealloc},
+    {Py_tp_methods, hook_methods},
+    {Py_tp_repr, hook_repr},
     {0, NULL},
 };
 

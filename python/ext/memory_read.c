@@ -24,7 +24,7 @@ const char *core_read_mode_name(enum core_read_mode mode)
     return mode < CORE_READ_MODES ? names[mode] : "none";
 }
 
-static size_t read_vm(core_reader *reader, const core_extent *extents, size_t count)
+static size_t read_vm(core_memory *reader, const core_extent *extents, size_t count)
 {
     struct iovec here[CORE_EXTENTS], there[CORE_EXTENTS];
     size_t usable = 0;
@@ -47,7 +47,7 @@ static size_t read_vm(core_reader *reader, const core_extent *extents, size_t co
     return whole;
 }
 
-static size_t read_mem(core_reader *reader, const core_extent *extents, size_t count)
+static size_t read_mem(core_memory *reader, const core_extent *extents, size_t count)
 {
     size_t whole = 0;
     for (; whole < count; whole++) {
@@ -61,7 +61,7 @@ static size_t read_mem(core_reader *reader, const core_extent *extents, size_t c
     return whole;
 }
 
-size_t core_read_all(core_reader *reader, const core_extent *extents, size_t count)
+size_t core_read_all(core_memory *reader, const core_extent *extents, size_t count)
 {
     switch (reader->mode) {
     case CORE_READ_VM:
@@ -80,13 +80,13 @@ size_t core_read_all(core_reader *reader, const core_extent *extents, size_t cou
     return whole;
 }
 
-int core_read(core_reader *reader, uint64_t address, void *to, size_t size)
+int core_read(core_memory *reader, uint64_t address, void *to, size_t size)
 {
     const core_extent extent = {address, (uint32_t)size, to};
     return core_read_all(reader, &extent, 1) == 1 ? 0 : -1;
 }
 
-static bool reader_works(core_reader *reader)
+static bool reader_works(core_memory *reader)
 {
     static const char probe[] = "stepwatch reads itself";
     char copy[sizeof probe] = "";
@@ -94,9 +94,9 @@ static bool reader_works(core_reader *reader)
            memcmp(copy, probe, sizeof probe) == 0;
 }
 
-void core_reader_open(core_reader *reader, enum core_read_mode best, const char **why)
+void core_memory_open(core_memory *reader, enum core_read_mode best, const char **why)
 {
-    *reader = (core_reader){.mode = CORE_READ_VM, .fd = -1, .pid = (int)getpid()};
+    *reader = (core_memory){.mode = CORE_READ_VM, .fd = -1, .pid = (int)getpid()};
     *why = NULL;
     if (best <= CORE_READ_VM && reader_works(reader)) {
         return;
@@ -123,7 +123,7 @@ void core_reader_open(core_reader *reader, enum core_read_mode best, const char 
            "thread runs Python code, and not without cost";
 }
 
-void core_reader_close(core_reader *reader)
+void core_memory_close(core_memory *reader)
 {
     struct stat status;
     /* A program that closed all descriptors may have this number for a file of its own now. */

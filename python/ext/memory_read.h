@@ -8,12 +8,12 @@
 /* How memory is read, best first. CORE_READ_GIL copies directly and is right only while the GIL is held. */
 enum core_read_mode { CORE_READ_VM, CORE_READ_MEM, CORE_READ_GIL, CORE_READ_MODES };
 
-typedef struct core_reader {
+typedef struct core_memory {
     enum core_read_mode mode;
     int fd; /* of /proc/self/mem, else -1 */
     uint64_t device, inode;
     int pid;
-} core_reader;
+} core_memory;
 
 /* A stretch of memory and where its copy goes. */
 typedef struct core_extent {
@@ -26,12 +26,12 @@ typedef struct core_extent {
 #define CORE_EXTENTS 1000
 
 /* Finds the best way that works here, no better than `best`. `*why` is set to a sentence when it is not the first one. */
-void core_reader_open(core_reader *reader, enum core_read_mode best, const char **why);
-void core_reader_close(core_reader *reader);
+void core_memory_open(core_memory *reader, enum core_read_mode best, const char **why);
+void core_memory_close(core_memory *reader);
 /* Copies the extents in order. The number of extents that were copied whole: fewer than `count` when one cannot be read. */
-size_t core_read_all(core_reader *reader, const core_extent *extents, size_t count);
+size_t core_read_all(core_memory *reader, const core_extent *extents, size_t count);
 /* One stretch. 0 or -1. */
-int core_read(core_reader *reader, uint64_t address, void *to, size_t size);
+int core_read(core_memory *reader, uint64_t address, void *to, size_t size);
 const char *core_read_mode_name(enum core_read_mode mode);
 
 #endif

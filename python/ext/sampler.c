@@ -422,12 +422,12 @@ static PyObject *stack_object(sample_object *self, const tree_copy *copy, size_t
     const char *phase = sw_phase_name(context->phase);
     PyObject *result = NULL;
     if (thread && section) {
-        result = Py_BuildValue(
-            "{s:O,s:I,s:O,s:z,s:O,s:K,s:K,s:K}", "thread", thread, "tid", context->tid,
-            "section", section, "phase", phase, "frames", frames, "running",
-            (unsigned long long)counts->running, "waiting",
-            (unsigned long long)counts->waiting, "in_call",
-            (unsigned long long)counts->native);
+        result =
+            Py_BuildValue("{s:O,s:I,s:O,s:z,s:O,s:K,s:K,s:K}", "thread", thread, "tid",
+                          context->tid, "section", section, "phase", phase, "frames",
+                          frames, "running", (unsigned long long)counts->running,
+                          "waiting", (unsigned long long)counts->waiting, "in_call",
+                          (unsigned long long)counts->native);
     }
     Py_XDECREF(thread);
     Py_XDECREF(section);
@@ -441,7 +441,8 @@ PyDoc_STRVAR(
     "Return what was seen as a list of dicts, most samples first.\n\n"
     "Each has \"thread\", \"tid\", \"section\" and \"phase\" (or None), \"frames\" as\n"
     "tuples (name, file, line) from the outermost to the innermost, and how many\n"
-    "samples were \"running\" and \"waiting\", of these \"in_call\" inside native code.\n\n"
+    "samples were \"running\" and \"waiting\", of these \"in_call\" inside native "
+    "code.\n\n"
     ">>> with stepwatch.sample() as s:\n"
     "...     work()\n"
     ">>> s.stacks()[0][\"frames\"][-1]\n"
@@ -519,14 +520,14 @@ static PyObject *totals_object(const tree_totals *now, const tree_totals *before
 #undef DIFFERENCE
 }
 
-PyDoc_STRVAR(
-    stats_doc,
-    "stats($self)\n--\n\n"
-    "Return how the sampling itself went, as a dict of counts.\n\n"
-    "looks = kept + given_up + empty; kept includes leaf_only and outer_only, stacks that\n"
-    "changed while they were looked at. cpu_s is what the sampler used.\n\n"
-    ">>> s.stats()[\"kept\"]\n"
-    "412");
+PyDoc_STRVAR(stats_doc,
+             "stats($self)\n--\n\n"
+             "Return how the sampling itself went, as a dict of counts.\n\n"
+             "looks = kept + given_up + empty; kept includes leaf_only and outer_only, "
+             "stacks that\n"
+             "changed while they were looked at. cpu_s is what the sampler used.\n\n"
+             ">>> s.stats()[\"kept\"]\n"
+             "412");
 
 static PyObject *sample_stats(sample_object *self, PyObject *Py_UNUSED(ignored))
 {
@@ -535,10 +536,9 @@ static PyObject *sample_stats(sample_object *self, PyObject *Py_UNUSED(ignored))
         return NULL;
     }
     const double until = self->ended ? self->end.at : self->active ? seconds() : 0;
-    PyObject *result =
-        totals_object(&copy.totals, &self->begin.totals, 1 / self->period,
-                      until - (self->ended || self->active ? self->begin.at : 0),
-                      self->mode);
+    PyObject *result = totals_object(
+        &copy.totals, &self->begin.totals, 1 / self->period,
+        until - (self->ended || self->active ? self->begin.at : 0), self->mode);
     tree_copy_free(&copy);
     return result;
 }
@@ -582,9 +582,12 @@ PyDoc_STRVAR(
     "...     print(stack[\"running\"], stack[\"frames\"][-1])");
 
 static PyType_Slot sample_slots[] = {
-    {Py_tp_doc, (void *)sample_doc},         {Py_tp_new, sample_new},
-    {Py_tp_dealloc, sample_dealloc},         {Py_tp_repr, sample_repr},
-    {Py_tp_methods, (void *)sample_methods}, {Py_tp_getset, (void *)sample_getset},
+    {Py_tp_doc, (void *)sample_doc},
+    {Py_tp_new, sample_new},
+    {Py_tp_dealloc, sample_dealloc},
+    {Py_tp_repr, sample_repr},
+    {Py_tp_methods, (void *)sample_methods},
+    {Py_tp_getset, (void *)sample_getset},
     {0, NULL},
 };
 
@@ -618,8 +621,7 @@ static PyObject *core_sampler_start(PyObject *module, PyObject *arg)
     return PyUnicode_FromString(why);
 }
 
-PyDoc_STRVAR(sampler_stop_doc,
-             "sampler_stop()\n--\n\nStop what sampler_start started.");
+PyDoc_STRVAR(sampler_stop_doc, "sampler_stop()\n--\n\nStop what sampler_start started.");
 
 static PyObject *core_sampler_stop(PyObject *Py_UNUSED(module),
                                    PyObject *Py_UNUSED(ignored))

@@ -153,7 +153,7 @@ typedef struct walk_thread {
 } walk_thread;
 
 enum walk_result {
-    WALK_WHOLE,     /* the stack */
+    WALK_WHOLE,      /* the stack */
     WALK_OUTER_ONLY, /* its outer frames, which stood still; the inner ones changed */
     WALK_LEAF_ONLY,
     WALK_EMPTY, /* no Python code runs */
@@ -171,7 +171,7 @@ typedef struct walk_stack {
 
 typedef struct sampler_walker sampler_walker;
 
-sampler_walker *walker_new(core_reader *reader, uint64_t interpreter);
+sampler_walker *walker_new(core_memory *reader, uint64_t interpreter);
 void walker_free(sampler_walker *walker);
 enum walk_result walker_look(sampler_walker *walker, walk_thread *thread,
                              walk_stack *out);
@@ -183,7 +183,7 @@ void walk_thread_clear(walk_thread *thread);
 /* Resolves the frames of a stack to functions and lines, reading code objects where they are new or may have changed.
  * `last`: of the same thread's look before (may be NULL). `*native`: the leaf is inside native code. 0, or -1: a frame
  * has no code object, so the stack is none. The tree's lock is held. */
-int codes_resolve(sampler_codes *codes, core_reader *reader, const walk_stack *stack,
+int codes_resolve(sampler_codes *codes, core_memory *reader, const walk_stack *stack,
                   const walk_stack *last, tree_frame *out, bool *native);
 
 /* --- sampler_thread.c -------------------------------------------------------------- */

@@ -219,9 +219,9 @@ static code_entry *read_code(sampler_codes *codes, core_reader *reader, uint64_t
     free(entry->lines);
     *entry = (code_entry){.address = address, .head = *head, .name_hash = name_hash};
     read_lines(codes, reader, entry);
-    entry->function = tree_function_get(
-        codes->tree, file, qualname, name,
-        head->first_line > 0 ? (uint32_t)head->first_line : 0);
+    entry->function =
+        tree_function_get(codes->tree, file, qualname, name,
+                          head->first_line > 0 ? (uint32_t)head->first_line : 0);
     entry->volatile_code = file.length == 0 || file.data[0] == '<';
     /* If it was freed while it was read, it is nobody's code any more. */
     if (core_read(reader, address, again, layout_code_size) == 0) {

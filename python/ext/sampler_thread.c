@@ -34,10 +34,10 @@
 typedef struct watched {
     walk_thread walk;
     uint32_t tid;
-    int stat;       /* descriptor of its /proc/self/task/TID/stat, -1 none */
+    int stat; /* descriptor of its /proc/self/task/TID/stat, -1 none */
     uint64_t device, inode;
-    uint64_t cpu_ns;        /* at the last look */
-    walk_stack last;        /* depth 0: none */
+    uint64_t cpu_ns; /* at the last look */
+    walk_stack last; /* depth 0: none */
     tree_frame frames[WALK_FRAMES];
     size_t depth;
     tree_tag tag;
@@ -64,12 +64,12 @@ typedef struct sampler_work {
 static struct {
     pthread_mutex_t lifecycle;
     pthread_t thread;
-    bool running;           /* there is a thread to be joined */
-    bool again;             /* it was stopped by a fork only */
-    int32_t forking;        /* thread that is about to fork, 0 none */
-    _Atomic uint32_t stop;  /* futex: 1 ends the thread */
+    bool running;            /* there is a thread to be joined */
+    bool again;              /* it was stopped by a fork only */
+    int32_t forking;         /* thread that is about to fork, 0 none */
+    _Atomic uint32_t stop;   /* futex: 1 ends the thread */
     _Atomic uint32_t rounds; /* futex: finished rounds */
-    _Atomic bool pending;   /* the main thread has been asked to look */
+    _Atomic bool pending;    /* the main thread has been asked to look */
     double hz;
     PyInterpreterState *interpreter;
     sampler_tree *tree;
@@ -79,8 +79,8 @@ static struct {
     sampler_work *work;
     tree_totals totals;
     bool registered, registered_recording;
-    bool tree_locked;   /* over a fork */
-    pthread_t main;     /* the process's first thread, if `main_known` */
+    bool tree_locked; /* over a fork */
+    pthread_t main;   /* the process's first thread, if `main_known` */
     bool main_known;
 } sampler = {.lifecycle = PTHREAD_MUTEX_INITIALIZER};
 
@@ -324,9 +324,9 @@ static void look(sampler_work *work, watched *thread)
 static uint64_t read_states(sampler_work *work, uint32_t *usable)
 {
     uint64_t head = 0;
-    work->plan[0] = (core_extent){
-        layout_threads_head((uint64_t)(uintptr_t)sampler.interpreter), sizeof head,
-        &head};
+    work->plan[0] =
+        (core_extent){layout_threads_head((uint64_t)(uintptr_t)sampler.interpreter),
+                      sizeof head, &head};
     uint32_t count = 1;
     /* With the GIL only what is known to be there may be read. */
     if (work->reader.mode != CORE_READ_GIL) {
@@ -452,8 +452,7 @@ static sampler_work *work_new(const char **why)
     work->threads = calloc(THREADS_MOST, sizeof *work->threads);
     work->spare = calloc(THREADS_MOST, sizeof *work->spare);
     work->codes = codes_new(sampler.tree);
-    work->walker =
-        walker_new(&work->reader, (uint64_t)(uintptr_t)sampler.interpreter);
+    work->walker = walker_new(&work->reader, (uint64_t)(uintptr_t)sampler.interpreter);
     if (!work->threads || !work->spare || !work->codes || !work->walker ||
         layout_thread_size > STATE_BYTES) {
         work_free(work);
@@ -502,9 +501,9 @@ static void sleep_until(uint64_t when)
     const struct timespec at = {.tv_sec = (time_t)(when / SECOND),
                                 .tv_nsec = (long)(when % SECOND)};
     while (!atomic_load(&sampler.stop)) {
-        const long result = syscall(SYS_futex, &sampler.stop,
-                                    FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, 0, &at, NULL,
-                                    FUTEX_BITSET_MATCH_ANY);
+        const long result =
+            syscall(SYS_futex, &sampler.stop, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, 0,
+                    &at, NULL, FUTEX_BITSET_MATCH_ANY);
         if (result != 0 && errno == ETIMEDOUT) {
             break;
         }
@@ -603,8 +602,7 @@ static bool thread_stop(int patience_ms)
     atomic_store(&sampler.stop, 1);
     (void)syscall(SYS_futex, &sampler.stop, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
     if (patience_ms) {
-        const uint64_t end =
-            clock_ns(CLOCK_REALTIME) + (uint64_t)patience_ms * 1000000;
+        const uint64_t end = clock_ns(CLOCK_REALTIME) + (uint64_t)patience_ms * 1000000;
         const struct timespec until = {.tv_sec = (time_t)(end / SECOND),
                                        .tv_nsec = (long)(end % SECOND)};
         failed = pthread_timedjoin_np(sampler.thread, NULL, &until);
@@ -664,7 +662,8 @@ static void fork_parent(void)
         tree_unlock(sampler.tree);
     }
     if (sampler.running) {
-        (void)thread_stop(0); /* it was late before the fork; it may have needed a lock held there */
+        (void)thread_stop(
+            0); /* it was late before the fork; it may have needed a lock held there */
     }
     sampler.forking = 0;
     if (sampler.again) {
@@ -722,7 +721,8 @@ static bool layout_holds(core_reader *reader, PyThreadState *state)
     }
     PyCodeObject *code = PyFrame_GetCode(now);
     uint64_t address = thread.frame;
-    if (layout_cframe_size && core_read(reader, thread.cframe, bytes, layout_cframe_size) == 0) {
+    if (layout_cframe_size &&
+        core_read(reader, thread.cframe, bytes, layout_cframe_size) == 0) {
         address = layout_cframe_parse(bytes);
     }
     for (int i = 0; i < 4 && address; i++) {
@@ -744,11 +744,9 @@ static bool layout_holds(core_reader *reader, PyThreadState *state)
 
 static void first_round_wait(void)
 {
-    const uint64_t end =
-        clock_ns(CLOCK_MONOTONIC) + (uint64_t)FIRST_ROUND_MS * 1000000;
+    const uint64_t end = clock_ns(CLOCK_MONOTONIC) + (uint64_t)FIRST_ROUND_MS * 1000000;
     uint64_t now;
-    while (atomic_load(&sampler.rounds) == 0 &&
-           (now = clock_ns(CLOCK_MONOTONIC)) < end) {
+    while (atomic_load(&sampler.rounds) == 0 && (now = clock_ns(CLOCK_MONOTONIC)) < end) {
         const struct timespec left = {.tv_nsec = (long)(end - now)};
         (void)syscall(SYS_futex, &sampler.rounds, FUTEX_WAIT_PRIVATE, 0, &left, NULL, 0);
     }

@@ -180,8 +180,7 @@ static uint32_t function_more(sampler_tree *tree)
 uint32_t tree_function_get(sampler_tree *tree, tree_text file, tree_text qualname,
                            tree_text name, uint32_t first_line)
 {
-    uint64_t at =
-        hash_text(hash_text(hash_text(first_line, file), qualname), name) >> 16;
+    uint64_t at = hash_text(hash_text(hash_text(first_line, file), qualname), name) >> 16;
     for (;; at++) {
         const uint32_t place = tree->function_places[at % FUNCTION_ROOM];
         if (place == 0) {
@@ -214,11 +213,10 @@ static uint32_t function_row(sampler_tree *tree, uint32_t index)
 {
     tree_function *function = &tree->functions[index];
     if (function->number != tree->number || function->row == CORE_NO_CODE) {
-        function->row =
-            core_code_row(function->file.data, function->file.length,
-                          function->qualname.data, function->qualname.length,
-                          function->name.data, function->name.length,
-                          function->first_line, 0);
+        function->row = core_code_row(function->file.data, function->file.length,
+                                      function->qualname.data, function->qualname.length,
+                                      function->name.data, function->name.length,
+                                      function->first_line, 0);
         function->number = tree->number;
     }
     return function->row;
@@ -259,8 +257,7 @@ static uint32_t context_get(sampler_tree *tree, const tree_tag *tag)
 static uint32_t node_get(sampler_tree *tree, uint32_t parent, bool top,
                          const tree_frame *frame)
 {
-    uint64_t at =
-        mix(mix(mix(top ? 1 : 2, parent), frame->function), frame->line) >> 16;
+    uint64_t at = mix(mix(mix(top ? 1 : 2, parent), frame->function), frame->line) >> 16;
     for (;; at++) {
         const uint32_t place = tree->node_places[at % NODE_ROOM];
         if (place == 0) {
@@ -276,10 +273,8 @@ static uint32_t node_get(sampler_tree *tree, uint32_t parent, bool top,
               sizeof *tree->nodes)) {
         return TREE_NONE;
     }
-    tree->nodes[tree->node_count] = (tree_node){.parent = parent,
-                                                .function = frame->function,
-                                                .line = frame->line,
-                                                .top = top};
+    tree->nodes[tree->node_count] = (tree_node){
+        .parent = parent, .function = frame->function, .line = frame->line, .top = top};
     tree->node_places[at % NODE_ROOM] = ++tree->node_count;
     return tree->node_count - 1;
 }
@@ -298,10 +293,10 @@ static void context_put(sampler_tree *tree, tree_context *context)
 static bool context_row(sampler_tree *tree, tree_context *context)
 {
     context_put(tree, context);
-    sw_row row = {.table = SW_TABLE_CONTEXT,
-                  .key = {context->thread, context->section, context->phase,
-                          context->domain},
-                  .value = {context->running, context->waiting}};
+    sw_row row = {
+        .table = SW_TABLE_CONTEXT,
+        .key = {context->thread, context->section, context->phase, context->domain},
+        .value = {context->running, context->waiting}};
     context->handle = sw_row_put(context->handle, &row);
     context->row = row.index;
     return context->handle != 0;
@@ -314,8 +309,8 @@ static bool node_row(sampler_tree *tree, tree_node *node)
     if (code == CORE_NO_CODE) {
         return false;
     }
-    const uint32_t parent = node->top ? tree->contexts[node->parent].row
-                                      : tree->nodes[node->parent].row;
+    const uint32_t parent =
+        node->top ? tree->contexts[node->parent].row : tree->nodes[node->parent].row;
     sw_row row = {.table = SW_TABLE_STACK,
                   .flags = node->top ? SW_ROW_IN_CONTEXT : 0,
                   .key = {parent, code, node->line},
@@ -364,12 +359,14 @@ static void put_sample(sampler_tree *tree, const tree_tag *tag, const tree_frame
         .phase = tag->phase,
         .state = (uint8_t)tag->state,
         .in_call = tag->native,
-        .leaf_only = tag->leaf_only ? 1 : tag->outer_only ? 2 : 0,
+        .leaf_only = tag->leaf_only    ? 1
+                     : tag->outer_only ? 2
+                                       : 0,
         .depth = (uint16_t)depth,
         .domain = tag->domain};
     for (size_t i = 0; i < depth; i++) {
-        record.frame[IN_UNIT + i] = (sw_record_frame){
-            function_row(tree, frames[i].function), frames[i].line};
+        record.frame[IN_UNIT + i] =
+            (sw_record_frame){function_row(tree, frames[i].function), frames[i].line};
     }
     sw_record_put(&record.sample.head);
 }
@@ -442,13 +439,13 @@ void tree_put_totals(sampler_tree *tree, double hz, const tree_totals *totals)
         sw_row row = {
             .table = SW_TABLE_SAMPLER,
             .key = {(uint32_t)(hz + 0.5)},
-            .value = {totals->looks - totals->empty - before->looks + before->empty,
-                      totals->kept - before->kept,
-                      totals->leaf_only + totals->outer_only - before->leaf_only -
-                          before->outer_only,
-                      totals->given_up - before->given_up,
-                      (uint64_t)((double)(totals->cpu_ns - before->cpu_ns) *
-                                 ticks_per_ns)}};
+            .value = {
+                totals->looks - totals->empty - before->looks + before->empty,
+                totals->kept - before->kept,
+                totals->leaf_only + totals->outer_only - before->leaf_only -
+                    before->outer_only,
+                totals->given_up - before->given_up,
+                (uint64_t)((double)(totals->cpu_ns - before->cpu_ns) * ticks_per_ns)}};
         tree->totals_handle = sw_row_put(tree->totals_handle, &row);
     }
 }

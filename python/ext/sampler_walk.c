@@ -75,7 +75,8 @@ static walk_extent *extent_of(sampler_walker *walker, walk_thread *thread,
                               uint64_t address, size_t size)
 {
     uint32_t at = walker->hint < thread->count ? walker->hint : 0;
-    for (uint32_t i = 0; i < thread->count; i++, at = at + 1 < thread->count ? at + 1 : 0) {
+    for (uint32_t i = 0; i < thread->count;
+         i++, at = at + 1 < thread->count ? at + 1 : 0) {
         walk_extent *extent = &thread->extents[at];
         if (address >= extent->address &&
             address + size <= extent->address + extent->size) {
@@ -238,10 +239,10 @@ static enum walk_result copy(sampler_walker *walker, walk_thread *thread)
         plan[count++] =
             (core_extent){extent->address, extent->size, walker->first + extent->offset};
     }
-    plan[count++] = layout_cframe_size
-                        ? (core_extent){thread->cframe, (uint32_t)layout_cframe_size,
-                                        walker->cframe}
-                        : before;
+    plan[count++] =
+        layout_cframe_size
+            ? (core_extent){thread->cframe, (uint32_t)layout_cframe_size, walker->cframe}
+            : before;
     for (uint32_t i = 0; i < thread->count; i++) {
         const walk_extent *extent = &thread->extents[i];
         plan[count++] =
@@ -359,11 +360,10 @@ static enum walk_result judge(sampler_walker *walker, walk_thread *thread,
     if (!extent) {
         return WALK_FAILED;
     }
-    layout_frame_parse(
-        walker->first + extent->offset + (walker->chain[0].address - extent->address),
-        &before);
-    out->still =
-        leaf == 0 && before.instruction == walker->chain[0].frame.instruction;
+    layout_frame_parse(walker->first + extent->offset +
+                           (walker->chain[0].address - extent->address),
+                       &before);
+    out->still = leaf == 0 && before.instruction == walker->chain[0].frame.instruction;
     out->depth = 0;
     out->cut_at = 0;
     for (uint32_t i = leaf; i < depth; i++) {

@@ -10,9 +10,9 @@
  * the object tells the two apart by the number of arguments: none enters, three leave, one is a
  * function to decorate. On the type the descriptor answers with a plain method: who asks there
  * (contextlib.ExitStack) passes the object as first argument. */
+#include "section.h"
 #include "core.h"
 #include "frames.h"
-#include "section.h"
 #include <stddef.h>
 #include <string.h>
 #include <structmember.h>
@@ -29,7 +29,8 @@ enum { MOST_SECTIONS = 65536 };
  * their own. */
 static int frame_is_contextlib(PyObject *globals)
 {
-    PyObject *name = PyDict_Check(globals) ? PyDict_GetItemString(globals, "__name__") : NULL;
+    PyObject *name =
+        PyDict_Check(globals) ? PyDict_GetItemString(globals, "__name__") : NULL;
     return name && PyUnicode_Check(name) &&
            PyUnicode_CompareWithASCIIString(name, "contextlib") == 0;
 }
@@ -218,9 +219,9 @@ static PyMemberDef method_members[] = {
 };
 
 static PyType_Slot method_slots[] = {
-    {Py_tp_descr_get, method_get},     {Py_tp_traverse, method_traverse},
-    {Py_tp_clear, method_clear},       {Py_tp_dealloc, method_dealloc},
-    {Py_tp_members, method_members},   {0, NULL},
+    {Py_tp_descr_get, method_get},   {Py_tp_traverse, method_traverse},
+    {Py_tp_clear, method_clear},     {Py_tp_dealloc, method_dealloc},
+    {Py_tp_members, method_members}, {0, NULL},
 };
 
 static PyType_Spec method_spec = {
@@ -277,8 +278,9 @@ static int phase_number(PyObject *phase)
                                      i ? ", " : "", sw_phase_name(i));
         }
         if (near < SW_PHASE_COUNT) {
-            PyErr_Format(PyExc_ValueError, "no phase %R; did you mean '%s'? There are: %s",
-                         phase, sw_phase_name((unsigned)near), all);
+            PyErr_Format(PyExc_ValueError,
+                         "no phase %R; did you mean '%s'? There are: %s", phase,
+                         sw_phase_name((unsigned)near), all);
         } else {
             PyErr_Format(PyExc_ValueError, "no phase %R; there are: %s", phase, all);
         }
@@ -342,7 +344,8 @@ static PyObject *section_find(PyTypeObject *type, PyObject *name, PyObject *phas
         number = phase == Py_None ? sw_phase_of_name(text.data, (size_t)text.length)
                                   : phase_number(phase);
         if (number >= 0) {
-            found = section_intern(type, state->slot[CORE_SECTIONS], exact, number, &text);
+            found =
+                section_intern(type, state->slot[CORE_SECTIONS], exact, number, &text);
         }
         Py_DECREF(exact);
     }
@@ -379,7 +382,8 @@ static PyObject *section_type_call(PyObject *type, PyObject *const *args, size_t
                 Py_INCREF(args[i]);
                 PyTuple_SET_ITEM(positional, i, args[i]);
             } else {
-                bad = PyDict_SetItem(keywords, PyTuple_GET_ITEM(names, i - count), args[i]);
+                bad =
+                    PyDict_SetItem(keywords, PyTuple_GET_ITEM(names, i - count), args[i]);
             }
         }
         if (!bad) {
@@ -390,11 +394,11 @@ static PyObject *section_type_call(PyObject *type, PyObject *const *args, size_t
         return result;
     }
 #ifndef Py_GIL_DISABLED
-    core_state *state =
-        PyModule_GetState(((PyHeapTypeObject *)type)->ht_module);
+    core_state *state = PyModule_GetState(((PyHeapTypeObject *)type)->ht_module);
     PyObject *const name = args[0];
     core_recent *recent =
-        &state->recent[((uintptr_t)name >> 4) % (sizeof(state->recent) / sizeof(state->recent[0]))];
+        &state->recent[((uintptr_t)name >> 4) %
+                       (sizeof(state->recent) / sizeof(state->recent[0]))];
     if (recent->name == name) {
         Py_INCREF(recent->section);
         return recent->section;
@@ -442,8 +446,7 @@ static PyObject *section_repr(core_section *self)
         PyErr_Clear();
         return PyUnicode_FromFormat("stepwatch.section(%R)", self->name);
     }
-    const int usual =
-        sw_phase_of_name(text.data, (size_t)text.length) == self->phase;
+    const int usual = sw_phase_of_name(text.data, (size_t)text.length) == self->phase;
     core_text_release(&text);
     return usual ? PyUnicode_FromFormat("stepwatch.section(%R)", self->name)
                  : PyUnicode_FromFormat("stepwatch.section(%R, phase='%s')", self->name,
