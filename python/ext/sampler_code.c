@@ -126,7 +126,7 @@ static size_t put_utf8(char *out, uint32_t c)
 }
 
 /* Copies a string of Python as UTF-8, its beginning if it is very long. */
-static bool read_text(core_reader *reader, uint64_t address, char out[TEXT_MOST],
+static bool read_text(core_memory *reader, uint64_t address, char out[TEXT_MOST],
                       tree_text *text)
 {
     PyASCIIObject head;
@@ -172,7 +172,7 @@ static bool read_text(core_reader *reader, uint64_t address, char out[TEXT_MOST]
 
 /* --- Entries --------------------------------------------------------------------------- */
 
-static void read_lines(sampler_codes *codes, core_reader *reader, code_entry *entry)
+static void read_lines(sampler_codes *codes, core_memory *reader, code_entry *entry)
 {
     struct {
         PyObject_VAR_HEAD
@@ -197,7 +197,7 @@ static void read_lines(sampler_codes *codes, core_reader *reader, code_entry *en
 }
 
 /* Makes or renews an entry from what the code object says now. */
-static code_entry *read_code(sampler_codes *codes, core_reader *reader, uint64_t address,
+static code_entry *read_code(sampler_codes *codes, core_memory *reader, uint64_t address,
                              const layout_code *head, int64_t name_hash)
 {
     char file_bytes[TEXT_MOST], name_bytes[TEXT_MOST], qualname_bytes[TEXT_MOST];
@@ -253,7 +253,7 @@ static uint32_t line_of(const code_entry *entry, const layout_frame *frame)
 }
 
 /* The entries of the frames numbered codes->which[0…count) are asked again, or made. */
-static int check_codes(sampler_codes *codes, core_reader *reader, const walk_stack *stack,
+static int check_codes(sampler_codes *codes, core_memory *reader, const walk_stack *stack,
                        uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -297,7 +297,7 @@ static int check_codes(sampler_codes *codes, core_reader *reader, const walk_sta
     return 0;
 }
 
-static bool is_native(const code_entry *entry, core_reader *reader,
+static bool is_native(const code_entry *entry, core_memory *reader,
                       const walk_stack *stack)
 {
     uint8_t opcode = 0;
@@ -310,7 +310,7 @@ static bool is_native(const code_entry *entry, core_reader *reader,
     return op == LAYOUT_OP_CALL || (op == LAYOUT_OP_OPERATOR && stack->still);
 }
 
-int codes_resolve(sampler_codes *codes, core_reader *reader, const walk_stack *stack,
+int codes_resolve(sampler_codes *codes, core_memory *reader, const walk_stack *stack,
                   const walk_stack *last, tree_frame *out, bool *native)
 {
     uint32_t count = 0;

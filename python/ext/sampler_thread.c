@@ -45,7 +45,7 @@ typedef struct watched {
 
 /* What one run of the thread works with; made and freed by it. */
 typedef struct sampler_work {
-    core_reader reader;
+    core_memory reader;
     sampler_walker *walker;
     sampler_codes *codes;
     watched **threads; /* in the order of the interpreter's list */
@@ -157,7 +157,7 @@ static void watched_free(watched *thread)
 }
 
 /* glibc keeps the kernel's id of a thread behind its pthread_t: found by looking for our own. */
-static size_t find_tid_offset(core_reader *reader)
+static size_t find_tid_offset(core_memory *reader)
 {
     int32_t words[512];
     const int32_t own = own_tid();
@@ -430,7 +430,7 @@ static void work_free(sampler_work *work)
         free(work->spare);
         walker_free(work->walker);
         codes_free(work->codes);
-        core_reader_close(&work->reader);
+        core_memory_close(&work->reader);
         free(work);
     }
 }
@@ -448,7 +448,7 @@ static sampler_work *work_new(const char **why)
     if (!work) {
         return NULL;
     }
-    core_reader_open(&work->reader, best, why);
+    core_memory_open(&work->reader, best, why);
     work->threads = calloc(THREADS_MOST, sizeof *work->threads);
     work->spare = calloc(THREADS_MOST, sizeof *work->spare);
     work->codes = codes_new(sampler.tree);
@@ -701,7 +701,7 @@ static int forks_watch(void)
 /* --- Start and stop ---------------------------------------------------------------------- */
 
 /* Whether frames are where we believe they are: our own stack shows it. */
-static bool layout_holds(core_reader *reader, PyThreadState *state)
+static bool layout_holds(core_memory *reader, PyThreadState *state)
 {
     uint8_t bytes[STATE_BYTES];
     uint64_t head = 0;
@@ -756,16 +756,16 @@ static void first_round_wait(void)
 static const char *start_locked(double hz)
 {
     PyThreadState *state = PyThreadState_Get();
-    core_reader probe;
+    core_memory probe;
     const char *why;
     sampler.interpreter = PyThreadState_GetInterpreter(state);
     if (own_tid() == (int32_t)getpid()) {
         sampler.main = pthread_self();
         sampler.main_known = true;
     }
-    core_reader_open(&probe, CORE_READ_VM, &why);
+    core_memory_open(&probe, CORE_READ_VM, &why);
     const bool holds = layout_holds(&probe, state);
-    core_reader_close(&probe);
+    core_memory_close(&probe);
     if (!holds) {
         return "the sampler does not know how this build of Python lays out its frames";
     }

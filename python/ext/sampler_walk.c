@@ -24,7 +24,7 @@
 #define SAME_STACK_MOST 32768u
 
 struct sampler_walker {
-    core_reader *reader;
+    core_memory *reader;
     uint64_t interpreter;
     uint8_t *first, *second; /* the two copies */
     size_t used;             /* bytes of each */
@@ -36,7 +36,7 @@ struct sampler_walker {
     walk_frame chain[2 * WALK_FRAMES];
 };
 
-sampler_walker *walker_new(core_reader *reader, uint64_t interpreter)
+sampler_walker *walker_new(core_memory *reader, uint64_t interpreter)
 {
     sampler_walker *walker = calloc(1, sizeof *walker);
     if (!walker || layout_thread_size > sizeof walker->before ||
