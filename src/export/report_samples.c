@@ -149,11 +149,17 @@ static void put_head(const struct samples *samples)
              *samples->thread.thread ? samples->thread.thread : "(unnamed)");
     sw__text_percent(running, sizeof running, counts.running,
                      counts.running + counts.waiting);
-    snprintf(
-        text, sizeof text,
-        "(sampled %s times, %s rejected; shares are of the %s of its samples in which "
-        "thread %s was running)",
-        number, percent, running, name);
+    const int used = snprintf(text, sizeof text, "(sampled %s time%s, %s rejected; ",
+                              number, totals->kept == 1 ? "" : "s", percent);
+    char *rest = text + used;
+    const size_t room = sizeof text - (size_t)used;
+    if (counts.running) {
+        snprintf(rest, room,
+                 "shares are of the %s of its samples in which thread %s was running)",
+                 running, name);
+    } else {
+        snprintf(rest, room, "thread %s was waiting in all of its samples)", name);
+    }
     sw_write_text(samples->page->writer, "\n");
     sw__page_wrap(samples->page, "Where Python was ", SW__BOLD, text);
 }

@@ -284,6 +284,26 @@ static void test_no_block_without_samples(void **state)
     close_report(&report);
 }
 
+/* A thread that never ran has no shares to show. */
+static void test_a_thread_that_waited(void **state)
+{
+    (void)state;
+    struct tb *tb = tb_new(SW_CLOCK_MONOTONIC);
+    tb_row(tb, &(sw_row){.table = SW_TABLE_SAMPLER, .key = {10}, .value = {1, 1}});
+    tb_row(tb, &(sw_row){.table = SW_TABLE_CONTEXT, .key = {UINT32_MAX, 0, 255}});
+    tb_row(tb, &(sw_row){
+                   .table = SW_TABLE_STACK, .flags = SW_ROW_IN_CONTEXT, .value = {0, 1}});
+    struct report report = open_report(tb);
+    sw_writer *writer;
+    const char *text = as_text(&report, &writer, (sw_text_options){.columns = 200});
+    assert_non_null(strstr(text, "(sampled 1 time, 0.0 % rejected; thread (unnamed) was "
+                                 "waiting in all of its samples)"));
+    assert_null(strstr(text, "by function"));
+    sw_writer_close(writer, NULL);
+    check_every_width(&report);
+    close_report(&report);
+}
+
 /* Names of functions, files and threads that programs should not have. */
 static void test_hostile_names(void **state)
 {
@@ -324,6 +344,7 @@ int main(void)
         cmocka_unit_test(test_a_sink_that_refuses),
         cmocka_unit_test(test_text),
         cmocka_unit_test(test_no_block_without_samples),
+        cmocka_unit_test(test_a_thread_that_waited),
         cmocka_unit_test(test_hostile_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
