@@ -7,13 +7,13 @@ _stepwatch()
     COMPREPLY=()
 
     if ((COMP_CWORD == 1)); then
-        mapfile -t COMPREPLY < <(compgen -W "run report export doctor help --help --version" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "run report export stats doctor help --help --version" -- "$current")
         return
     fi
 
     case $command in
     help)
-        mapfile -t COMPREPLY < <(compgen -W "run report export doctor" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "run report export stats doctor" -- "$current")
         ;;
     run)
         # After -- the words are those of another command, after a script or module they are its own.
@@ -104,6 +104,21 @@ _stepwatch()
                 --help" -- "$current")
         else
             mapfile -t COMPREPLY < <(compgen -d -- "$current"; compgen -f -X '!*.stepwatch' -- "$current")
+            compopt -o filenames 2>/dev/null
+        fi
+        ;;
+    stats)
+        case $previous in
+        --sort)
+            mapfile -t COMPREPLY < <(compgen -W "cumulative self calls pcalls errors name file" -- "$current")
+            return
+            ;;
+        --top | --width) return ;;
+        esac
+        if [[ $current == -* ]]; then
+            mapfile -t COMPREPLY < <(compgen -W "--json --sort --top --width --help" -- "$current")
+        else
+            mapfile -t COMPREPLY < <(compgen -f -- "$current")
             compopt -o filenames 2>/dev/null
         fi
         ;;

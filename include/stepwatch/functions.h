@@ -49,6 +49,10 @@ SW_API void sw_functions_free(sw_functions *functions); /* NULL is fine */
 SW_API double sw_functions_unit_ns(const sw_functions *functions);
 SW_API void sw_functions_set_unit_ns(sw_functions *functions, double unit_ns);
 
+/* Whether the errors are known, which they are unless set otherwise: files of pstats do not tell. */
+SW_API bool sw_functions_knows_errors(const sw_functions *functions);
+SW_API void sw_functions_set_knows_errors(sw_functions *functions, bool known);
+
 /* Adds a function, or its totals to the one that is there. `*index` (may be NULL) is its place. */
 SW_API int sw_functions_add(sw_functions *functions, const sw_function *function,
                             uint32_t *index);
@@ -71,7 +75,7 @@ SW_API sw_function_totals sw_functions_sum(const sw_functions *functions);
 SW_API int sw_functions_of_run(sw_functions **out, const sw_run *run,
                                sw_error_info *info);
 /* The table of a file that cProfile, pstats or stepwatch wrote (marshalled, whatever follows it), in ns. Nothing in it
- * is trusted: SW_EFORMAT or SW_ECORRUPT with a sentence. Errors are not known to such files and read as 0. */
+ * is trusted: SW_EFORMAT or SW_ECORRUPT with a sentence. */
 SW_API int sw_functions_read_pstats(sw_functions **out, const void *bytes, size_t length,
                                     sw_error_info *info);
 SW_API int sw_functions_open_pstats(sw_functions **out, const char *path,

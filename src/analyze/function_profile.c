@@ -27,6 +27,7 @@ struct sw_functions {
     struct places by_pair;
     uint64_t seed; /* the texts may come from a file that wants them to collide */
     double unit_ns;
+    bool knows_errors;
 };
 
 int sw_functions_create(sw_functions **out)
@@ -45,6 +46,7 @@ int sw_functions_create(sw_functions **out)
     sw__os_random(random);
     memcpy(&functions->seed, random, sizeof functions->seed);
     functions->unit_ns = 1.0;
+    functions->knows_errors = true;
     *out = functions;
     return SW_OK;
 }
@@ -69,6 +71,16 @@ double sw_functions_unit_ns(const sw_functions *functions)
 void sw_functions_set_unit_ns(sw_functions *functions, double unit_ns)
 {
     functions->unit_ns = unit_ns;
+}
+
+bool sw_functions_knows_errors(const sw_functions *functions)
+{
+    return functions->knows_errors;
+}
+
+void sw_functions_set_knows_errors(sw_functions *functions, bool known)
+{
+    functions->knows_errors = known;
 }
 
 static uint64_t hash_function(const sw_functions *functions, const sw_function *key)
@@ -257,6 +269,7 @@ int sw_functions_merge(sw_functions *into, const sw_functions *from)
     const double factor = from->unit_ns / into->unit_ns;
     uint32_t *index = sw__alloc_zero(from->count ? from->count : 1, sizeof *index);
     int error = index ? SW_OK : SW_ENOMEM;
+    into->knows_errors = into->knows_errors && from->knows_errors;
     for (size_t i = 0; i < from->count && !error; i++) {
         sw_function function = from->functions[i];
         totals_scale(&function.totals, factor);

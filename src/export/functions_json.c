@@ -12,7 +12,11 @@ static void put_totals(sw_writer *writer, const sw_functions *functions,
     sw_json_key(writer, "primitive_calls");
     sw_json_uint(writer, totals->primitive_calls);
     sw_json_key(writer, "errors");
-    sw_json_uint(writer, totals->errors);
+    if (sw_functions_knows_errors(functions)) {
+        sw_json_uint(writer, totals->errors);
+    } else {
+        sw_json_null(writer);
+    }
     sw_json_key(writer, "self_s");
     sw_json_double(writer, (double)totals->self * unit_s);
     sw_json_key(writer, "total_s");
