@@ -51,11 +51,12 @@ def switched(on: Switch, off: Switch, function: Callable[[int], object], events:
 
 
 def cases_of(tool: str, module: Any, on: Switch, off: Switch) -> dict[str, Any]:
-    """Return the cases of one profiler, for which ``work`` and ``calls`` were chosen."""
+    """Return the cases of one profiler, for which all but ``other_calls`` were chosen."""
     return {
         f"line_{tool}": switched(on, off, module.work, module.work_lines(COUNT)),
-        # Two lines of the chosen function, and one call of a function that was not chosen.
+        # Two lines of a chosen function, with a call of one that was not chosen, and without.
         f"callee_{tool}": switched(on, off, module.calls, COUNT),
+        f"pair_{tool}": switched(on, off, module.c_calls, COUNT),
         # Not chosen, and not called from a chosen one.
         f"other_{tool}": switched(on, off, module.other_calls, COUNT),
     }
@@ -65,21 +66,22 @@ def main() -> None:
     run, rounds = sys.argv[1], int(sys.argv[2])
     missing = {}
     absent = {}
-    names = ("line", "callee", "other")
+    names = ("line", "callee", "pair", "other")
     cases = cases_of("plain", load("work_plain"), nothing, nothing)
     if timing.lacks(stepwatch, "lines"):
         missing = {f"{name}_stepwatch": "stepwatch.lines" for name in names}
     else:
         lines: Any = stepwatch.lines
         ours = load("work_stepwatch")
-        ours.work, ours.calls = lines(ours.work), lines(ours.calls)
+        for function in (ours.work, ours.calls, ours.c_calls):
+            lines(function)
         cases.update(cases_of("stepwatch", ours, lines.enable, lines.disable))
         cases["other_off"] = switched(nothing, nothing, ours.other_calls, COUNT)
     try:
         from line_profiler import LineProfiler
 
         theirs = load("work_line_profiler")
-        profiler = LineProfiler(theirs.work, theirs.calls)
+        profiler = LineProfiler(theirs.work, theirs.calls, theirs.c_calls)
         cases.update(
             cases_of("line_profiler", theirs, profiler.enable_by_count, profiler.disable_by_count)
         )

@@ -31,6 +31,11 @@ def calls(n: int) -> None:
         helper(i)
 
 
+def c_calls(n: int) -> None:
+    for i in range(n):
+        abs(i)
+
+
 def other_calls(n: int) -> None:
     for i in range(n):
         helper(i)

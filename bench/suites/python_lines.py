@@ -16,15 +16,11 @@ LIMITS = {"3.11": 1 / 2, "3.12": 1 / 4, "3.13": 1 / 4}
 LINE = {tool: over(f"line_{tool}", "line_plain") for tool in TOOLS}
 
 
-def callee(tool: str) -> list[str]:
-    """Return the cases that the cost of a callee is made of."""
-    return [f"callee_{tool}", "callee_plain", f"line_{tool}", "line_plain"]
-
-
 def callee_ns(rounds: Rounds) -> list[float]:
     """Return what a function pays that a chosen one calls: without the two lines of the latter."""
-    added = over("callee_stepwatch", "callee_plain")(rounds)
-    return [both - 2 * line for both, line in zip(added, LINE["stepwatch"](rounds))]
+    with_call = over("callee_stepwatch", "callee_plain")(rounds)
+    without = over("pair_stepwatch", "pair_plain")(rounds)
+    return [more - lines for more, lines in zip(with_call, without)]
 
 
 PROMISES = (
@@ -49,7 +45,7 @@ PROMISES = (
 CALLEE = Promise(
     "callee",
     "a call of a function that a chosen one calls pays",
-    tuple(callee("stepwatch")),
+    ("callee_stepwatch", "pair_stepwatch"),
     callee_ns,
     {},
     " ns",
@@ -62,7 +58,12 @@ def measure(bench: Bench) -> Result:
     found = pythons.measure(
         bench, "lines", pythons.PROMISED, bench.times(3, 1), arguments, rivals=True
     )
-    bases = {"line": "line_plain", "callee": "callee_plain", "other": "other_plain"}
+    bases = {
+        "line": "line_plain",
+        "callee": "callee_plain",
+        "pair": "pair_plain",
+        "other": "other_plain",
+    }
     return pythons.summarize(found, (*PROMISES, CALLEE), bases)
 
 
