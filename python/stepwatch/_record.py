@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
 
 from stepwatch._core import _nothing, _recording, section, start, stop
 
+TYPE_CHECKING = False  # importing typing would cost more than all the rest
 if TYPE_CHECKING:
     from types import TracebackType
+    from typing import Any
 
     from stepwatch._core import Run
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # importing typing would cost more than all the rest
 if TYPE_CHECKING:
+    from typing import Any
+
     import pandas  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
     from stepwatch._core import Run, Table
