@@ -137,7 +137,7 @@ class TableIterator(Iterator[dict[str, Any]]):
     def __next__(self) -> dict[str, Any]: ...
 
 @final
-class Table(Sequence[dict[str, Any]]):
+class Table:
     @property
     def name(self) -> str: ...
     @property
