@@ -39,13 +39,7 @@ uint64_t core_activation_above(void)
 {
     core_frame *frame = core_frame_now();
     while (frame) {
-#if PY_VERSION_HEX >= 0x030c0000
-        const int is_ours = frame->owner != FRAME_OWNED_BY_CSTACK;
-#else
-        const int is_ours = 1;
-#endif
-        if (is_ours && core_frame_can_suspend(frame) &&
-            !frame_is_contextlib(frame->f_globals)) {
+        if (core_frame_can_suspend(frame) && !frame_is_contextlib(frame->f_globals)) {
             return (uint64_t)(uintptr_t)frame;
         }
 #if PY_VERSION_HEX >= 0x030b0000
@@ -69,27 +63,27 @@ static unsigned exit_flags(PyObject *exception)
  * than there are is harmless. */
 CORE_THREAD_LOCAL unsigned keyed;
 
-static inline void section_enter(sw_section *handle)
+/* These two are apart from what calls them so that a section that is off saves no registers. */
+static CORE_NOINLINE PyObject *section_enter(PyObject *object)
 {
-    if (SW_GATE(handle)) {
-        const core_frame *frame = core_frame_now();
-        if (frame && core_frame_can_suspend(frame)) {
-            keyed++;
-            sw_section_begin(handle, (uint64_t)(uintptr_t)frame);
-        } else {
-            sw_section_enter(handle);
-        }
+    sw_section *const handle = ((core_section *)object)->handle;
+    const core_frame *frame = core_frame_now();
+    Py_INCREF(object);
+    if (frame && core_frame_can_suspend(frame)) {
+        keyed++;
+        sw_section_begin(handle, (uint64_t)(uintptr_t)frame);
+    } else {
+        sw_section_enter(handle);
     }
+    return object;
 }
 
-static inline void section_leave(sw_section *handle, PyObject *exception)
+static CORE_NOINLINE PyObject *section_leave(PyObject *object, PyObject *exception)
 {
-    if (!SW_GATE(handle)) {
-        return;
-    }
+    sw_section *const handle = ((core_section *)object)->handle;
     if (keyed == 0 && exception == Py_None) {
         sw_section_leave(handle);
-        return;
+        Py_RETURN_NONE;
     }
     const core_frame *frame = core_frame_now();
     if (frame && core_frame_can_suspend(frame)) {
@@ -100,16 +94,12 @@ static inline void section_leave(sw_section *handle, PyObject *exception)
     } else {
         sw_section_end(handle, 0, exit_flags(exception));
     }
+    /* None: the exception goes on as it was. */
+    Py_RETURN_NONE;
 }
 
-/* Three arguments as `with` passes them. */
-static int is_exit(PyObject *const *args)
-{
-    return args[0] == Py_None || PyExceptionClass_Check(args[0]);
-}
-
-static PyObject *section_decorate(PyObject *self, PyObject *const *args, Py_ssize_t count,
-                                  PyObject *names)
+static CORE_NOINLINE PyObject *section_decorate(PyObject *self, PyObject *const *args,
+                                                Py_ssize_t count, PyObject *names)
 {
     if (count != 1 || names) {
         PyErr_SetString(PyExc_TypeError,
@@ -124,15 +114,18 @@ static PyObject *section_call(PyObject *object, PyObject *const *args, size_t na
 {
     const Py_ssize_t count = PyVectorcall_NARGS(nargsf);
 #if !PLAIN_METHODS
-    sw_section *const handle = ((core_section *)object)->handle;
     if (count == 0 && !names) {
-        section_enter(handle);
+        if (SW_GATE(((core_section *)object)->handle)) {
+            return section_enter(object);
+        }
         Py_INCREF(object);
         return object;
     }
-    if (count == 3 && !names && is_exit(args)) {
-        section_leave(handle, args[0]);
-        /* None: the exception goes on as it was. */
+    /* Three arguments as `with` passes them. */
+    if (count == 3 && !names && (args[0] == Py_None || PyExceptionClass_Check(args[0]))) {
+        if (SW_GATE(((core_section *)object)->handle)) {
+            return section_leave(object, args[0]);
+        }
         Py_RETURN_NONE;
     }
 #endif
@@ -144,9 +137,10 @@ static PyObject *section_call(PyObject *object, PyObject *const *args, size_t na
 static PyObject *section_enter_method(PyObject *object, PyObject *Py_UNUSED(ignored))
 {
     sw_section *const handle = ((core_section *)object)->handle;
-    if (PLAIN_METHODS) {
-        section_enter(handle);
-    } else if (SW_GATE(handle)) {
+    if (SW_GATE(handle)) {
+        if (PLAIN_METHODS) {
+            return section_enter(object);
+        }
         sw_section_begin(handle, core_activation_above());
     }
     Py_INCREF(object);
@@ -161,9 +155,10 @@ static PyObject *section_exit_method(PyObject *object, PyObject *const *args,
         return NULL;
     }
     sw_section *const handle = ((core_section *)object)->handle;
-    if (PLAIN_METHODS) {
-        section_leave(handle, args[0]);
-    } else if (SW_GATE(handle)) {
+    if (SW_GATE(handle)) {
+        if (PLAIN_METHODS) {
+            return section_leave(object, args[0]);
+        }
         sw_section_end(handle, core_activation_above(), exit_flags(args[0]));
     }
     Py_RETURN_NONE;
@@ -190,9 +185,7 @@ static PyObject *method_get(PyObject *self, PyObject *object, PyObject *Py_UNUSE
 
 static int method_traverse(PyObject *self, visitproc visit, void *arg)
 {
-#if PY_VERSION_HEX >= 0x03090000
     Py_VISIT(Py_TYPE(self));
-#endif
     Py_VISIT(((method_object *)self)->plain);
     return 0;
 }
@@ -510,11 +503,7 @@ static PyType_Slot section_slots[] = {
 static PyType_Spec section_spec = {
     .name = "stepwatch.section",
     .basicsize = sizeof(core_section),
-#if PY_VERSION_HEX >= 0x030c0000
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL,
-#else
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL,
-#endif
     .slots = section_slots,
 };
 
