@@ -22,17 +22,23 @@ static void sw__step_phases(struct sw__lane *lane)
     lane->phase = phase;
 }
 
+/* What the kernel says that the thread used over the last `steps` steps; 0: not read. */
+struct sw__step_used {
+    uint32_t steps;
+    uint32_t voluntary, involuntary, minor_faults, major_faults;
+    uint64_t cpu_ns, run_delay_ns;
+};
+
 /* Usage costs a system call or two, so it is read at most once a millisecond; a record then speaks
  * for the steps since the last reading. Tells whether it was read. */
-static bool sw__step_usage(struct sw__thread *thread, sw_record_step *step)
+static bool sw__step_usage(struct sw__thread *thread, uint64_t end,
+                           struct sw__step_used *used)
 {
-    step->run_delay_ns = UINT64_MAX;
     if (!sw__session.settings.step_usage) {
         return false;
     }
     thread->usage_steps++;
-    if (thread->usage_ticks &&
-        step->end - thread->usage_ticks < sw__session.ticks_per_ms) {
+    if (thread->usage_ticks && end - thread->usage_ticks < sw__session.ticks_per_ms) {
         return false;
     }
     if (thread->schedstat == -1) {
@@ -49,18 +55,18 @@ static bool sw__step_usage(struct sw__thread *thread, sw_record_step *step)
     const uint64_t fresh[6] = {now.cpu_ns,      now.run_delay_ns, now.voluntary,
                                now.involuntary, now.minor_faults, now.major_faults};
     if (thread->usage_ticks) {
-        step->usage_steps = thread->usage_steps;
-        step->cpu_ns = fresh[0] - thread->usage[0];
+        used->steps = thread->usage_steps;
+        used->cpu_ns = fresh[0] - thread->usage[0];
         if (fresh[1] != UINT64_MAX && thread->usage[1] != UINT64_MAX) {
-            step->run_delay_ns = fresh[1] - thread->usage[1];
+            used->run_delay_ns = fresh[1] - thread->usage[1];
         }
-        step->voluntary = (uint32_t)(fresh[2] - thread->usage[2]);
-        step->involuntary = (uint32_t)(fresh[3] - thread->usage[3]);
-        step->minor_faults = (uint32_t)(fresh[4] - thread->usage[4]);
-        step->major_faults = (uint32_t)(fresh[5] - thread->usage[5]);
+        used->voluntary = (uint32_t)(fresh[2] - thread->usage[2]);
+        used->involuntary = (uint32_t)(fresh[3] - thread->usage[3]);
+        used->minor_faults = (uint32_t)(fresh[4] - thread->usage[4]);
+        used->major_faults = (uint32_t)(fresh[5] - thread->usage[5]);
     }
     memcpy(thread->usage, fresh, sizeof(fresh));
-    thread->usage_ticks = step->end;
+    thread->usage_ticks = end;
     thread->usage_steps = 0;
     return true;
 }
@@ -68,8 +74,7 @@ static bool sw__step_usage(struct sw__thread *thread, sw_record_step *step)
 /* Adds one to what only the calling thread changes; others read it. */
 static void sw__count_one(_Atomic uint64_t *count)
 {
-    uint64_t before = atomic_load_explicit(count, memory_order_relaxed);
-    atomic_store_explicit(count, before + 1, memory_order_relaxed);
+    sw__add((uint64_t *)(void *)count, 1);
 }
 
 void sw__steps_seal(uint32_t chunk)
@@ -122,12 +127,11 @@ static void sw__step_publish(struct sw__thread *thread)
 }
 
 /* Statistics of all steps, exact also when step records have to give way. */
-static void sw__step_count(struct sw__lane *lane, const sw_record_step *step)
+static void sw__step_count(struct sw__lane *lane, uint64_t duration, unsigned flags)
 {
     struct sw__fmt_lane *file = lane->file;
-    uint64_t duration = step->end - step->head.ticks;
     sw__count_one(&file->steps);
-    if (step->head.flags & SW_STEP_INCOMPLETE) {
+    if (flags & SW_STEP_INCOMPLETE) {
         sw__count_one(&file->steps_incomplete);
         return;
     }
@@ -140,48 +144,59 @@ static void sw__step_count(struct sw__lane *lane, const sw_record_step *step)
     }
     for (uint32_t left = lane->phases; left; left &= left - 1) {
         const int phase = __builtin_ctz(left);
-        sw__add(&file->phase_ticks[phase], step->phase_ticks[phase]);
+        sw__add(&file->phase_ticks[phase], lane->phase_ticks[phase]);
     }
     sw__hist_add(lane, file->step_hist, duration);
 }
 
-/* Ends the step that is open at `now`; tells whether usage was read. The record is made where it stays: copying one
- * that was just written would wait for its parts. */
+/* Ends the step that is open at `now`; tells whether usage was read. The record is made where it stays, for copying one
+ * that was just written would wait for its parts, and last, for a signal handler may end a step in another domain. */
 static bool sw__step_end_at(struct sw__lane *lane, unsigned flags, uint64_t now)
 {
     struct sw__thread *thread = lane->thread;
-    sw_record_step spare;
-    sw_record_step *room = sw__step_room(thread);
-    sw_record_step *step = room ? room : &spare;
-    *step = (sw_record_step){
-        .head = {.kind = SW_RECORD_STEP,
-                 .units = sizeof(*step) / SW_RECORD_UNIT,
-                 .flags = (uint16_t)(SW_RECORD_INTERVAL | flags | lane->step_flags),
-                 .ticks = lane->step_start},
-        .end = now < lane->phase_since ? lane->phase_since : now,
-        .number = lane->step_number,
-        .epoch = atomic_load_explicit(&sw__domain_at(lane->domain)->epoch,
-                                      memory_order_relaxed),
-        .domain = lane->domain,
-        .unit = lane->step_unit,
-        .samples = atomic_load_explicit(&lane->samples, memory_order_relaxed),
-    };
-    lane->phase_ticks[lane->phase] += step->end - lane->phase_since;
+    const uint64_t start = lane->step_start;
+    const uint64_t end = now < lane->phase_since ? lane->phase_since : now;
+    lane->phase_ticks[lane->phase] += end - lane->phase_since;
     lane->phase_gate = 0;
-    memcpy(step->phase_ticks, lane->phase_ticks, sizeof(step->phase_ticks));
-    const bool dear = sw__step_usage(thread, step);
-    sw__step_count(lane, step);
-    if (room) {
+    lane->phase_since = end;
+    sw__step_count(lane, end - start, flags);
+
+    struct sw__step_used used = {.run_delay_ns = UINT64_MAX};
+    const bool dear = sw__step_usage(thread, end, &used);
+    sw_record_step *step = sw__step_room(thread);
+    if (step) {
+        /* Field by field: a whole value would be cleared first, which takes longer than to fill it. */
+        step->head = (sw_record){
+            .kind = SW_RECORD_STEP,
+            .units = sizeof(*step) / SW_RECORD_UNIT,
+            .flags = (uint16_t)(SW_RECORD_INTERVAL | flags | lane->step_flags),
+            .ticks = start};
+        step->end = end;
+        step->number = lane->step_number;
+        step->epoch = atomic_load_explicit(&sw__domain_at(lane->domain)->epoch,
+                                           memory_order_relaxed);
+        step->domain = lane->domain;
+        step->unit = lane->step_unit;
+        step->reserved = 0;
+        step->usage_steps = used.steps;
+        step->samples = atomic_load_explicit(&lane->samples, memory_order_relaxed);
+        step->cpu_ns = used.cpu_ns;
+        step->run_delay_ns = used.run_delay_ns;
+        step->voluntary = used.voluntary;
+        step->involuntary = used.involuntary;
+        step->minor_faults = used.minor_faults;
+        step->major_faults = used.major_faults;
+        memset(step->reserved2, 0, sizeof(step->reserved2));
+        memcpy(step->phase_ticks, lane->phase_ticks, sizeof(step->phase_ticks));
         sw__step_publish(thread);
     }
     atomic_store_explicit(&lane->file->step_open, 0, memory_order_release);
     if (sw__session.settings.policy == SW_POLICY_AUTO) {
-        sw__pool_step(&sw__session.pool, lane->step_number, lane->step_start, step->end);
+        sw__pool_step(&sw__session.pool, lane->step_number, start, end);
     }
     if (lane->domain == 0 && sw__session.settings.schedule.form != SW_SCHEDULE_ALWAYS) {
         atomic_store_explicit(&sw__events_on, false, memory_order_relaxed);
     }
-    lane->phase_since = step->end;
     return dear;
 }
 
