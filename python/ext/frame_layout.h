@@ -4,6 +4,7 @@
 #ifndef STEPWATCH_EXT_FRAME_LAYOUT_H
 #define STEPWATCH_EXT_FRAME_LAYOUT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,6 +29,7 @@ typedef struct layout_frame {
     uint64_t code, previous;
     uint64_t instruction; /* see layout_offset */
     enum layout_kind kind;
+    bool idle; /* certainly not executing: created, suspended or done */
 } layout_frame;
 
 /* A code object, as far as it says who it is. */

@@ -57,6 +57,7 @@ uint64_t layout_cframe_parse(const void *bytes)
 void layout_frame_parse(const void *bytes, layout_frame *out)
 {
     char owner;
+    out->idle = false; /* only generators know */
 #if PY_VERSION_HEX >= 0x030d0000
     FIELD(bytes, struct _PyInterpreterFrame, f_executable, &out->code);
     FIELD(bytes, struct _PyInterpreterFrame, instr_ptr, &out->instruction);

@@ -46,6 +46,15 @@ void layout_frame_parse(const void *bytes, layout_frame *out)
 #if PY_VERSION_HEX >= 0x030a0000
     lasti = lasti < 0 ? -1 : lasti * (int)sizeof(_Py_CODEUNIT);
 #endif
+#if PY_VERSION_HEX >= 0x030a0000
+    PyFrameState state;
+    FIELD(bytes, PyFrameObject, f_state, &state);
+    out->idle = state != FRAME_EXECUTING;
+#else
+    char executing;
+    FIELD(bytes, PyFrameObject, f_executing, &executing);
+    out->idle = executing != 1;
+#endif
     out->instruction = (uint64_t)(int64_t)lasti;
     out->kind = type == (uint64_t)(uintptr_t)&PyFrame_Type ? LAYOUT_PYTHON : LAYOUT_BAD;
 }

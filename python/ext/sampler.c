@@ -149,7 +149,7 @@ static void moment_clear(moment *at)
 /* In a forked child the sampler is a new one, which has seen only the child. */
 static void sample_sync(sample_object *self)
 {
-    if (self->active && self->number != sampler_tree_number()) {
+    if (self->counted && self->number != sampler_tree_number()) {
         sampler_tree *tree = sampler_tree_now();
         if (tree) {
             tree_drop(self->tree);

@@ -146,6 +146,7 @@ typedef struct walk_extent {
 typedef struct walk_thread {
     uint64_t state, id; /* address and number of its PyThreadState */
     uint64_t cframe;
+    uint64_t root; /* outermost frame at the last walk that reached it */
     walk_extent *extents;
     uint32_t count, looks;
     uint64_t outer[WALK_OUTER]; /* outermost frames, root last; of the last whole walk */

@@ -311,8 +311,9 @@ static uint32_t follow(sampler_walker *walker, walk_thread *thread, uint32_t *cu
             break;
         }
         if (chain[depth].frame.kind == LAYOUT_BAD ||
-            (depth > 0 && address == chain[mark].address)) {
-            return 0; /* no frame, or a circle */
+            (depth > 0 &&
+             (chain[depth].frame.idle || address == chain[mark].address))) {
+            return 0; /* no frame, one that cannot have called another, or a circle */
         }
         if ((depth & (depth - 1)) == 0) {
             mark = depth;
@@ -346,6 +347,15 @@ static enum walk_result judge(sampler_walker *walker, walk_thread *thread,
     const uint32_t depth = follow(walker, thread, &cut);
     if (depth == 0) {
         return WALK_FAILED;
+    }
+    /* A stack seldom gets another root, and one that was cut off by a frame just being freed seems to: look again. */
+    const uint64_t root = walker->chain[depth - 1].address;
+    if (!cut && thread->root != root) {
+        const bool first = thread->root == 0;
+        thread->root = root;
+        if (!first) {
+            return WALK_FAILED;
+        }
     }
     uint32_t leaf = 0;
     for (uint32_t i = depth - 1; i > 0 && leaf == 0; i--) {
