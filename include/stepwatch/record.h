@@ -239,6 +239,9 @@ typedef struct sw_peek {
     uint8_t phase; /* enum sw_phase within a step, else SW_PHASE_INHERIT */
     int64_t step;  /* number of the open step, -1 none */
 } sw_peek;
+/* Gives a thread of this process (kernel id) that has recorded nothing yet a place in the trace, under its name, so that
+ * samples can speak of it. 0, also when it has one; SW_ENOTFOUND when nothing is recorded or there are too many. */
+SW_API int sw_thread_adopt(uint32_t tid);
 /* 0, or SW_ENOTFOUND: that thread (kernel id) has recorded nothing, `*out` says so (thread UINT32_MAX). With `sampled`
  * its open step counts a sample. */
 SW_API int sw_peek_thread(uint32_t tid, bool sampled, sw_peek *out);

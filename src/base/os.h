@@ -14,6 +14,8 @@ int32_t sw__os_tid(void);
 /* Whether the thread `tid` of this process still exists for the kernel (tgkill with
  * signal 0). */
 bool sw__os_thread_exists(int32_t tid);
+/* The name that the kernel has for a thread of this process; empty where it is not known. */
+void sw__os_thread_name(uint32_t tid, char *out, size_t size);
 /* Whether the first thread of the process has ended and the calling one is the only other. */
 bool sw__os_only_thread_left(void);
 /* CPU time of the calling thread and of the process, in ns. */

@@ -1,5 +1,6 @@
 /* What the kernel knows of this process, its threads and other processes. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,22 @@ bool sw__os_thread_exists(int32_t tid)
         tid > 0 && (syscall(SYS_tgkill, getpid(), tid, 0) == 0 || errno != ESRCH);
     errno = saved;
     return exists;
+}
+
+void sw__os_thread_name(uint32_t tid, char *out, size_t size)
+{
+    char path[64];
+    int saved = errno;
+    out[0] = '\0';
+    snprintf(path, sizeof path, "/proc/self/task/%u/comm", tid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        ssize_t got = read(fd, out, size - 1);
+        out[got > 0 ? got : 0] = '\0';
+        out[strcspn(out, "\n")] = '\0';
+        close(fd);
+    }
+    errno = saved;
 }
 
 static uint64_t read_ns(clockid_t clock)

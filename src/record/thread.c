@@ -270,12 +270,12 @@ static struct sw__fmt_thread *sw__slot_new(void)
     return slot;
 }
 
-static void sw__slot_fill(struct sw__fmt_thread *slot, const char *name)
+static void sw__slot_fill(struct sw__fmt_thread *slot, const char *name, uint32_t tid)
 {
     uint64_t fields[4] = {0};
     memcpy(fields, name, strnlen(name, sizeof(fields) - 1));
     sw__copy_to_shared(slot->name, fields, sizeof(fields));
-    __atomic_store_n(&slot->tid, (uint32_t)sw__os_tid(), __ATOMIC_RELAXED);
+    __atomic_store_n(&slot->tid, tid, __ATOMIC_RELAXED);
     __atomic_store_n(&slot->incarnations, slot->incarnations + 1, __ATOMIC_RELAXED);
     if (slot->incarnations == 1) {
         slot->start_ticks = sw__clock_now();
@@ -335,6 +335,53 @@ static struct sw__thread *sw__thread_new(uint32_t generation)
     return thread;
 }
 
+/* The newest slot is filled: readers may see it. */
+static void sw__slot_show(void)
+{
+    atomic_fetch_add_explicit(&sw__session.threads_block->used,
+                              (uint32_t)sizeof(struct sw__fmt_thread),
+                              memory_order_release);
+}
+
+/* The place that a thread got before it recorded anything, or NULL. session.lock held. */
+static struct sw__thread *sw__thread_adopted(uint32_t tid)
+{
+    struct sw__thread *at = sw__session.threads;
+    while (at && !(at->adopted && at->slot->tid == tid)) {
+        at = at->next;
+    }
+    return at;
+}
+
+int sw_thread_adopt(uint32_t tid)
+{
+    struct sw__session *session = &sw__session;
+    char name[17] = "";
+    int result = SW_ENOTFOUND;
+    if (sw__holding || !sw_is_recording()) {
+        return result;
+    }
+    sw__os_thread_name(tid, name, sizeof(name));
+    sw__lock(&session->lock);
+    if (atomic_load(&session->state) == SW__SESSION_ON) {
+        struct sw__thread *at = session->threads;
+        while (at && (at->dead || at->slot->tid != tid)) {
+            at = at->next;
+        }
+        if (!at && session->thread_count < SW__THREADS_APART) {
+            at = sw__thread_new(atomic_load(&session->generation));
+            if (at) {
+                at->adopted = true;
+                sw__slot_fill(at->slot, name, tid);
+                sw__slot_show();
+            }
+        }
+        result = at ? SW_OK : SW_ENOTFOUND;
+    }
+    sw__unlock(&session->lock);
+    return result;
+}
+
 /* Makes the calling thread one of the session. session.lock held. */
 static struct sw__thread *sw__thread_attach(uint32_t generation)
 {
@@ -343,7 +390,8 @@ static struct sw__thread *sw__thread_attach(uint32_t generation)
     struct sw__thread *thread = NULL;
     bool fresh = false;
     (void)prctl(PR_GET_NAME, name, 0, 0, 0);
-    if (session->threads_dead && session->thread_count >= SW__THREADS_APART) {
+    thread = sw__thread_adopted((uint32_t)sw__os_tid());
+    if (!thread && session->threads_dead && session->thread_count >= SW__THREADS_APART) {
         thread = sw__thread_inherit(name);
     }
     if (!thread && session->thread_count < SW__THREADS_MOST) {
@@ -353,11 +401,13 @@ static struct sw__thread *sw__thread_attach(uint32_t generation)
     if (!thread) {
         return NULL;
     }
-    sw__slot_fill(thread->slot, name);
+    if (thread->adopted) {
+        thread->adopted = false;
+    } else {
+        sw__slot_fill(thread->slot, name, (uint32_t)sw__os_tid());
+    }
     if (fresh) {
-        atomic_fetch_add_explicit(&session->threads_block->used,
-                                  (uint32_t)sizeof(struct sw__fmt_thread),
-                                  memory_order_release);
+        sw__slot_show();
     }
     sw__total_add(SW__TOTAL_THREADS, 1);
     pthread_once(&sw__key_once, sw__key_create);
@@ -522,7 +572,7 @@ void sw__threads_release(void)
         if (at == sw__self) {
             sw__thread_detach();
             sw__thread_destroy(at);
-        } else if (at->dead) {
+        } else if (at->dead || at->adopted) {
             sw__thread_destroy(at);
         }
     }

@@ -299,6 +299,7 @@ static void test_peek(void **state)
     (void)state;
     struct sampled sampled = {0};
     sw_peek peek = {.thread = 5};
+    assert_int_equal(sw_thread_adopt((uint32_t)syscall(SYS_gettid)), SW_ENOTFOUND);
     assert_int_equal(sw_peek_thread((uint32_t)syscall(SYS_gettid), true, &peek),
                      SW_ENOTFOUND);
     assert_int_equal(peek.thread, UINT32_MAX);
@@ -311,12 +312,21 @@ static void test_peek(void **state)
     assert_int_equal(peek.thread, UINT32_MAX);
     assert_int_equal(peek.phase, SW_PHASE_INHERIT);
     assert_int_equal(peek.step, -1);
+    /* It gets a place before it records, and keeps it when it does. */
+    assert_int_equal(sw_thread_adopt(sampled.tid), 0);
+    assert_int_equal(sw_thread_adopt(sampled.tid), 0);
+    assert_int_equal(sw_peek_thread(sampled.tid, true, &peek), 0);
+    const uint32_t index = peek.thread;
+    assert_true(index != UINT32_MAX);
+    assert_int_equal(peek.section, 0);
+    assert_int_equal(peek.step, -1);
     atomic_store(&sampled.allowed, 1);
 
     look_at(&sampled, 2);
     assert_int_equal(sw_peek_thread(sampled.tid, true, &peek), 0);
-    const uint32_t index = peek.thread, outer = peek.section;
-    assert_true(index != UINT32_MAX && outer != 0);
+    const uint32_t outer = peek.section;
+    assert_int_equal(peek.thread, index);
+    assert_true(outer != 0);
     assert_int_equal(peek.phase, SW_PHASE_INHERIT);
     assert_int_equal(peek.step, -1);
     assert_true(peek.node != 0);
@@ -383,6 +393,38 @@ static void *churn_inner(void *arg)
     return NULL;
 }
 
+static void *wait_for_end(void *arg)
+{
+    struct sampled *sampled = arg;
+    sampled->tid = (uint32_t)syscall(SYS_gettid);
+    (void)pthread_setname_np(pthread_self(), "quiet one");
+    pause_at(sampled, 1);
+    return NULL;
+}
+
+/* A thread that never records is in the trace all the same. */
+static void test_adopt_only(void **state)
+{
+    (void)state;
+    struct sampled sampled = {0};
+    ru_start((sw_config){0});
+    pthread_t thread;
+    pthread_create(&thread, NULL, wait_for_end, &sampled);
+    look_at(&sampled, 1);
+    assert_int_equal(sw_thread_adopt(sampled.tid), 0);
+    sw_peek peek;
+    assert_int_equal(sw_peek_thread(sampled.tid, true, &peek), 0);
+    atomic_store(&sampled.allowed, 1);
+    pthread_join(thread, NULL);
+    struct ru_trace trace = ru_finish();
+    const sw_trace_thread *found = sw_trace_get_thread(trace.trace, peek.thread);
+    assert_non_null(found);
+    assert_string_equal(found->name, "quiet one");
+    assert_int_equal(found->tid, sampled.tid);
+    assert_int_equal(found->records, 0);
+    ru_free(&trace);
+}
+
 static void *churn_threads(void *arg)
 {
     struct churn *churn = arg;
@@ -432,6 +474,7 @@ int main(void)
         ru_test(test_many_threads),
         ru_test(test_fork),
         ru_test(test_peek),
+        ru_test(test_adopt_only),
         ru_test(test_peek_while_threads_come_and_go),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
