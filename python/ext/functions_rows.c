@@ -122,10 +122,7 @@ static void write_calls(const sw_functions *functions, struct functions_rows *ro
 
 void functions_rows_write(functions_profile *profile)
 {
-    if (!sw_is_recording()) {
-        return;
-    }
-    /* The profile's name is the first thing asked for: it makes a forked child open its own recording. */
+    /* Asking for a name makes a forked child open its own recording, so it comes before the number. */
     (void)sw_name("functions", 9);
     const uint32_t recording = sw_recording_number();
     struct functions_rows *rows = recording ? rows_for(profile, recording) : NULL;

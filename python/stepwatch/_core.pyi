@@ -1,7 +1,19 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import CodeType, TracebackType
-from typing import Any, Generic, Literal, SupportsFloat, SupportsIndex, TypeVar, final, overload
+from typing import (
+    Any,
+    Generic,
+    Literal,
+    SupportsFloat,
+    SupportsIndex,
+    TextIO,
+    TypedDict,
+    TypeVar,
+    final,
+    overload,
+    type_check_only,
+)
 
 import pandas  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
@@ -29,6 +41,65 @@ _Phase = Literal[
     "validation",
     "checkpoint",
 ]
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+_FunctionsSort = Literal[
+    "cumulative", "cumtime", "total", "time", "tottime", "self", "calls", "ncalls", "pcalls",
+    "errors", "name", "file", "filename",
+]  # fmt: skip
+
+@type_check_only
+class FunctionCall(TypedDict):
+    file: str
+    line: int
+    name: str
+    calls: int
+    primitive_calls: int
+    errors: int
+    self_s: float
+    total_s: float
+
+@type_check_only
+class FunctionRow(FunctionCall):
+    qualname: str
+    native: bool
+    callers: list[FunctionCall]
+    callees: list[FunctionCall]
+
+@final
+class functions:  # noqa: N801
+    name: str
+    notes: list[str]
+    running: bool
+    stats: dict[Any, Any]
+    def __new__(cls, name: str | None = None, *, builtins: bool = True) -> functions: ...
+    def start(self) -> None: ...
+    def stop(self) -> None: ...
+    def __enter__(self) -> functions: ...
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None: ...
+    def __call__(self, function: _F, /) -> _F: ...
+    def clear(self) -> None: ...
+    def rows(self) -> list[FunctionRow]: ...
+    def text(self, sort: _FunctionsSort = "cumulative", limit: int | None = None) -> str: ...
+    def print(
+        self,
+        sort: _FunctionsSort = "cumulative",
+        limit: int | None = 20,
+        file: TextIO | None = None,
+    ) -> None: ...
+    def save(
+        self,
+        path: str | bytes | os.PathLike[str] | None = None,
+        sort: _FunctionsSort = "cumulative",
+        limit: int | None = None,
+    ) -> str: ...
+    def create_stats(self) -> None: ...
 
 @final
 class section:  # noqa: N801
