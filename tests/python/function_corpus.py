@@ -14,7 +14,7 @@ import json
 import operator
 import re
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from typing import Any
 
 PROGRAMS: list[Callable[[], object]] = []
@@ -55,12 +55,12 @@ def mutual_recursion() -> object:
 
 def count(n: int) -> Iterator[int]:
     """Yield through another generator."""
-    for i in range(n):
+    for i in range(n):  # noqa: UP028
         yield i
     yield from inner(n)
 
 
-def inner(n: int) -> Iterator[int]:
+def inner(n: int) -> Generator[int, None, None]:
     """Yield squares."""
     for i in range(n):
         yield i * i
@@ -77,7 +77,7 @@ def generators() -> object:
     return left
 
 
-def catching() -> Iterator[int]:
+def catching() -> Generator[int, None, None]:
     """Survive what is thrown in."""
     number = 0
     while True:
@@ -101,7 +101,7 @@ def generator_throw() -> object:
     return got
 
 
-def cleaning(log: list[int]) -> Iterator[int]:
+def cleaning(log: list[int]) -> Generator[int, None, None]:
     """Do something when closed."""
     try:
         yield 1
@@ -188,8 +188,8 @@ def exceptions_through_c() -> object:
         lambda: sorted([3, 2, 1], key=lambda x: failing(x)),
         lambda: list(map(failing, [1, 2])),
         lambda: int("x"),
-        lambda: {}.pop("x"),
-        lambda: functools.reduce(lambda a, b: failing(b), [1, 2, 3]),
+        lambda: dict[str, int]().pop("x"),
+        lambda: functools.reduce(lambda _, b: failing(b), [1, 2, 3]),
         lambda: json.loads("{"),
         lambda: max([object(), object()], key=operator.attrgetter("nothing")),
     ):
@@ -200,6 +200,11 @@ def exceptions_through_c() -> object:
     return caught
 
 
+def compare(a: str, b: str) -> int:
+    """Tell which is longer."""
+    return len(a) - len(b)
+
+
 @program
 def callbacks() -> object:
     """C functions that call Python ones."""
@@ -207,8 +212,8 @@ def callbacks() -> object:
     return (
         sorted(words, key=lambda w: (len(w), w)),
         sorted(words, key=len),
-        sorted(words, key=functools.cmp_to_key(lambda a, b: len(a) - len(b))),
-        list(map(lambda w: w.upper(), words)),
+        sorted(words, key=functools.cmp_to_key(compare)),
+        list(map(lambda w: w.upper(), words)),  # noqa: C417
         list(filter(lambda w: "p" in w, words)),
         max(words, key=str.lower),
         functools.reduce(lambda a, b: a + len(b), words, 0),
@@ -300,7 +305,7 @@ def decorated(n: int) -> int:
     return n if n == 0 else decorated(n - 1)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.lru_cache(maxsize=None)  # noqa: UP033
 def cached(n: int) -> int:
     """Cached by C code."""
     return n if n < 2 else cached(n - 1) + cached(n - 2)
@@ -317,8 +322,10 @@ def decorators() -> object:
 @program
 def lambdas() -> object:
     """Several functions on one line, several with one name."""
-    a, b = (lambda x: x + 1), (lambda x: b_inner(x))  # noqa: E731
-    b_inner = lambda x: x * 2  # noqa: E731
+    twice: Callable[[int], int] = lambda x: x * 2  # noqa: E731
+    a: Callable[[int], int]
+    b: Callable[[int], int]
+    a, b = (lambda x: x + 1), (lambda x: twice(x))
 
     def same(x: int) -> int:
         def same(x: int) -> int:
@@ -337,7 +344,7 @@ def comprehensions() -> object:
         {str(x) for x in range(4)},
         {x: abs(x) for x in range(-2, 2)},
         sum(x * x for x in range(6)),
-        [[y for y in range(x)] for x in range(3)],
+        [[y for y in range(x)] for x in range(3)],  # noqa: C416
     )
 
 
@@ -361,7 +368,7 @@ def deep_recursion() -> object:
 def compiled() -> object:
     """exec and eval of code that has no file."""
     names: dict[str, Any] = {}
-    exec("def added(x):\n    return x + 1\n", names)  # noqa: S102
+    exec("def added(x):\n    return x + 1\n", names)
     return [names["added"](i) for i in range(3)], eval("sum(range(4))"), eval("len('abc')")
 
 
@@ -371,7 +378,7 @@ def freed() -> object:
     total = 0
     for i in range(300):
         names: dict[str, Any] = {}
-        exec(f"def gone_{i % 7}(x):\n    return len(str(x))\n", names)  # noqa: S102
+        exec(f"def gone_{i % 7}(x):\n    return len(str(x))\n", names)
         total += names[f"gone_{i % 7}"](i)
         names.clear()
     return total

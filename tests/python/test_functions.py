@@ -408,7 +408,7 @@ def test_taken_seat_is_named() -> None:
     finally:
         theirs.disable()
     before = sys.getprofile()
-    sys.setprofile(lambda *args: None)
+    sys.setprofile(lambda *_: None)
     try:
         with pytest.raises(RuntimeError, match="lambda"):
             stepwatch.functions().start()
@@ -439,7 +439,7 @@ def test_seat_that_is_lost() -> None:
 def test_trace_functions_go_on() -> None:
     seen: list[str] = []
 
-    def trace(frame: Any, event: str, arg: Any) -> Any:
+    def trace(frame: Any, event: str, _: Any) -> Any:
         if frame.f_code is fib.__code__:
             seen.append(event)
         return trace
@@ -463,7 +463,7 @@ def test_pstats_takes_the_object() -> None:
     profile = stepwatch.functions()
     profile.start()
     fib(5)
-    stats = pstats.Stats(profile, stream=io.StringIO())
+    stats = pstats.Stats(profile, stream=io.StringIO())  # type: ignore[arg-type]
     assert not profile.running
     key = fib.__code__.co_filename, fib.__code__.co_firstlineno, "fib"
     primitive, calls, self_s, total_s, callers = stats.stats[key]  # type: ignore[attr-defined]
@@ -502,7 +502,8 @@ def test_save_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     profile = stepwatch.functions("../a/b c")
     assert profile.save() == "_._a_b_c.stats"
     assert profile.save("plain") == "plain"
-    assert sorted(os.listdir()) == ["_._a_b_c.stats", "_._a_b_c.txt", "plain", "plain.txt"]
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["_._a_b_c.stats", "_._a_b_c.txt", "plain", "plain.txt"]
     with pytest.raises(FileNotFoundError):
         profile.save("no/such/folder.stats")
     with pytest.raises(TypeError):
@@ -654,7 +655,7 @@ def resident() -> int:
 def test_interrupted_at_any_moment() -> None:
     """Exceptions that come out of nowhere leave the stack of calls right."""
 
-    def interrupt(*args: object) -> None:
+    def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
     caught = 0
