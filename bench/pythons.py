@@ -242,7 +242,8 @@ def promised_rows(
         cells = []
         for version in versions:
             figure = result["versions"].get(version, {}).get("promised", {}).get(promise.key)
-            cells.append("-" if figure is None else number(figure["median"]) + promise.unit)
+            left_out = figure is None or (promise.limits and version not in promise.limits)
+            cells.append("-" if left_out else number(figure["median"]) + promise.unit)
         limits = sorted(set(promise.limits.values()))
         text = " or ".join(number(limit) for limit in limits)
         rows.append((promise.text, *cells, text + promise.unit if limits else "published"))
