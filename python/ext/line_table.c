@@ -52,7 +52,7 @@ static void forked_child(void)
         table->open = 0;
     }
     if (threads) {
-        const uint64_t now = line_now();
+        const uint64_t now = core_ticks();
         for (line_frame *frame = threads->top; frame > threads->base; frame--) {
             frame->since = now;
             frame->table->open++;
@@ -154,7 +154,7 @@ int core_line_find(line_thread *thread, core_frame *frame, PyObject *code)
 
 void core_line_flush(void)
 {
-    const uint64_t now = line_now();
+    const uint64_t now = core_ticks();
     pthread_mutex_lock(&threads_lock);
     for (line_thread *thread = threads; thread; thread = thread->next) {
         for (line_frame *frame = thread->top; frame > thread->base; frame--) {
@@ -167,7 +167,7 @@ void core_line_flush(void)
 
 void core_line_end_all(line_code *table)
 {
-    const uint64_t now = line_now();
+    const uint64_t now = core_ticks();
     pthread_mutex_lock(&threads_lock);
     for (line_thread *thread = threads; thread; thread = thread->next) {
         line_frame *to = thread->base + 1;

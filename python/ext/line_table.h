@@ -24,6 +24,7 @@ typedef struct line_code {
     PyObject *
         watched; /* the code that runs in its place: before 3.12 one with hooks, borrowed, NULL when it is gone */
     unsigned users;
+    unsigned entries;  /* those of the users that are Lines objects */
     unsigned watchers; /* enabled Lines objects that contain it */
     unsigned open;     /* activations on stacks of threads */
     uint32_t first;    /* line of cells[0] */
@@ -56,15 +57,11 @@ typedef struct line_thread {
     line_frame *end; /* one past the room */
 #if PY_VERSION_HEX < 0x030c0000
     Py_tracefunc theirs; /* trace function that was there before ours */
+    line_cell *handler;  /* line of a handler that was reached before we could see it */
 #endif
 } line_thread;
 
 extern __thread line_thread *core_line_thread __attribute__((tls_model("initial-exec")));
-
-static inline uint64_t line_now(void)
-{
-    return core_ticks();
-}
 
 static inline line_cell *line_cell_at(const line_code *table, uint32_t line)
 {

@@ -73,9 +73,8 @@ static void entry_drop(lines_entry *entry)
     if (entry_off(entry) != 0) {
         PyErr_Clear();
     }
-#if PY_VERSION_HEX < 0x030c0000
     /* The last one gives the functions their code back. */
-    if (entry->table->watchers == 0 && entry->functions) {
+    if (--entry->table->entries == 0 && entry->functions) {
         for (Py_ssize_t i = 0; i < PyList_GET_SIZE(entry->functions); i++) {
             PyObject *function = PyList_GET_ITEM(entry->functions, i);
             if (PyFunction_Check(function) &&
@@ -85,7 +84,6 @@ static void entry_drop(lines_entry *entry)
             }
         }
     }
-#endif
     Py_CLEAR(entry->functions);
     Py_CLEAR(entry->watched);
     core_line_code_release(entry->table);
@@ -136,6 +134,7 @@ static lines_entry *entry_make(lines_object *self, PyObject *code, PyObject *nam
     if (!entry.table) {
         return NULL;
     }
+    entry.table->entries++;
     entry.base = calloc(1, cells_size(entry.table));
     entry.kept = calloc(1, cells_size(entry.table));
     entry.functions = PyList_New(0);
@@ -555,7 +554,6 @@ static PyType_Spec lines_spec = {
 int core_lines_add(PyObject *module)
 {
     core_ticks_init();
-    core_lines_clock_start();
     if (core_type_add(module, CORE_LINES_TYPE, &lines_spec) != 0) {
         return -1;
     }

@@ -22,8 +22,6 @@ typedef struct lines_object {
     int enabled;
 } lines_object;
 
-/* Notes the clocks, so that ticks can be converted later. */
-void core_lines_clock_start(void);
 /* Brings `kept` of all entries up to date. */
 void core_lines_collect(lines_object *self);
 

@@ -37,7 +37,7 @@ static void line_unexpected(core_frame *frame, PyObject *code, uint32_t line)
     if (!thread) {
         return;
     }
-    const uint64_t now = line_now();
+    const uint64_t now = core_ticks();
     line_cell *cell = line_cell_at(table, line);
     if (core_line_find(thread, frame, code)) {
         line_arrive(thread->top, cell, now);
@@ -60,7 +60,7 @@ static PyObject *on_line(PyObject *Py_UNUSED(self), PyObject *const *args,
     if (__builtin_expect(
             thread && thread->top->frame == frame && thread->top->code == args[0], 1)) {
         line_frame *top = thread->top;
-        line_arrive(top, line_cell_at(top->table, line), line_now());
+        line_arrive(top, line_cell_at(top->table, line), core_ticks());
     } else {
         line_unexpected(frame, args[0], line);
     }
@@ -75,7 +75,7 @@ static PyObject *on_start(PyObject *Py_UNUSED(self), PyObject *const *args,
     if (thread) {
         /* What passes before the first line belongs to the line of the `def`, which is no line of the body: to nobody. */
         line_push(thread, core_frame_now(), table, &table->cells[table->count],
-                  line_now());
+                  core_ticks());
     }
     Py_RETURN_NONE;
 }
@@ -91,7 +91,7 @@ static PyObject *on_resume(PyObject *Py_UNUSED(self), PyObject *const *args,
         const int line =
             PyCode_Addr2Line((PyCodeObject *)args[0], (int)PyLong_AsLong(args[1]));
         line_push(thread, core_frame_now(), table,
-                  line_cell_at(table, line > 0 ? (uint32_t)line : 0), line_now());
+                  line_cell_at(table, line > 0 ? (uint32_t)line : 0), core_ticks());
     }
     Py_RETURN_NONE;
 }
@@ -101,7 +101,7 @@ static PyObject *on_leave(PyObject *Py_UNUSED(self), PyObject *const *args,
 {
     line_thread *thread = core_line_thread;
     if (thread && line_find(thread, core_frame_now(), args[0])) {
-        line_pop(thread, line_now());
+        line_pop(thread, core_ticks());
     }
     Py_RETURN_NONE;
 }

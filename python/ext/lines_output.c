@@ -1,29 +1,21 @@
 /* What a Lines object shows: text, JSON, rows. */
 #include "lines.h"
-#include <stepwatch/clock.h>
 #include <stepwatch/export.h>
 #include <string.h>
 
-/* --- ticks to nanoseconds --------------------------------------------------------- */
-
-/* The rate since core_lines_clock_start. A look right after it waits until the clocks are far enough apart to tell. */
-static sw_clock_snapshot begin;
-
-void core_lines_clock_start(void)
-{
-    sw_clock_snap(&begin);
-}
-
+/* A look right after the start waits until the clocks are far enough apart to tell their rate. */
 static double ns_per_tick(void)
 {
-    sw_clock_snapshot now;
-    if (sw_clock_get_kind() == SW_CLOCK_MONOTONIC) {
-        return 1;
+    static int waited;
+    sw_clock_snapshot from, now;
+    if (!waited && sw_clock_get_kind() != SW_CLOCK_MONOTONIC) {
+        sw_clock_snap(&from);
+        do {
+            sw_clock_snap(&now);
+        } while (now.mono_ns - from.mono_ns < 2000000);
+        waited = 1;
     }
-    do {
-        sw_clock_snap(&now);
-    } while (now.mono_ns - begin.mono_ns < 2000000 || now.ticks <= begin.ticks);
-    return (double)(now.mono_ns - begin.mono_ns) / (double)(now.ticks - begin.ticks);
+    return core_ticks_ns();
 }
 
 /* --- the profile ------------------------------------------------------------------ */

@@ -41,6 +41,15 @@ static PyFrameObject *frame_object(core_frame *frame)
 #endif
 }
 
+/* Counts the line of a handler, unless it is told after all: 3.9 does so if another thread ended with tracing on. */
+static void handler_reached(line_thread *thread, const line_cell *next)
+{
+    if (thread->handler && thread->handler != next) {
+        thread->handler->hits++;
+    }
+    thread->handler = NULL;
+}
+
 static int on_event(PyObject *their_object, PyFrameObject *frame, int what, PyObject *arg)
 {
     line_thread *thread = core_line_thread;
@@ -53,7 +62,8 @@ static int on_event(PyObject *their_object, PyFrameObject *frame, int what, PyOb
             const uint32_t index = (uint32_t)frame->f_lineno - top->table->first;
             /* Before 3.10 hooks lie on a line of their own, which is none of the function's. */
             if (index < top->table->count) {
-                line_arrive(top, &top->table->cells[index], line_now());
+                handler_reached(thread, &top->table->cells[index]);
+                line_arrive(top, &top->table->cells[index], core_ticks());
             }
         }
         break;
@@ -65,8 +75,9 @@ static int on_event(PyObject *their_object, PyFrameObject *frame, int what, PyOb
         break;
     case PyTrace_RETURN:
         if (thread && line_find(thread, key, code_of(key))) {
+            handler_reached(thread, NULL);
             thread->top->table->suspended = thread->top->cell;
-            line_pop(thread, line_now());
+            line_pop(thread, core_ticks());
         } else if (!theirs) {
             frame->f_trace_lines = 1;
         }
@@ -119,9 +130,9 @@ static PyObject *hook_apply(PyObject *self)
     /* The line of the handler was reached before we were. 3.9 tells of it even if it is the line of the yield. */
     if (hook->handler &&
         (PY_VERSION_HEX < 0x030a0000 || hook->cell != table->suspended)) {
-        hook->cell->hits++;
+        thread->handler = hook->cell;
     }
-    line_push(thread, frame, table, hook->cell, line_now());
+    line_push(thread, frame, table, hook->cell, core_ticks());
     return self;
 }
 

@@ -30,6 +30,14 @@ __version__ = version()
 
 _torch_compile.install()
 
+
+def load_ipython_extension(shell: object) -> None:
+    """Add the magics %%stepwatch and %swlines: what ``%load_ext stepwatch`` calls."""
+    from stepwatch import _ipython
+
+    _ipython.load(shell)
+
+
 __all__ = [
     "Lines",
     "Report",
@@ -41,6 +49,7 @@ __all__ = [
     "functions",
     "is_recording",
     "lines",
+    "load_ipython_extension",
     "mark",
     "methods",
     "open",

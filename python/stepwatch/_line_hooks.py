@@ -118,7 +118,7 @@ def _exceptions(table: bytes) -> list[tuple[int, int, int, int]]:
     for byte in data:
         start = byte & 63
         while byte & 64:
-            byte = next(data)  # noqa: PLW2901
+            byte = next(data)
             start = start << 6 | byte & 63
         length = _varint(data)
         found.append((start, start + length, _varint(data), _varint(data)))
@@ -327,7 +327,7 @@ def _encode(code: list[_Instruction], hooks: dict[int, _Hook]) -> bytes:
     return bytes(data)
 
 
-def with_hooks(code: CodeType, make: Callable[[int, bool], object]) -> CodeType:  # noqa: PLR0914
+def with_hooks(code: CodeType, make: Callable[[int, bool], object]) -> CodeType:
     """Return ``code`` with hooks; ``make(line, handler)`` gives one."""
     instructions = _decode(code.co_code)
     at = _link(instructions)
@@ -416,7 +416,9 @@ def _new_table(
     covered = 0
     for start, end, what in ranges:
         # Ranges that begin within an instruction (at a prefix) do not occur.
-        borders = [unit for unit in range(start, end) if unit in hooks and hooks[unit].line == _ALONE]
+        borders = [
+            unit for unit in range(start, end) if unit in hooks and hooks[unit].line == _ALONE
+        ]
         current, fresh = what, True
         for border in borders:
             before = begins[border] - covered

@@ -1,3 +1,7 @@
+# fmt: off
+# ruff: noqa
+# mypy: ignore-errors
+# How the programs are laid out over lines is what they are about.
 """Awkward programs for the line profiler: each function is run by itself, alone and watched.
 
 Every entry of PROGRAMS is a function to watch and a function that uses it.  Nothing here
@@ -55,11 +59,9 @@ use(loops)(lambda: [loops(count) for count in (0, 1, 7, 20)])
 
 def one_line_loops(count: int) -> int:
     total = 0
-    # fmt: off
     for index in range(count): total += index
     while total > 3: total -= 2
     if total: total += 1
-    # fmt: on
     return total
 
 
@@ -95,7 +97,7 @@ def return_in_finally(what: int) -> int:
             helper()
         finally:
             if what != 2:
-                return index  # noqa: B012
+                return index
     return -1
 
 
@@ -237,7 +239,7 @@ use(comprehensions)(lambda: [comprehensions(count) for count in (0, 1, 4)])
 
 
 def lambdas(count: int) -> int:
-    double = lambda value: value * 2  # noqa: E731
+    double = lambda value: value * 2
     pick = (
         lambda value: (
             helper(value)
@@ -248,7 +250,7 @@ def lambdas(count: int) -> int:
 
 use(lambdas)(lambda: [lambdas(count) for count in range(4)])
 
-one_line_lambda = lambda value: helper(value) + 1  # noqa: E731
+one_line_lambda = lambda value: helper(value) + 1
 use(one_line_lambda, "one_line_lambda")(lambda: [one_line_lambda(value) for value in range(4)])
 
 
@@ -596,7 +598,7 @@ _SOURCE = (
     "    return total\n"
 )
 _namespace: dict[str, Any] = {"__name__": __name__}
-exec(compile(_SOURCE, "<many constants>", "exec"), _namespace)  # noqa: S102
+exec(compile(_SOURCE, "<many constants>", "exec"), _namespace)
 with_many_constants = _namespace["with_many_constants"]
 use(with_many_constants)(lambda: [with_many_constants(what) for what in range(3)])
 
@@ -610,7 +612,7 @@ _SOURCE = (
     "        yield -1\n"
     "    return what\n"
 )
-exec(compile(_SOURCE, "<wide generator>", "exec"), _namespace)  # noqa: S102
+exec(compile(_SOURCE, "<wide generator>", "exec"), _namespace)
 wide_generator = _namespace["wide_generator"]
 
 
@@ -642,7 +644,7 @@ def matching(value):
     return result
 '''
     _namespace["helper"] = helper
-    exec(compile(_SOURCE, "<match>", "exec"), _namespace)  # noqa: S102
+    exec(compile(_SOURCE, "<match>", "exec"), _namespace)
     matching = _namespace["matching"]
     use(matching)(
         lambda: [matching(value) for value in (0, 1, [1, 2], [0], {"key": 1}, "a", None, {})]
