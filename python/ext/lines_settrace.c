@@ -41,13 +41,19 @@ static PyFrameObject *frame_object(core_frame *frame)
 #endif
 }
 
-/* Counts the line of a handler, unless it is told after all: 3.9 does so if another thread ended with tracing on. */
-static void handler_reached(line_thread *thread, const line_cell *next)
+/* The line of a handler was counted by its hook. 3.9 tells of it once more, within the hook, if some thread ended with
+ * tracing on. */
+static int told_twice(line_thread *thread, const PyFrameObject *frame)
 {
-    if (thread->handler && thread->handler != next) {
-        thread->handler->hits++;
-    }
-    thread->handler = NULL;
+#if PY_VERSION_HEX < 0x030a0000
+    const int after_hook = thread->after_hook;
+    thread->after_hook = 0;
+    return after_hook != 0 && frame->f_lasti == after_hook;
+#else
+    (void)thread;
+    (void)frame;
+    return 0;
+#endif
 }
 
 static int on_event(PyObject *their_object, PyFrameObject *frame, int what, PyObject *arg)
@@ -61,8 +67,7 @@ static int on_event(PyObject *their_object, PyFrameObject *frame, int what, PyOb
             line_frame *top = thread->top;
             const uint32_t index = (uint32_t)frame->f_lineno - top->table->first;
             /* Before 3.10 hooks lie on a line of their own, which is none of the function's. */
-            if (index < top->table->count) {
-                handler_reached(thread, &top->table->cells[index]);
+            if (index < top->table->count && !told_twice(thread, frame)) {
                 line_arrive(top, &top->table->cells[index], core_ticks());
             }
         }
@@ -75,7 +80,6 @@ static int on_event(PyObject *their_object, PyFrameObject *frame, int what, PyOb
         break;
     case PyTrace_RETURN:
         if (thread && line_find(thread, key, code_of(key))) {
-            handler_reached(thread, NULL);
             thread->top->table->suspended = thread->top->cell;
             line_pop(thread, core_ticks());
         } else if (!theirs) {
@@ -130,7 +134,10 @@ static PyObject *hook_apply(PyObject *self)
     /* The line of the handler was reached before we were. 3.9 tells of it even if it is the line of the yield. */
     if (hook->handler &&
         (PY_VERSION_HEX < 0x030a0000 || hook->cell != table->suspended)) {
-        thread->handler = hook->cell;
+        hook->cell->hits++;
+#if PY_VERSION_HEX < 0x030a0000
+        thread->after_hook = frame->f_lasti + 2;
+#endif
     }
     line_push(thread, frame, table, hook->cell, core_ticks());
     return self;
