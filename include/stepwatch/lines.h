@@ -27,9 +27,9 @@ typedef struct sw_lines_line {
 typedef struct sw_lines_function {
     const char *file, *name;
     uint32_t file_length, name_length;
-    uint32_t first_line; /* where the function begins, decorators included */
-    uint32_t last_line;  /* the last line that was added, at least first_line */
-    uint64_t total_ns;   /* sum over the lines */
+    uint32_t first_line;        /* where the function begins, decorators included */
+    uint32_t last_line;         /* the last line that was added, at least first_line */
+    uint64_t total_ns;          /* sum over the lines */
     const sw_lines_line *lines; /* ascending; lines that never ran may be among them */
     size_t line_count;
 } sw_lines_function;

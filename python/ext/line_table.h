@@ -57,7 +57,7 @@ typedef struct line_thread {
     line_frame *end; /* one past the room */
 #if PY_VERSION_HEX < 0x030c0000
     Py_tracefunc theirs; /* trace function that was there before ours */
-    int after_hook;      /* offset behind a handler's hook in 3.9, 0 none: a line told there was counted */
+    int after_hook; /* offset behind a handler's hook in 3.9, 0 none: a line told there was counted */
 #endif
 } line_thread;
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.error import UsageError  # type: ignore[import-not-found,unused-ignore]
@@ -62,8 +61,8 @@ class StepwatchMagics(Magics):  # type: ignore[misc,unused-ignore]
         functions = self._functions() if "functions" in options else None
 
         own = not stepwatch.is_recording()
-        out = Path(options.get("out", [""])[-1] or tempfile.mkdtemp(prefix="stepwatch-"))
         if own:
+            out = options.get("out", [""])[-1] or tempfile.mkdtemp(prefix="stepwatch-")
             stepwatch.start(out=out, name="cell")
         elif "out" in options:
             raise UsageError("a recording is on already; stop it before asking for another --out")

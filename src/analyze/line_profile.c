@@ -203,7 +203,8 @@ void sw_lines_finish(sw_lines *lines)
         if (!function->lines) {
             function->lines = &lines->rows[used];
         } else if (lines->rows[used - 1].line == entry->line.line) {
-            lines->rows[used - 1].hits = sum(lines->rows[used - 1].hits, entry->line.hits);
+            lines->rows[used - 1].hits =
+                sum(lines->rows[used - 1].hits, entry->line.hits);
             lines->rows[used - 1].ns = sum(lines->rows[used - 1].ns, entry->line.ns);
             function->total_ns = sum(function->total_ns, entry->line.ns);
             continue;
