@@ -6,7 +6,9 @@
 
 #include "sampler.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
+#include <stepwatch/export.h>
 #include <stepwatch/stepwatch.h>
 #include <unistd.h>
 
@@ -381,8 +383,9 @@ static PyObject *path_object(const tree_copy *copy, size_t index, uint32_t *cont
     return frames;
 }
 
-static PyObject *thread_name(sample_object *self, uint32_t tid)
+static PyObject *thread_name(void *arg, uint32_t tid)
 {
+    sample_object *self = arg;
     PyObject *id = PyLong_FromUnsignedLong(tid);
     PyObject *name = id ? PyDict_GetItemWithError(self->names, id) : NULL;
     Py_XDECREF(id);
@@ -543,6 +546,125 @@ static PyObject *sample_stats(sample_object *self, PyObject *Py_UNUSED(ignored))
     return result;
 }
 
+/* The bytes of a format, from the arguments of collapsed, speedscope and save after the path. */
+static PyObject *export_bytes(sample_object *self, bool speedscope, const int on[4])
+{
+    tree_copy copy;
+    const sw_stack_options options = {.waiting = on[0] != 0,
+                                      .lines = on[1] != 0,
+                                      .threads = on[2] != 0,
+                                      .sections = on[3] != 0,
+                                      .name = "stepwatch"};
+    if (self->active) {
+        names_update(self);
+    }
+    if (view_take(self, &copy) != 0) {
+        return NULL;
+    }
+    PyObject *bytes =
+        sampler_export(&copy, self->period, thread_name, self, speedscope, &options);
+    tree_copy_free(&copy);
+    return bytes;
+}
+
+PyDoc_STRVAR(collapsed_doc,
+             "collapsed($self, *, waiting=False, lines=False, threads=False, "
+             "sections=False)\n--\n\n"
+             "Return the stacks as text, one a line, for flame graph tools.\n\n"
+             "Running samples only, unless waiting ones are wanted too.\n\n"
+             ">>> print(s.collapsed())\n"
+             "<module> (train.py);fit (train.py);step (train.py) 187");
+
+static PyObject *sample_collapsed(sample_object *self, PyObject *args, PyObject *kwargs)
+{
+    static char *keywords[] = {"waiting", "lines", "threads", "sections", NULL};
+    int on[4] = {0};
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$pppp:collapsed", keywords, &on[0],
+                                     &on[1], &on[2], &on[3])) {
+        return NULL;
+    }
+    PyObject *bytes = export_bytes(self, false, on);
+    PyObject *text = bytes ? PyUnicode_DecodeUTF8(PyBytes_AS_STRING(bytes),
+                                                  PyBytes_GET_SIZE(bytes), "replace")
+                           : NULL;
+    Py_XDECREF(bytes);
+    return text;
+}
+
+static int write_file(PyObject *path, PyObject *bytes)
+{
+    const char *at = PyBytes_AS_STRING(bytes);
+    Py_ssize_t left = PyBytes_GET_SIZE(bytes);
+    int failed = 0;
+    const int fd =
+        open(PyBytes_AS_STRING(path), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        return errno;
+    }
+    Py_BEGIN_ALLOW_THREADS while (left > 0 && !failed)
+    {
+        const ssize_t done = write(fd, at, (size_t)left);
+        if (done >= 0) {
+            at += done;
+            left -= done;
+        } else if (errno != EINTR) {
+            failed = errno;
+        }
+    }
+    if (close(fd) != 0 && !failed) {
+        failed = errno;
+    }
+    Py_END_ALLOW_THREADS return failed;
+}
+
+PyDoc_STRVAR(
+    save_doc,
+    "save($self, path, *, waiting=False, lines=False, threads=False, "
+    "sections=False)\n--\n\n"
+    "Write the stacks to a file; its name says how.\n\n"
+    "name.speedscope.json (or .json) is for speedscope, name.collapsed (.folded,\n"
+    ".txt) has a stack a line.\n\n"
+    ">>> s.save(\"train.speedscope.json\")");
+
+static PyObject *sample_save(sample_object *self, PyObject *args, PyObject *kwargs)
+{
+    static char *keywords[] = {"path", "waiting", "lines", "threads", "sections", NULL};
+    static const char *const plain[] = {".collapsed", ".folded", ".txt"};
+    PyObject *path;
+    int on[4] = {0};
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|$pppp:save", keywords,
+                                     PyUnicode_FSConverter, &path, &on[0], &on[1], &on[2],
+                                     &on[3])) {
+        return NULL;
+    }
+    const char *dot = strrchr(PyBytes_AS_STRING(path), '.');
+    const bool speedscope = dot && strcmp(dot, ".json") == 0;
+    bool known = speedscope;
+    for (size_t i = 0; dot && i < sizeof plain / sizeof plain[0]; i++) {
+        known = known || strcmp(dot, plain[i]) == 0;
+    }
+    PyObject *bytes = NULL;
+    if (!known) {
+        PyErr_SetString(PyExc_ValueError,
+                        "save() writes .speedscope.json, .json, .collapsed, .folded or "
+                        ".txt; the file name ends otherwise");
+    } else {
+        bytes = export_bytes(self, speedscope, on);
+    }
+    if (bytes) {
+        errno = write_file(path, bytes);
+        if (errno) {
+            PyErr_SetFromErrnoWithFilename(PyExc_OSError, PyBytes_AS_STRING(path));
+        }
+    }
+    Py_XDECREF(bytes);
+    Py_DECREF(path);
+    if (PyErr_Occurred()) {
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
 static PyObject *sample_get_notes(sample_object *self, void *Py_UNUSED(closure))
 {
     return PyList_GetSlice(self->notes, 0, PyList_GET_SIZE(self->notes));
@@ -561,6 +683,10 @@ static PyMethodDef sample_methods[] = {
     {"__exit__", (PyCFunction)sample_exit, METH_VARARGS, PyDoc_STR("End.")},
     {"stacks", (PyCFunction)sample_stacks, METH_NOARGS, stacks_doc},
     {"stats", (PyCFunction)sample_stats, METH_NOARGS, stats_doc},
+    {"collapsed", (PyCFunction)(void (*)(void))sample_collapsed,
+     METH_VARARGS | METH_KEYWORDS, collapsed_doc},
+    {"save", (PyCFunction)(void (*)(void))sample_save, METH_VARARGS | METH_KEYWORDS,
+     save_doc},
     {NULL, NULL, 0, NULL},
 };
 

@@ -3,7 +3,7 @@
  *   sampler_thread.c  the thread: pace, list of threads, fork, end           sampler.c  stepwatch.sample, the Python face
  *   sampler_walk.c    one look at one stack: copying, checking                memory_read.c   reading memory safely
  *   sampler_code.c    code objects: who they are, which line it is            frame_layout*.c where fields are
- *   sampler_tree.c    what was seen, put together; rows of the trace
+ *   sampler_tree.c    what was seen, put together; rows of the trace           sampler_export.c  text for other tools
  *
  * Glossary: a *look* is the attempt to see the stack of one thread; a *sample* is a look that was kept. A *round* is one
  * look at each thread. A *function* is what a code object says of itself, texts and first line: many code objects may be
@@ -186,6 +186,17 @@ void walk_thread_clear(walk_thread *thread);
  * has no code object, so the stack is none. The tree's lock is held. */
 int codes_resolve(sampler_codes *codes, core_memory *reader, const walk_stack *stack,
                   const walk_stack *last, tree_frame *out, bool *native);
+
+/* --- sampler_export.c -------------------------------------------------------------- */
+
+struct _object;
+struct sw_stack_options;
+/* Name of a thread as a new str; NULL with an exception. */
+typedef struct _object *(*sampler_thread_name)(void *arg, uint32_t tid);
+/* All samples as collapsed stacks, or for speedscope, as new bytes; NULL with an exception. With the GIL. */
+struct _object *sampler_export(const tree_copy *copy, double period,
+                               sampler_thread_name name, void *arg, bool speedscope,
+                               const struct sw_stack_options *options);
 
 /* --- sampler_thread.c -------------------------------------------------------------- */
 

@@ -34,7 +34,8 @@
 typedef struct watched {
     walk_thread walk;
     uint32_t tid;
-    int stat; /* descriptor of its /proc/self/task/TID/stat, -1 none */
+    uint64_t pthread, state_tid; /* what its thread state said when `tid` was found */
+    int stat;                    /* descriptor of its /proc/self/task/TID/stat, -1 none */
     uint64_t device, inode;
     uint64_t cpu_ns; /* at the last look */
     walk_stack last; /* depth 0: none */
@@ -206,9 +207,28 @@ static watched *watched_new(sampler_work *work, uint64_t address,
     made->walk.state = address;
     made->walk.id = state->id;
     made->tid = tid;
+    made->pthread = state->pthread;
+    made->state_tid = state->tid;
     made->cpu_ns = UINT64_MAX;
     stat_open(made);
     return made;
+}
+
+/* A thread state is made by another thread, and says for a moment that it belongs to that one. */
+static void watched_check(sampler_work *work, watched *thread, const layout_thread *state)
+{
+    if (thread->pthread == state->pthread && thread->state_tid == state->tid) {
+        return;
+    }
+    const uint32_t tid = kernel_id(work, state);
+    if (tid) {
+        stat_close(thread);
+        thread->tid = tid;
+        thread->pthread = state->pthread;
+        thread->state_tid = state->tid;
+        thread->cpu_ns = UINT64_MAX;
+        stat_open(thread);
+    }
 }
 
 /* --- One look ---------------------------------------------------------------------------- */
@@ -385,7 +405,9 @@ static void follow_list(sampler_work *work, uint32_t count)
                 hint = at + 1;
             }
         }
-        if (!found) {
+        if (found) {
+            watched_check(work, found, &work->list[i].state);
+        } else {
             found = watched_new(work, work->list[i].address, &work->list[i].state);
         }
         if (found) {
@@ -437,7 +459,7 @@ static void work_free(sampler_work *work)
 
 static sampler_work *work_new(const char **why)
 {
-    const char *wanted = getenv("STEPWATCH_SAMPLER_READER");
+    const char *wanted = getenv("_STEPWATCH_SAMPLER_READER");
     enum core_read_mode best = CORE_READ_VM;
     if (wanted && strcmp(wanted, "mem") == 0) {
         best = CORE_READ_MEM;

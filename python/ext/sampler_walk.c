@@ -311,8 +311,7 @@ static uint32_t follow(sampler_walker *walker, walk_thread *thread, uint32_t *cu
             break;
         }
         if (chain[depth].frame.kind == LAYOUT_BAD ||
-            (depth > 0 &&
-             (chain[depth].frame.idle || address == chain[mark].address))) {
+            (depth > 0 && (chain[depth].frame.idle || address == chain[mark].address))) {
             return 0; /* no frame, one that cannot have called another, or a circle */
         }
         if ((depth & (depth - 1)) == 0) {

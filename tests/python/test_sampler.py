@@ -1,7 +1,7 @@
 """stepwatch.sample: stacks of running threads, looked at from outside.
 
-Scripts run in processes of their own: a sampler that breaks the program it looks at must fail one test, not
-the others.
+Scripts run in processes of their own: a sampler that breaks the program it looks at must fail one
+test, not the others.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 import stepwatch
 
 PRELUDE = """
@@ -56,7 +55,8 @@ def run(
 
 def answer(script: str, *options: str, **environment: str) -> Any:
     """Run a script and return the last line of its output as JSON."""
-    return json.loads(run(script, *options, **environment).stdout.splitlines()[-1])
+    result = run(script, *options, expect=0, **environment)
+    return json.loads(result.stdout.splitlines()[-1])
 
 
 # --- What is seen --------------------------------------------------------------------
@@ -194,7 +194,8 @@ def test_waiting_and_running_are_told_apart() -> None:
             spin(0.5)
             t.join()
             time.sleep(0.1)
-        out = {"sleep": [0, 0], "spin": [0, 0], "threads": sorted({t["thread"] for t in s.stacks()})}
+        out = {"sleep": [0, 0], "spin": [0, 0]}
+        out["threads"] = sorted({t["thread"] for t in s.stacks()})
         for stack in s.stacks():
             for key in ("sleep", "spin"):
                 if key in " ".join(names(stack)):
@@ -268,14 +269,15 @@ def test_names_that_are_not_ascii() -> None:
     seen = answer(
         """
         scope = {"spin": spin}
-        exec(compile("def größe():\\n spin(.1)\\ndef 变():\\n spin(.1)", "dätei-变-𝔘.py", "exec"), scope)
+        text = "def größe():\\n spin(.1)\\ndef 变():\\n spin(.1)"
+        exec(compile(text, "dätei-变-😀.py", "exec"), scope)
         with stepwatch.sample(hz=500) as s:
             scope["größe"]()
             scope["变"]()
         print(json.dumps(sorted({f[0] + "|" + f[1] for t in s.stacks() for f in t["frames"]})))
         """
     )
-    assert {"größe|dätei-变-𝔘.py", "变|dätei-变-𝔘.py"} <= set(seen)
+    assert {"größe|dätei-变-😀.py", "变|dätei-变-😀.py"} <= set(seen)
 
 
 # --- What must not break it ----------------------------------------------------------
@@ -340,7 +342,7 @@ def test_threads_come_and_go() -> None:
 
 
 def test_code_that_is_freed() -> None:
-    """Functions are made, run and freed, each in the place of the one before: none is taken for another."""
+    """Functions made and freed, each in the place of the one before: none is taken for another."""
     seen = answer(
         """
         def use(scope, i):
@@ -399,7 +401,7 @@ def test_fallbacks(reader: str) -> None:
         found = sum(total(t) for t in s.stacks() if names(t) == ["<module>", "spin"])
         print(json.dumps({"found": found, "notes": s.notes, **s.stats()}))
         """,
-        STEPWATCH_SAMPLER_READER=reader,
+        _STEPWATCH_SAMPLER_READER=reader,
     )
     assert seen["reader"] == {"mem": "/proc/self/mem", "gil": "gil"}[reader]
     assert len(seen["notes"]) == 1
@@ -443,7 +445,7 @@ print(json.dumps({"children": results, "mine": mine, "child": child,
 
 @pytest.mark.parametrize("reader", ["vm", "gil"])
 def test_fork(reader: str) -> None:
-    seen = answer(FORK, "-W", "error", STEPWATCH_SAMPLER_READER=reader)
+    seen = answer(FORK, "-W", "error", _STEPWATCH_SAMPLER_READER=reader)
     assert all(found > 5 for found, _ in seen["children"]), "children are sampled"
     assert all(other == 0 for _, other in seen["children"])
     assert seen["mine"] > 5, "the parent's sampler came back"
@@ -572,6 +574,34 @@ def test_counts_add_up() -> None:
     assert repr(s) == "stepwatch.sample(hz=1000)"
     counts = [t["running"] + t["waiting"] for t in s.stacks()]
     assert counts == sorted(counts, reverse=True)
+
+
+def test_collapsed_and_speedscope(tmp_path: Path) -> None:
+    def work() -> None:
+        end = time.perf_counter() + 0.2
+        while time.perf_counter() < end:
+            pass
+
+    with stepwatch.sample(hz=500) as s:
+        work()
+    lines = s.collapsed(waiting=True).splitlines()
+    assert sum(int(line.rpartition(" ")[2]) for line in lines) == s.stats()["kept"]
+    assert any("work (" in line.split(";")[-1] for line in lines)
+    s.save(tmp_path / "a.collapsed", waiting=True, threads=True)
+    saved = (tmp_path / "a.collapsed").read_text().splitlines()
+    assert any("MainThread" in line.split(";")[0] for line in saved)
+    assert sum(int(line.rpartition(" ")[2]) for line in saved) == s.stats()["kept"]
+    s.save(tmp_path / "a.speedscope.json", lines=True)
+    document = json.loads((tmp_path / "a.speedscope.json").read_text())
+    assert document["profiles"][0]["type"] == "sampled"
+    assert any("work" in frame["name"] for frame in document["shared"]["frames"])
+    weights = sum(sum(profile["weights"]) for profile in document["profiles"])
+    running = sum(stack["running"] for stack in s.stacks())
+    assert weights == pytest.approx(running * s.stats()["period_s"])
+    with pytest.raises(ValueError, match="file name ends otherwise"):
+        s.save(tmp_path / "a.png")
+    with pytest.raises(FileNotFoundError):
+        s.save(tmp_path / "none" / "a.collapsed")
 
 
 @pytest.mark.parametrize("hz", [0, -1, 1001, float("nan"), float("inf")])
@@ -749,7 +779,7 @@ def test_samples_in_the_trace(build_dir: Path, tmp_path: Path) -> None:
         print(json.dumps({{"tags": tags, **s.stats()}}))
         """
     )
-    assert [["None", "None"], ["checkup", "other"], ["forward", "forward"]] == stats["tags"][:3]
+    assert stats["tags"][:3] == [["None", "None"], ["checkup", "other"], ["forward", "forward"]]
     assert stats["tags"][3][0] == "validate"
     (file,) = (tmp_path / "run").glob("*.stepwatch")
     trace = Trace(build_dir, file)
