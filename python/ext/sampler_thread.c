@@ -237,7 +237,10 @@ static void keep(watched *thread, bool fresh)
 {
     sw_peek peek;
     tree_tag *tag = &thread->tag;
-    (void)sw_peek_thread(thread->tid, true, &peek);
+    if (sw_peek_thread(thread->tid, true, &peek) == SW_ENOTFOUND &&
+        sw_thread_adopt(thread->tid) == SW_OK) {
+        (void)sw_peek_thread(thread->tid, true, &peek);
+    }
     tag->thread = peek.thread;
     tag->tid = thread->tid;
     tag->section = peek.section;

@@ -209,6 +209,70 @@ class Lines:
 
 lines: Lines
 
+class _Stack(TypedDict):
+    thread: str
+    tid: int
+    section: str | None
+    phase: str | None
+    frames: list[tuple[str, str, int]]
+    running: int
+    waiting: int
+    in_call: int
+
+class _SamplerStats(TypedDict):
+    rounds: int
+    looks: int
+    kept: int
+    leaf_only: int
+    outer_only: int
+    given_up: int
+    empty: int
+    retries: int
+    late: int
+    threads_left_out: int
+    hz: float
+    period_s: float
+    duration_s: float
+    cpu_s: float
+    reader: str
+    impossible_share: float | None
+
+@final
+class sample:  # noqa: N801
+    def __new__(cls, hz: float = 200) -> sample: ...
+    @property
+    def notes(self) -> list[str]: ...
+    def stacks(self) -> list[_Stack]: ...
+    def stats(self) -> _SamplerStats: ...
+    def collapsed(
+        self,
+        *,
+        waiting: bool = False,
+        lines: bool = False,
+        threads: bool = False,
+        sections: bool = False,
+    ) -> str: ...
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        waiting: bool = False,
+        lines: bool = False,
+        threads: bool = False,
+        sections: bool = False,
+    ) -> None: ...
+    def __enter__(self) -> sample: ...
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None: ...
+
+def sampler_start(hz: float, /) -> str | None: ...
+def sampler_stop() -> None: ...
+def sampler_stats() -> _SamplerStats | None: ...
 def start(
     *,
     name: str | None = None,

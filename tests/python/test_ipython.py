@@ -9,7 +9,6 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 import pytest
-
 import stepwatch
 
 if TYPE_CHECKING:

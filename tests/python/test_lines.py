@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-
 import stepwatch
 
 if TYPE_CHECKING:
@@ -777,7 +776,18 @@ def test_text(profile: stepwatch.Lines) -> None:
     assert lines[1] == f"File: {__file__}:{first}"
     assert lines[2].startswith("Total time: ")
     assert lines[3] == "Unit of Time and Per Hit: µs (1e-06 s)"
-    assert lines[5].split() == "Line # Hits Time Per Hit % Time Line Contents".split()
+    assert lines[5].split() == [
+        "Line",
+        "#",
+        "Hits",
+        "Time",
+        "Per",
+        "Hit",
+        "%",
+        "Time",
+        "Line",
+        "Contents",
+    ]
     table = {int(line.split()[0]): line for line in lines[7:]}
     assert list(table) == list(range(first, first + 5))
     assert table[first].endswith("def plain(count: int, *, scale: float = 2.0) -> float:")
