@@ -194,7 +194,8 @@ typedef struct sw_record_sample {
     uint8_t phase;
     uint8_t state;   /* 'R', 'S', 'D', … of /proc, 0 unknown */
     uint8_t in_call; /* 1: inside a call into native code */
-    uint8_t leaf_only; /* 1: the leaf alone; 2: the outer frames alone, inner ones changed meanwhile */
+    uint8_t
+        leaf_only; /* 1: the leaf alone; 2: the outer frames alone, inner ones changed meanwhile */
     uint16_t depth;
     uint16_t domain;
 } sw_record_sample;

@@ -143,8 +143,8 @@ struct sw__thread {
     uint64_t usage_ticks; /* when usage was last read; 0 never */
     uint32_t usage_steps; /* steps since */
     bool dead;
-    bool adopted; /* it has a slot, but has recorded nothing and does not know of it */
-    uint32_t emits;          /* calls that write records other than spans */
+    bool adopted;   /* it has a slot, but has recorded nothing and does not know of it */
+    uint32_t emits; /* calls that write records other than spans */
     uint64_t usage[6];       /* at that time, struct sw__os_usage */
     struct sw__thread *next; /* in the session's list */
 };
