@@ -254,6 +254,7 @@ static PyObject *core_stop(PyObject *module, PyObject *Py_UNUSED(ignored))
     if (sw_is_recording()) {
         core_process_ends(module);
         core_lines_sync();
+        core_functions_flush(module);
     }
     PyObject *run = run_now(module);
     /* Recording stops even when its path could not be told. */

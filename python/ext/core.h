@@ -70,6 +70,9 @@ void core_process_ends(PyObject *module);
 void core_lines_sync(void);
 void core_lines_rebase(void);
 
+/* Puts what running function profiles have counted into the trace, before it ends. */
+void core_functions_flush(PyObject *module);
+
 /* Makes a type of the module, keeps it in the module's slot and adds it under its name. 0 or -1. */
 int core_type_add(PyObject *module, enum core_slot slot, PyType_Spec *spec);
 

@@ -320,6 +320,28 @@ void functions_stop(functions_profile *profile)
     Py_DECREF(profile);
 }
 
+void core_functions_flush(PyObject *module)
+{
+    core_state *state = PyModule_GetState(module);
+    functions_engine *const engine =
+        state ? (functions_engine *)state->slot[CORE_FUNCTIONS_ENGINE] : NULL;
+    if (!engine || !engine->running) {
+        return;
+    }
+    lanes_gather(engine);
+    for (struct functions_lane *lane = engine->lanes; lane; lane = lane->next) {
+        for (struct functions_track *track = lane->tracks; track; track = track->next) {
+            (void)calls_flush(&track->calls, track->profile->ended);
+        }
+    }
+    for (functions_profile *profile = engine->running; profile; profile = profile->next) {
+        const uint64_t ran = profile->ran;
+        profile->ran += core_ticks() - profile->begin;
+        functions_rows_write(profile);
+        profile->ran = ran;
+    }
+}
+
 sw_functions *functions_collect(functions_profile *profile)
 {
     sw_functions *all = NULL;

@@ -560,6 +560,17 @@ def test_totals_are_in_the_trace(tmp_path: Path) -> None:
     assert rows["fib"]["total_s"] == pytest.approx(seconds, rel=0.05)
 
 
+def test_a_recording_that_ends_first(tmp_path: Path) -> None:
+    stepwatch.start(name="test", out=tmp_path / "run", quiet=True)
+    with stepwatch.functions(builtins=False) as profile:
+        fib(5)
+        stepwatch.stop()
+        fib(5)
+    [row] = stats_of(tmp_path / "run")["functions"]
+    assert row["calls"] == 15
+    assert by_name(profile)["fib"]["calls"] == 30
+
+
 PROGRAM = """
 import os, sys, stepwatch
 def fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)
