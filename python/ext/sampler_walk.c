@@ -320,7 +320,8 @@ static uint32_t follow(sampler_walker *walker, walk_thread *thread, uint32_t *cu
         address = chain[depth].frame.previous;
     }
     if (!address) {
-        return depth;
+        /* A frame that is just being freed has lost its caller. */
+        return depth == 1 && chain[0].frame.idle ? 0 : depth;
     }
     if (depth < WALK_INNER / 4) {
         return 0;

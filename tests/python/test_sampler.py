@@ -97,14 +97,18 @@ def test_two_chains_do_not_mix() -> None:
         with stepwatch.sample(hz=1000) as s:
             calls = a()
         chain = {"a": [], "b": ["a"], "d": ["a"], "c": ["a", "b"], "e": ["a", "d"]}
-        kept = wrong = 0
+        kept = wrong = alone = 0
         for stack in s.stacks():
             path = names(stack)
             if path == ["<module>"]:
                 continue
             kept += total(stack)
+            if len(path) == 1:  # the leaf only: it says nothing of its callers
+                alone += total(stack)
+                continue
             if path[0] != "<module>" or path[1:-1] != chain.get(path[-1]):
                 wrong += total(stack)
+        assert alone <= s.stats()["leaf_only"]
         print(json.dumps({"kept": kept, "wrong": wrong, "calls": calls, **s.stats()}))
         """
     )
@@ -382,8 +386,11 @@ def test_tight_calls() -> None:
         with stepwatch.sample(hz=1000) as s:
             main()
         paths = {tuple(names(t)) for t in s.stacks()}
-        odd = [p for p in paths if any(n != "fib" for n in p[2:]) or p[:2][-1:] not in
-               ((), ("main",), ("<module>",))]
+        whole = {p for p in paths if p != ("fib",)}
+        odd = [p for p in whole
+               if p[:2] not in (("<module>",), ("<module>", "main")) or set(p[2:]) - {"fib"}]
+        alone = sum(total(t) for t in s.stacks() if names(t) == ["fib"])
+        assert alone <= s.stats()["leaf_only"]
         print(json.dumps({"odd": odd, "deepest": max(map(len, paths)), **s.stats()}))
         """
     )
