@@ -343,12 +343,15 @@ void sw__forked_child(void);
 /* calibrate.c */
 void sw__calibrate(struct sw__fmt_super *super);
 
-/* What calls that are dearer than sections cost is measured while they run; 0: not this one. */
+/* What calls that are dearer than sections cost is measured while they run; 0: not this one. A thread that loses its CPU
+ * meanwhile waits for others, which is no cost of ours: what is longer than any such call counts as the longest. */
 SW__INLINE void sw__cost_add(enum sw__fmt_total which, uint64_t begin, uint64_t weight)
 {
     uint64_t now = begin ? sw__clock_now() : 0;
     if (now > begin) {
-        sw__total_add(which, (now - begin) * weight);
+        const uint64_t longest = sw__session.ticks_per_ms / (weight > 1 ? 200 : 20);
+        const uint64_t spent = now - begin;
+        sw__total_add(which, (spent < longest ? spent : longest) * weight);
     }
 }
 
