@@ -55,7 +55,7 @@ def _of_callable(target: object) -> Iterator[types.FunctionType]:
             yield current
             return
         else:
-            call = getattr(type(current), "__call__", None)
+            call = inspect.getattr_static(type(current), "__call__", None)
             if not isinstance(call, types.FunctionType):
                 return
             current = call

@@ -540,7 +540,7 @@ async def run_async_catching() -> None:
     await one.athrow(KeyError("in"))
     await one.aclose()
     two: Any = async_catching(3)
-    await two.asend(None)
+    await two.__anext__()
     await two.aclose()
 
 

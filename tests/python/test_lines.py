@@ -117,12 +117,12 @@ def test_kinds_of_methods() -> None:
         def class_above(cls) -> int:
             return 4
 
-        @profile
+        @profile  # type: ignore[prop-decorator]
         @property
         def computed(self) -> int:
             return 5
 
-        @profile
+        @profile  # type: ignore[prop-decorator]
         @functools.cached_property
         def cached(self) -> int:
             return 6
@@ -242,6 +242,11 @@ def test_what_has_no_lines_is_refused() -> None:
 # --- what is timed -------------------------------------------------------------------
 
 
+def nap() -> int:
+    time.sleep(NAP)
+    return 1
+
+
 def nap_and_raise() -> None:
     time.sleep(NAP)
     raise ValueError("nap")
@@ -254,7 +259,7 @@ def test_callees_belong_to_the_calling_line() -> None:
     def caller() -> int:
         value = 1
         time.sleep(NAP)
-        value += [time.sleep(NAP) or 1 for _ in range(2)][0]
+        value += len([nap() for _ in range(2)])
         with contextlib.suppress(ValueError):
             nap_and_raise()
         return value
@@ -315,7 +320,7 @@ def test_interleaved_tasks_have_their_own_time() -> None:
         return count
 
     async def main() -> list[int]:
-        return await asyncio.gather(task(1), task(2), task(3))
+        return list(await asyncio.gather(task(1), task(2), task(3)))
 
     assert asyncio.run(main()) == [1, 2, 3]
     assert hits(profile, task) == {2: 9, 3: 6, 4: 6, 5: 3}
@@ -712,7 +717,7 @@ def test_names_that_are_nowhere(tmp_path: Path) -> None:
     result = run_python(
         """
         import stepwatch
-        stepwatch.lines.add_by_name("named:Model.foward")
+        stepwatch.lines.add_by_name("named:Model.forwar")
         stepwatch.lines.add_by_name("namde:quick")
         import named
         """,
@@ -721,8 +726,8 @@ def test_names_that_are_nowhere(tmp_path: Path) -> None:
     assert result.returncode == 0
     assert result.stdout == ""
     assert result.stderr.splitlines() == [
-        "stepwatch: lines of named:Model.foward were not recorded: named has no function"
-        " Model.foward; did you mean Model.forward?",
+        "stepwatch: lines of named:Model.forwar were not recorded: named has no function"
+        " Model.forwar; did you mean Model.forward?",
         "stepwatch: lines of namde:quick were not recorded: module namde was not imported;"
         " did you mean named:quick?",
     ]
@@ -730,7 +735,7 @@ def test_names_that_are_nowhere(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["quick", ":quick", "named:", "named:a..b", ".a:b"])
 def test_names_that_are_none(name: str) -> None:
-    with pytest.raises(ValueError, match="package.module:function"):
+    with pytest.raises(ValueError, match=r"package\.module:function"):
         stepwatch.Lines().add_by_name(name)
 
 
@@ -777,16 +782,7 @@ def test_text(profile: stepwatch.Lines) -> None:
     assert lines[2].startswith("Total time: ")
     assert lines[3] == "Unit of Time and Per Hit: µs (1e-06 s)"
     assert lines[5].split() == [
-        "Line",
-        "#",
-        "Hits",
-        "Time",
-        "Per",
-        "Hit",
-        "%",
-        "Time",
-        "Line",
-        "Contents",
+        *("Line", "#", "Hits", "Time", "Per", "Hit", "%", "Time", "Line", "Contents")
     ]
     table = {int(line.split()[0]): line for line in lines[7:]}
     assert list(table) == list(range(first, first + 5))

@@ -34,8 +34,9 @@ def load_corpus() -> Any:
 
 line_corpus = load_corpus()
 
-# With events for starts and resumes the interpreter tells of more lines since 3.13: of the body of a
-# function that lies on the line of its `def`, and of a `yield from` that an exception is thrown into.
+# With events for starts and resumes the interpreter tells of more lines since 3.13: of the body
+# of a function that lies on the line of its `def`, and of a `yield from` that an exception is
+# thrown into.
 MORE_SINCE_313 = {"one_line_lambda", "delegating"}
 
 
@@ -90,7 +91,7 @@ def _count_settrace(code: CodeType, user: Callable[[], Any]) -> tuple[Counter[in
         result = user()
     finally:
         sys.settrace(before)
-        threading.settrace(before)  # type: ignore[arg-type]
+        threading.settrace(before)  # type: ignore[arg-type,unused-ignore]
     return hits, result
 
 
@@ -167,7 +168,7 @@ def test_hooks_leave_the_line_table_alone(name: str) -> None:
     watched = function.__code__
     assert watched is not original
     body = [line for _, line in dis.findlinestarts(watched) if line is not None]
-    assert body in (before, [line for line in body[:1]] + before)
+    assert body in (before, body[:1] + before)
     # Hooks that are switched off change nothing that a debugger sees.
     hits, result = _count_settrace(watched, user) if sys.version_info < (3, 12) else ({}, None)
     profile.remove(function)
