@@ -457,10 +457,14 @@ static int lines_traverse(lines_object *self, visitproc visit, void *arg)
 
 static int lines_gc_clear(lines_object *self)
 {
+    /* An object may go while an exception passes. */
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
     while (self->count > 0) {
         lines_entry entry = self->entries[--self->count];
         entry_drop(&entry);
     }
+    PyErr_Restore(type, value, traceback);
     return 0;
 }
 

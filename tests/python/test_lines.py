@@ -485,6 +485,17 @@ def test_functions_are_let_go() -> None:
     assert code() is None
 
 
+def test_a_set_may_go_while_an_exception_passes() -> None:
+    def fails() -> None:
+        local = stepwatch.Lines(plain)
+        plain(1)
+        raise KeyError(len(local.rows()))
+
+    with pytest.raises(KeyError, match="4"):
+        fails()
+    assert plain(1) == 2.0
+
+
 def test_suspended_while_switched_off() -> None:
     profile = stepwatch.Lines()
 

@@ -107,7 +107,7 @@ static void test_text(void **state)
     assert_non_null(strstr(text, "Line #      Hits         Time    Per Hit  % Time  "
                                  "Line Contents\n"));
     /* Cells that do not fit take a shorter form and stay apart. */
-    assert_non_null(strstr(text, "     2 1.235e+11        2e+15  16199.996   100.0  "
+    assert_non_null(strstr(text, "     2 1.235e+11        2e+15  16200.000   100.0  "
                                  "        y = x  # ä\n"));
     assert_non_null(strstr(text, "     4         1          1.5      1.500     0.0  "
                                  "    return \"01"));
