@@ -56,7 +56,11 @@ static int told_twice(line_thread *thread, const PyFrameObject *frame)
 #endif
 }
 
-static int on_event(PyObject *their_object, PyFrameObject *frame, int what, PyObject *arg)
+static int on_event(PyObject *their_object, PyFrameObject *frame, int what,
+                    PyObject *arg);
+
+static __attribute__((noinline)) int
+on_any_event(PyObject *their_object, PyFrameObject *frame, int what, PyObject *arg)
 {
     line_thread *thread = core_line_thread;
     core_frame *key = frame_key(frame);
@@ -95,6 +99,25 @@ static int on_event(PyObject *their_object, PyFrameObject *frame, int what, PyOb
         PyEval_SetTrace(theirs, theirs ? their_object : NULL);
     }
     return theirs ? theirs(their_object, frame, what, arg) : 0;
+}
+
+/* The usual event comes first, without a call or anything to save: a line of the newest activation. */
+static int on_event(PyObject *their_object, PyFrameObject *frame, int what, PyObject *arg)
+{
+    line_thread *thread = core_line_thread;
+    if (__builtin_expect(what == PyTrace_LINE && thread && !thread->theirs &&
+                             thread->top->frame == frame_key(frame) &&
+                             !thread->after_hook,
+                         1)) {
+        line_frame *top = thread->top;
+        const line_code *table = top->table;
+        const uint32_t index = (uint32_t)frame->f_lineno - table->first;
+        if (__builtin_expect(index < table->count && core_ticks_register, 1)) {
+            line_arrive(top, &table->cells[index], core_ticks());
+            return 0;
+        }
+    }
+    return on_any_event(their_object, frame, what, arg);
 }
 
 /* Watched code begins or goes on. */
