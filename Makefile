@@ -33,11 +33,11 @@ configure = tools/configure.sh $(MESON) $(1) $(2)
 
 DEV_OPTIONS = -Dwerror=true -Dtests=enabled $(FOR_PYTHONS)
 
-demo: ## build, train a small network in C under the recorder, show the report
+demo: ## build, run a small training under the recorder, show the report
 	@tools/setup.sh demo
-	@test -f $(BUILD)/build.ninja || $(call configure,$(BUILD),)
+	@test -f $(BUILD)/build.ninja || $(call configure,$(BUILD),-Dpython=enabled)
 	@$(VENV)/bin/ninja -C $(BUILD) --quiet
-	$(BUILD)/src/cli/stepwatch run -- $(BUILD)/examples/mlp
+	STEPWATCH_PYTHON=$(PYTHON_BIN) $(BUILD)/src/cli/stepwatch run examples/python/train.py
 
 build: ## build everything in build/, warnings are errors
 	@tools/setup.sh test

@@ -54,7 +54,8 @@ find_missing() {
     local group
     for group in "$@"; do
         case $group in
-        demo | extra) ;;
+        extra) ;;
+        demo) need python3-dev has_python_header ;;
         test | sanitize)
             need libcmocka-dev has_cmocka
             need pkg-config command -v pkg-config
