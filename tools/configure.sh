@@ -15,9 +15,13 @@ fi
 
 mkdir -p "$folder"
 log=$folder/.configure-log
-if [ -f "$folder/build.ninja" ]; then
-    set -- --reconfigure "$@"
+# A folder that an older version of the project configured may not know an option: it is made anew.
+if [ -f "$folder/build.ninja" ] && "$meson" setup "$folder" --reconfigure "$@" >"$log" 2>&1; then
+    echo "$want" >"$stamp"
+    exit 0
 fi
+rm -rf "$folder"
+mkdir -p "$folder"
 if ! "$meson" setup "$folder" "$@" >"$log" 2>&1; then
     cat "$log" >&2
     exit 1

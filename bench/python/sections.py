@@ -111,13 +111,16 @@ def main() -> None:
         "class": timing.loop(kept, FEWER, Timer("a")),
     }
     off = {}
+    yardstick = {}
     try:
         import stepwatch_bench_empty
 
         off["empty_c"] = timing.loop(kept, COUNT, stepwatch_bench_empty.Empty())
+        yardstick["clock"] = timing.loop(kept, COUNT, stepwatch_bench_empty.Clock())
     except ImportError as error:
-        absent["off_empty_c"] = str(error)
+        absent["off_empty_c"] = absent["clock"] = str(error)
     on = {
+        **yardstick,
         "class_new": timing.loop(class_new, FEWER),
         "contextmanager": timing.loop(generator, FEW),
     }

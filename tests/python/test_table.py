@@ -76,7 +76,7 @@ def test_phases_sum_to_the_step(record_run: Recorder) -> None:
         assert sum(row[f"{phase}_ns"] or 0 for phase in PHASES) == row["duration_ns"]
         assert row["forward_ns"] > 0
         # Nothing was said about it, which is not the same as no time.
-        assert row["data_wait_ns"] is None
+        assert row["communication_ns"] is None
         assert row["epoch"] is None
         assert row["samples"] is None
         assert (row["unit"], row["incomplete"], row["warmup"]) == ("manual", False, False)
