@@ -1,13 +1,8 @@
 /* The function profiler's seat from Python 3.12 on: sys.monitoring. Its events come from all threads. */
 #include "functions.h"
+#include "monitoring.h"
 
 #if PY_VERSION_HEX >= 0x030c0000
-
-/* Which tool id to take. cProfile and those who imitate it (torch's compile profiler among them) know only id 2 and fail
- * when it is taken, coverage knows 1, debuggers know 0; none of them asks for 3, 4 or 5. So the free-for-all ids come first,
- * and what the program starts while it is profiled goes on working. An id that is taken is never taken away. */
-static const int tool_order[] = {3, 4, 5, 2, 0, 1};
-#define TOOLS (sizeof tool_order / sizeof tool_order[0])
 
 /* --- Callbacks ---------------------------------------------------------------------- */
 
@@ -191,75 +186,10 @@ int functions_seat_add(PyObject *module)
 
 /* --- The seat ----------------------------------------------------------------------- */
 
-static PyObject *monitoring_get(void)
-{
-    PyObject *monitoring = PySys_GetObject("monitoring"); /* borrowed */
-    if (!monitoring) {
-        PyErr_SetString(PyExc_RuntimeError, "this interpreter has no sys.monitoring");
-    }
-    return monitoring;
-}
-
-static long event_of(PyObject *monitoring, const char *name)
-{
-    PyObject *events = PyObject_GetAttrString(monitoring, "events");
-    PyObject *number = events ? PyObject_GetAttrString(events, name) : NULL;
-    const long event = number ? PyLong_AsLong(number) : -1;
-    Py_XDECREF(events);
-    Py_XDECREF(number);
-    return event;
-}
-
-/* Who has which id, as "0 'debugger', 2 'cProfile'". */
-static PyObject *holders(PyObject *monitoring)
-{
-    PyObject *text = PyUnicode_FromString("");
-    for (int id = 0; id < 6 && text; id++) {
-        PyObject *holder = PyObject_CallMethod(monitoring, "get_tool", "i", id);
-        PyObject *longer =
-            holder ? PyUnicode_FromFormat("%U%s%d %R", text, id ? ", " : "", id, holder)
-                   : NULL;
-        Py_XDECREF(holder);
-        Py_SETREF(text, longer);
-    }
-    return text;
-}
-
-static int take_tool(functions_engine *engine, PyObject *monitoring)
-{
-    for (size_t i = 0; i < TOOLS; i++) {
-        PyObject *holder =
-            PyObject_CallMethod(monitoring, "get_tool", "i", tool_order[i]);
-        if (!holder) {
-            return -1;
-        }
-        const bool is_free = holder == Py_None;
-        Py_DECREF(holder);
-        if (is_free) {
-            PyObject *done = PyObject_CallMethod(monitoring, "use_tool_id", "is",
-                                                 tool_order[i], "stepwatch.functions");
-            if (!done) {
-                return -1;
-            }
-            Py_DECREF(done);
-            engine->tool = tool_order[i];
-            return 0;
-        }
-    }
-    PyObject *who = holders(monitoring);
-    if (who) {
-        PyErr_Format(PyExc_RuntimeError,
-                     "no tool id of sys.monitoring is free for the function profiler: %U",
-                     who);
-        Py_DECREF(who);
-    }
-    return -1;
-}
-
 static int register_hooks(functions_engine *engine, PyObject *monitoring, bool on)
 {
     for (size_t i = 0; i < HOOKS; i++) {
-        const long event = event_of(monitoring, hooks[i].event);
+        const long event = core_monitoring_event(monitoring, hooks[i].event);
         PyObject *before = event < 0
                                ? NULL
                                : PyObject_CallMethod(monitoring, "register_callback",
@@ -278,7 +208,7 @@ static int set_events(functions_engine *engine, PyObject *monitoring, bool on)
     long events = 0;
     for (size_t i = 0; i < HOOKS && on; i++) {
         if (!hooks[i].native || engine->builtins) {
-            const long event = event_of(monitoring, hooks[i].event);
+            const long event = core_monitoring_event(monitoring, hooks[i].event);
             if (event < 0) {
                 return -1;
             }
@@ -293,14 +223,18 @@ static int set_events(functions_engine *engine, PyObject *monitoring, bool on)
 
 int functions_seat_take(functions_engine *engine)
 {
-    PyObject *monitoring = monitoring_get();
+    PyObject *monitoring = core_monitoring();
     if (!monitoring) {
         return -1;
     }
     if (!engine->missing) {
         engine->missing = PyObject_GetAttrString(monitoring, "MISSING");
     }
-    if (!engine->missing || take_tool(engine, monitoring) != 0) {
+    engine->tool = engine->missing
+                       ? core_monitoring_take(monitoring, "stepwatch.functions",
+                                              "the function profiler")
+                       : -1;
+    if (engine->tool < 0) {
         return -1;
     }
     if (register_hooks(engine, monitoring, true) == 0 &&
@@ -315,13 +249,13 @@ int functions_seat_take(functions_engine *engine)
 
 int functions_seat_change(functions_engine *engine)
 {
-    PyObject *monitoring = monitoring_get();
+    PyObject *monitoring = core_monitoring();
     return monitoring ? set_events(engine, monitoring, true) : -1;
 }
 
 void functions_seat_leave(functions_engine *engine)
 {
-    PyObject *monitoring = monitoring_get();
+    PyObject *monitoring = core_monitoring();
     if (monitoring && engine->tool >= 0) {
         /* Somebody who frees the ids of others (there are such tools) has ended our events too. */
         PyObject *holder = PyObject_CallMethod(monitoring, "get_tool", "i", engine->tool);

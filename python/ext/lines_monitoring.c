@@ -6,6 +6,7 @@
  *
  * A callback is an object with a vectorcall, which the interpreter calls with (code, line or offset, …). */
 #include "line_table.h"
+#include "monitoring.h"
 
 #if PY_VERSION_HEX >= 0x030c0000
 #include <structmember.h>
@@ -162,32 +163,12 @@ static const struct {
 };
 enum { EVENTS = sizeof events / sizeof events[0] };
 
-static PyObject *monitoring(void)
-{
-    PyObject *module = PySys_GetObject("monitoring");
-    if (!module) {
-        PyErr_SetString(PyExc_RuntimeError, "this Python has no sys.monitoring");
-    }
-    return module;
-}
-
-/* The number of an event, or -1 with an exception set. */
-static long event_number(PyObject *module, const char *name)
-{
-    PyObject *names = PyObject_GetAttrString(module, "events");
-    PyObject *number = names ? PyObject_GetAttrString(names, name) : NULL;
-    const long result = number ? PyLong_AsLong(number) : -1;
-    Py_XDECREF(number);
-    Py_XDECREF(names);
-    return result;
-}
-
 static long event_set(PyObject *module, int local)
 {
     long set = 0;
     for (int i = 0; i < EVENTS; i++) {
         if (events[i].local == local) {
-            const long number = event_number(module, events[i].name);
+            const long number = core_monitoring_event(module, events[i].name);
             if (number < 0) {
                 return -1;
             }
@@ -195,55 +176,6 @@ static long event_set(PyObject *module, int local)
         }
     }
     return set;
-}
-
-/* Takes a free tool id. 2 is what cProfile insists on, 0, 1 and 5 have names too: 3 and 4 come first. */
-static int take_seat(PyObject *module)
-{
-    static const int wishes[] = {3, 4, 2, 1, 0, 5};
-    PyObject *holders = PyList_New(0);
-    if (!holders) {
-        return NO_TOOL;
-    }
-    for (size_t i = 0; i < sizeof wishes / sizeof wishes[0]; i++) {
-        PyObject *holder = PyObject_CallMethod(module, "get_tool", "i", wishes[i]);
-        if (!holder) {
-            break;
-        }
-        if (holder == Py_None) {
-            Py_DECREF(holder);
-            PyObject *done = PyObject_CallMethod(module, "use_tool_id", "is", wishes[i],
-                                                 "stepwatch.lines");
-            if (done) {
-                Py_DECREF(done);
-                Py_DECREF(holders);
-                return wishes[i];
-            }
-            PyErr_Clear(); /* another thread was faster */
-            continue;
-        }
-        PyObject *text = PyUnicode_FromFormat("%d by %S", wishes[i], holder);
-        Py_DECREF(holder);
-        if (!text || PyList_Append(holders, text) != 0) {
-            Py_XDECREF(text);
-            break;
-        }
-        Py_DECREF(text);
-    }
-    if (!PyErr_Occurred()) {
-        PyObject *comma = PyUnicode_FromString(", ");
-        PyObject *text = comma ? PyUnicode_Join(comma, holders) : NULL;
-        if (text) {
-            PyErr_Format(PyExc_RuntimeError,
-                         "the line profiler needs a tool id of sys.monitoring and none "
-                         "is free: %U",
-                         text);
-        }
-        Py_XDECREF(text);
-        Py_XDECREF(comma);
-    }
-    Py_DECREF(holders);
-    return NO_TOOL;
 }
 
 static int register_callbacks(PyObject *module, int id, int on)
@@ -254,7 +186,7 @@ static int register_callbacks(PyObject *module, int id, int on)
     }
     int result = 0;
     for (int i = 0; i < EVENTS && result == 0; i++) {
-        const long number = event_number(module, events[i].name);
+        const long number = core_monitoring_event(module, events[i].name);
         PyObject *callback = Py_NewRef(Py_None);
         if (on) {
             Py_SETREF(callback,
@@ -297,7 +229,7 @@ static void leave_seat(PyObject *module, int id)
 
 static int sit_down(PyObject *module)
 {
-    const int id = take_seat(module);
+    const int id = core_monitoring_take(module, "stepwatch.lines", "the line profiler");
     if (id == NO_TOOL) {
         return -1;
     }
@@ -357,7 +289,7 @@ static int set_local(PyObject *module, PyObject *code, long set)
 
 int core_line_events_switch(line_code *table, int on)
 {
-    PyObject *module = monitoring();
+    PyObject *module = core_monitoring();
     if (!module) {
         return -1;
     }

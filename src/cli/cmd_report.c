@@ -36,22 +36,6 @@ struct request {
     size_t width, top;
 };
 
-static bool parse_count(const char *option, const char *text, size_t low, size_t high,
-                        size_t *out)
-{
-    char *end;
-    errno = 0;
-    unsigned long value = strtoul(text, &end, 10);
-    bool digits = *text >= '0' && *text <= '9';
-    if (!digits || *end || errno || value < low || value > high) {
-        cli_complain("report: --%s takes a number from %zu to %zu, not '%.60s'.", option,
-                     low, high, text);
-        return false;
-    }
-    *out = value;
-    return true;
-}
-
 /* True when the arguments make sense; else `*code` is what to exit with. */
 static bool parse(struct request *request, int argc, char **argv, int *code)
 {
@@ -83,13 +67,13 @@ static bool parse(struct request *request, int argc, char **argv, int *code)
         case TOP:
             if (strcmp(value, "all") == 0) {
                 request->top = SW_TEXT_ALL;
-            } else if (!parse_count("top", value, 1, 1000000, &request->top)) {
+            } else if (!option_count(&command, "top", value, 1, 1000000, &request->top)) {
                 return false;
             }
             break;
         case WIDTH:
-            if (!parse_count("width", value, SW_TEXT_COLUMNS_MIN, SW_TEXT_COLUMNS_MAX,
-                             &request->width)) {
+            if (!option_count(&command, "width", value, SW_TEXT_COLUMNS_MIN,
+                              SW_TEXT_COLUMNS_MAX, &request->width)) {
                 return false;
             }
             break;

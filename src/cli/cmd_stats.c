@@ -35,21 +35,6 @@ struct request {
     sw_functions_text_options look;
 };
 
-static bool parse_count(const char *option, const char *text, size_t *out)
-{
-    char *end;
-    errno = 0;
-    const unsigned long value = strtoul(text, &end, 10);
-    const bool digits = *text >= '0' && *text <= '9';
-    if (!digits || *end || errno || value < 1 || value > 1000000) {
-        cli_complain("stats: --%s takes a number from 1 to 1000000, not '%.60s'.", option,
-                     text);
-        return false;
-    }
-    *out = value;
-    return true;
-}
-
 /* True when the arguments make sense; else `*code` is what to exit with. */
 static bool parse(struct request *request, int argc, char **argv, int *code)
 {
@@ -83,12 +68,14 @@ static bool parse(struct request *request, int argc, char **argv, int *code)
         case TOP:
             if (strcmp(value, "all") == 0) {
                 request->look.limit = 0;
-            } else if (!parse_count("top", value, &request->look.limit)) {
+            } else if (!option_count(&command, "top", value, 1, 1000000,
+                                     &request->look.limit)) {
                 return false;
             }
             break;
         case WIDTH:
-            if (!parse_count("width", value, &request->look.columns)) {
+            if (!option_count(&command, "width", value, 1, 1000000,
+                              &request->look.columns)) {
                 return false;
             }
             break;

@@ -1,4 +1,6 @@
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
@@ -153,4 +155,20 @@ void command_help(const struct command *command)
     if (command->epilogue) {
         printf("\n%s\n", command->epilogue);
     }
+}
+
+bool option_count(const struct command *command, const char *option, const char *text,
+                  size_t low, size_t high, size_t *out)
+{
+    char *end;
+    errno = 0;
+    const unsigned long value = strtoul(text, &end, 10);
+    const bool digits = *text >= '0' && *text <= '9';
+    if (!digits || *end || errno || value < low || value > high) {
+        cli_complain("%s: --%s takes a number from %zu to %zu, not '%.60s'.",
+                     command->name, option, low, high, text);
+        return false;
+    }
+    *out = value;
+    return true;
 }

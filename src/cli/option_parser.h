@@ -43,6 +43,10 @@ struct option_parser option_parser_start(const struct command *command, int argc
  * complained of when OPTION_BAD comes back. */
 int option_next(struct option_parser *parser, const char **value);
 
+/* The argument of an option as a number from `low` to `high`; false when it is none, which has been complained of. */
+bool option_count(const struct command *command, const char *option, const char *text,
+                  size_t low, size_t high, size_t *out);
+
 /* Prints the command's help on stdout. */
 void command_help(const struct command *command);
 

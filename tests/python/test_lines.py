@@ -561,7 +561,7 @@ def test_all_seats_taken_says_who_holds_them() -> None:
     assert result.stderr == ""
     assert result.stdout.splitlines() == [
         "the line profiler needs a tool id of sys.monitoring and none is free: 3 by holder 3,"
-        " 4 by holder 4, 2 by holder 2, 1 by holder 1, 0 by holder 0, 5 by holder 5",
+        " 4 by holder 4, 5 by holder 5, 2 by holder 2, 1 by holder 1, 0 by holder 0",
         "[None, 'stepwatch.lines']",
         "None",
     ]
