@@ -15,7 +15,7 @@ enum core_slot {
     CORE_STEP_TYPE,
     CORE_DATA_TYPE,
     CORE_BATCHES_TYPE,
-    CORE_EPOCHS, /* dict: address of an iterable -> (weak reference, passes) */
+    CORE_EPOCHS, /* dict: passes over iterables, see loop_epoch */
     CORE_FUNCTIONS_TYPE,
     CORE_FUNCTIONS_ENGINE, /* has the interpreter's profiling hooks */
     CORE_LINES_TYPE,

@@ -156,39 +156,87 @@ static PyType_Spec pass_spec = {
 typedef struct loop_object {
     PyObject_HEAD PyObject *iterable;
     PyObject *weak;
-    uint32_t epoch; /* of the next pass, where the iterable itself cannot be remembered */
+    PyObject *place; /* where in the program it was made, or NULL */
+    uint32_t
+        epoch; /* of the next pass, where neither iterable nor place can be remembered */
     bool steps;
 } loop_object;
 
-/* Which pass over this iterable begins: many programs write steps(loader) anew in every epoch. The table holds
- * (weak reference, count) under the object's address. */
+/* Return the number of passes that the table holds under the key, 0 where it holds none. The entry is
+ * (object, passes); with an object given, only an entry of that one counts. */
+static uint32_t epochs_get(PyObject *table, PyObject *key, PyObject *object)
+{
+    PyObject *entry = PyDict_GetItemWithError(table, key);
+    if (!entry || (object && PyTuple_GET_ITEM(entry, 0) != object)) {
+        return 0;
+    }
+    return (uint32_t)PyLong_AsUnsignedLongMask(PyTuple_GET_ITEM(entry, 1));
+}
+
+static void epochs_set(PyObject *table, PyObject *key, PyObject *object, uint32_t passes)
+{
+    PyObject *entry = Py_BuildValue("Ok", object, (unsigned long)passes);
+    if (entry) {
+        PyDict_SetItem(table, key, entry);
+        Py_DECREF(entry);
+    }
+}
+
+/* Make the table one of this recording, and keep it small. */
+static void epochs_begin(PyObject *table)
+{
+    const uint32_t recording = (uint32_t)sw_recording_number();
+    /* Loaders made without end are counted anew. */
+    if (epochs_get(table, Py_None, NULL) != recording || PyDict_Size(table) > 256) {
+        PyDict_Clear(table);
+        epochs_set(table, Py_None, Py_None, recording);
+    }
+}
+
+/* Which pass over this iterable begins: many programs write steps(loader) anew in every epoch, and many
+ * write steps(tqdm(loader)) or steps(batches()), which is another object each time. An object that was
+ * seen before goes on counting; another one goes on where the last one at the same place in the program
+ * has stopped. The table holds (weak reference, passes) under the object's address and (None, passes)
+ * under the place. */
 static uint32_t loop_epoch(core_state *state, loop_object *self)
 {
-    uint32_t epoch = self->epoch++;
     PyObject *table = state->slot[CORE_EPOCHS];
+    epochs_begin(table);
     PyObject *key = PyLong_FromVoidPtr(self->iterable);
+    /* A weak reference without a callback is the same object as long as the target lives. */
     PyObject *weak = key ? PyWeakref_NewRef(self->iterable, NULL) : NULL;
+    PyErr_Clear();
+    uint32_t epoch = weak ? epochs_get(table, key, weak) : 0;
+    const uint32_t there =
+        self->place ? epochs_get(table, self->place, NULL) : self->epoch++;
+    if (epoch == 0) {
+        epoch = there;
+    }
     if (weak) {
-        PyObject *known = PyDict_GetItemWithError(table, key);
-        /* A weak reference without a callback is the same object as long as the target lives. */
-        if (known && PyTuple_GET_ITEM(known, 0) == weak) {
-            epoch = (uint32_t)PyLong_AsUnsignedLongMask(PyTuple_GET_ITEM(known, 1));
-        } else {
-            epoch = 0;
-        }
-        if (PyDict_Size(table) > 256) {
-            PyDict_Clear(table); /* Loaders made without end are counted anew. */
-        }
-        PyObject *entry = Py_BuildValue("Ok", weak, (unsigned long)epoch + 1);
-        if (entry) {
-            PyDict_SetItem(table, key, entry);
-            Py_DECREF(entry);
-        }
+        epochs_set(table, key, weak, epoch + 1);
+    }
+    if (self->place && epoch >= there) {
+        epochs_set(table, self->place, Py_None, epoch + 1);
     }
     Py_XDECREF(weak);
     Py_XDECREF(key);
     PyErr_Clear();
     return epoch;
+}
+
+/* The place in the program that calls: (code, line), or NULL where no Python code does. */
+static PyObject *place_of_call(void)
+{
+    PyFrameObject *frame = PyEval_GetFrame();
+    if (!frame) {
+        return NULL;
+    }
+    PyObject *place =
+        Py_BuildValue("Ni", PyFrame_GetCode(frame), PyFrame_GetLineNumber(frame));
+    if (!place) {
+        PyErr_Clear();
+    }
+    return place;
 }
 
 static PyObject *loop_iter(PyObject *object)
@@ -236,6 +284,7 @@ static PyObject *loop_make(PyTypeObject *type, PyObject *args, PyObject *kwargs,
         Py_INCREF(iterable);
         self->iterable = iterable;
         self->steps = steps;
+        self->place = steps ? place_of_call() : NULL;
     }
     return (PyObject *)self;
 }
@@ -292,6 +341,7 @@ static int loop_traverse(PyObject *object, visitproc visit, void *arg)
 {
     Py_VISIT(Py_TYPE(object));
     Py_VISIT(((loop_object *)object)->iterable);
+    Py_VISIT(((loop_object *)object)->place);
     return 0;
 }
 
@@ -304,6 +354,7 @@ static void loop_dealloc(PyObject *object)
         PyObject_ClearWeakRefs(object);
     }
     Py_CLEAR(self->iterable);
+    Py_CLEAR(self->place);
     type->tp_free(object);
     Py_DECREF(type);
 }

@@ -26,6 +26,13 @@ else:
 # Flags of code objects, as in the module inspect; importing that costs more than this package.
 _GENERATOR, _COROUTINE, _ITERABLE_COROUTINE, _ASYNC_GENERATOR = 0x20, 0x80, 0x100, 0x200
 
+# What the functions of these names are in a class without being marked so.
+_IMPLICIT: dict[str, Any] = {
+    "__new__": staticmethod,
+    "__init_subclass__": classmethod,
+    "__class_getitem__": classmethod,
+}
+
 # Code of the wrappers below, to know them again, with the place of the section among their cells.
 _WRAPPERS: dict[Any, int] = {}
 
@@ -151,6 +158,10 @@ def _wrap(target: Any, name: str, phase: _Phase | None, *, again: bool) -> Any:
         index = _WRAPPERS[made.__code__]
         made = types.coroutine(made)
         _WRAPPERS[made.__code__] = index
+    # A class makes these what they are, but only of functions, and only when it is made.
+    implicit = isinstance(target, FunctionType) and "." in _short(target.__qualname__)
+    if implicit and target.__name__ in _IMPLICIT:
+        made = _IMPLICIT[target.__name__](made)
     return made
 
 

@@ -511,6 +511,36 @@ def test_abstract_methods_stay_abstract() -> None:
         Base()  # type: ignore[abstract]
 
 
+def test_implicit_static_and_class_methods(recorded: Recording) -> None:
+    class Base:
+        names: list[str] = []
+
+        @stepwatch.profile("made")
+        @stepwatch.profile
+        def __new__(cls) -> Base:
+            return super().__new__(cls)
+
+        @stepwatch.profile
+        def __init_subclass__(cls, **options: object) -> None:
+            super().__init_subclass__(**options)
+            cls.names.append(cls.__name__)
+
+        @stepwatch.profile
+        def __class_getitem__(cls, item: object) -> tuple[str, object]:
+            return cls.__name__, item
+
+    class Derived(Base):
+        pass
+
+    assert Base.names == ["Derived"]
+    assert Derived[7] == ("Derived", 7)  # type: ignore[type-arg, misc]
+    assert type(Derived()) is Derived
+    assert type(Derived().__new__(Base)) is Base
+    assert recorded.calls("Base.__init_subclass__") == 1
+    assert recorded.calls("Base.__class_getitem__") == 1
+    assert recorded.calls("Base.__new__") == recorded.calls("made") == 3
+
+
 def test_the_function_may_go_while_it_runs(recorded: Recording) -> None:
     class Holder:
         function: Any = None

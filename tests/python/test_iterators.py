@@ -9,7 +9,8 @@ import pickle
 import threading
 import time
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -125,6 +126,31 @@ def test_epochs(recorded: Recording) -> None:
             pass
     assert recorded.steps["count"] == 10
     assert [epoch["epoch"] for epoch in recorded.report["epochs"]] == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "anew",
+    [lambda: [1, 2], lambda: range(2), lambda: iter([1, 2]), lambda: enumerate(Loader(2))],
+    ids=["list", "range", "iterator", "enumerate"],
+)
+def test_epochs_of_what_is_made_anew(recorded: Recording, anew: Callable[[], Any]) -> None:
+    for _ in range(3):
+        for _ in stepwatch.steps(anew()):
+            pass
+    found = [(epoch["epoch"], epoch["steps"]) for epoch in recorded.report["epochs"]]
+    assert found == [(0, 2), (1, 2), (2, 2)]
+
+
+def test_epochs_begin_with_the_recording(recorded: Recording, tmp_path: Path) -> None:
+    for number in range(2):
+        for _ in stepwatch.steps([1, 2]):
+            pass
+        if number == 0:
+            assert [epoch["epoch"] for epoch in recorded.report["epochs"]] == [0]
+            stepwatch.start(out=tmp_path / "second")
+    run = stepwatch.stop()
+    assert run is not None
+    assert [epoch["epoch"] for epoch in run.report().to_dict()["epochs"]] == [0]
 
 
 def test_looks_like_the_iterable() -> None:
