@@ -138,7 +138,8 @@ static bool read_text(core_memory *reader, uint64_t address, char out[TEXT_MOST]
         return false;
     }
     const unsigned width = head.state.kind;
-    if (width != 1 && width != 2 && width != 4) {
+    /* A string that is just being made may still have a flag of the one that was there before. */
+    if ((width != 1 && width != 2 && width != 4) || (head.state.ascii && width != 1)) {
         return false;
     }
     size_t count = (size_t)head.length;

@@ -78,8 +78,9 @@ static walk_extent *extent_of(sampler_walker *walker, walk_thread *thread,
     for (uint32_t i = 0; i < thread->count;
          i++, at = at + 1 < thread->count ? at + 1 : 0) {
         walk_extent *extent = &thread->extents[at];
-        if (address >= extent->address &&
-            address + size <= extent->address + extent->size) {
+        /* Addresses come from memory that may be anything by now: nothing is added to them. */
+        if (address >= extent->address && size <= extent->size &&
+            address - extent->address <= extent->size - size) {
             walker->hint = at;
             extent->used = thread->looks;
             return extent;

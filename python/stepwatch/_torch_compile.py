@@ -80,6 +80,7 @@ def _register() -> None:
     build: Any = variables.base.VariableTracker.build
     none: Any = variables.ConstantVariable.create(None)
     user_function: Any = variables.functions.UserFunctionVariable
+    user_method: Any = variables.functions.UserMethodVariable
     lambda_variable: Any = variables.misc.LambdaVariable
 
     class SectionVariable(variables.ctx_manager.NullContextVariable):  # type: ignore[misc]
@@ -132,12 +133,37 @@ def _register() -> None:
     handlers[section] = lambda *_: SectionVariable()
     handlers[decorated] = lambda tx, value: build(tx, value.__stepwatch_function__)
 
-    # Methods do not pass through those tables.
+    # Methods do not pass through those tables. What dynamo looks at later, the defaults among it,
+    # it has to find at the function, too.
+    def inner_source(source: Any, layers: int) -> Any:
+        for _ in range(layers if source is not None else 0):
+            source = attribute(source, "__stepwatch_function__")
+        return source
+
     initialize = user_function.__init__
+    initialize_bound = user_method.__init__
 
     def initialize_inner(self: Any, fn: Any, *args: Any, **kwargs: Any) -> None:
-        while type(fn) is decorated:
-            fn = fn.__stepwatch_function__
+        fn, layers = _function_inside(fn)
+        # Of a bound method the source is that of the method.
+        if layers and not isinstance(self, user_method) and "source" in kwargs:
+            kwargs["source"] = inner_source(kwargs["source"], layers)
         initialize(self, fn, *args, **kwargs)
 
+    def initialize_inner_bound(self: Any, fn: Any, *args: Any, **kwargs: Any) -> None:
+        fn, layers = _function_inside(fn)
+        initialize_bound(self, fn, *args, **kwargs)
+        if layers:
+            self.source_fn = inner_source(self.source_fn, layers)
+
     user_function.__init__ = initialize_inner
+    user_method.__init__ = initialize_inner_bound
+
+
+def _function_inside(function: Any) -> tuple[Any, int]:
+    """Return the function that is decorated, and how many times it is."""
+    layers = 0
+    while type(function) is decorated:
+        function = function.__stepwatch_function__
+        layers += 1
+    return function, layers

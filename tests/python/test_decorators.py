@@ -17,7 +17,7 @@ import time
 import types
 import weakref
 from collections.abc import AsyncIterator, Generator, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 import stepwatch
@@ -513,7 +513,7 @@ def test_abstract_methods_stay_abstract() -> None:
 
 def test_implicit_static_and_class_methods(recorded: Recording) -> None:
     class Base:
-        names: list[str] = []
+        names: ClassVar[list[str]] = []
 
         @stepwatch.profile("made")
         @stepwatch.profile

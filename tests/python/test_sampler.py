@@ -371,6 +371,30 @@ def test_code_that_is_freed() -> None:
     assert seen["made"] > 50, "the place of one freed function was taken for many"
 
 
+@pytest.mark.parametrize("address", [2**64 - 1, 2**64 - 8, 8, 2**47])
+def test_frames_that_point_nowhere(address: int) -> None:
+    """Memory that is read while it is freed holds anything: here, a caller that is none."""
+    seen = answer(
+        f"""
+        import ctypes, sys
+
+        frame = sys._getframe()
+        where = id(frame) + 24
+        if sys.version_info >= (3, 11):
+            where = ctypes.c_uint64.from_address(where).value
+            where += 48 if sys.version_info < (3, 12) else 8
+        caller = ctypes.c_uint64.from_address(where)
+        with stepwatch.sample(hz=1000) as s:
+            time.sleep(0.05)
+            kept, caller.value = caller.value, {address}
+            time.sleep(0.2)
+            caller.value = kept
+        print(json.dumps(s.stats()))
+        """
+    )
+    assert seen["looks"] > 0
+
+
 def test_tight_calls() -> None:
     """Calls that are shorter than a look: outer frames are kept, nothing is invented."""
     seen = answer(

@@ -168,8 +168,30 @@ class Outer(torch.nn.Module):  # type: ignore[misc]
             return self.inner(x)
 
 
+@stepwatch.methods
+class Defaults(torch.nn.Module):  # type: ignore[misc]
+    def forward(self, x: Any, one: int = 1, *, sign: int = 1) -> Any:
+        return (x.sin() * sign if sign != 1 else x.sin()) + one
+
+    @staticmethod
+    def cosine(x: Any, *, sign: int = 1) -> Any:
+        return x.cos() if sign == 1 else -x.cos()
+
+    @classmethod
+    def through(cls, x: Any, *, sign: int = 1) -> Any:
+        return cls.cosine(x, sign=sign)
+
+
+DEFAULTS = Defaults()
+
+
+def defaults(x: Any) -> Any:
+    return DEFAULTS.through(DEFAULTS(x))
+
+
 CASES = {
     "kept": kept,
+    "defaults": defaults,
     "by_name": by_name,
     "by_hand": by_hand,
     "with_error": with_error,
