@@ -39,6 +39,9 @@ def begin() -> None:
         atexit.register(_end)
         _begin_here()
         atexit.register(_save)
+        if _functions is not None:
+            # Before anything else of ours, which is not the program's and does not count.
+            atexit.register(_functions.stop)
     os.register_at_fork(after_in_child=_forked)
 
 
@@ -132,6 +135,8 @@ def _begin_worker() -> None:
     util: "Any" = sys.modules["multiprocessing.util"]
     util.Finalize(None, _end, exitpriority=-1_000_001)
     util.Finalize(None, _save, exitpriority=-1_000_000)
+    if _functions is not None:
+        util.Finalize(None, _functions.stop, exitpriority=-999_999)
 
 
 def _save() -> None:

@@ -1,4 +1,5 @@
 /* stepwatch: one command with many. */
+#include <errno.h>
 #include <locale.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -91,9 +92,8 @@ static int help(int argc, char **argv)
     return argv[1][0] == '-' ? unknown(argv[1]) : dispatch(2, words);
 }
 
-int main(int argc, char **argv)
+static int answer(int argc, char **argv)
 {
-    setlocale(LC_CTYPE, "");
     if (argc < 2) {
         print_help(stderr);
         return CLI_USAGE;
@@ -111,4 +111,16 @@ int main(int argc, char **argv)
         return help(argc - 1, argv + 1);
     }
     return dispatch(argc - 1, argv + 1);
+}
+
+int main(int argc, char **argv)
+{
+    setlocale(LC_CTYPE, "");
+    const int code = answer(argc, argv);
+    /* Help and version; results are written, and checked, by the commands. */
+    if (code == CLI_GOOD && (fflush(stdout) != 0 || ferror(stdout))) {
+        cli_complain("the text could not be written: %s.", strerror(errno));
+        return CLI_UNREADABLE;
+    }
+    return code;
 }

@@ -152,6 +152,23 @@ static void leave_report(const struct run_dir *dir)
     sw_run_free(run);
 }
 
+/* Leaves ASCII of a text in UTF-8: u for the sign of micro, ? for any other character. */
+static size_t to_ascii(char *text, size_t length)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < length; i++) {
+        const unsigned char byte = (unsigned char)text[i];
+        if (byte < 0x80) {
+            text[kept++] = text[i];
+        } else if (byte >= 0xc0) {
+            const bool micro =
+                byte == 0xc2 && i + 1 < length && (unsigned char)text[i + 1] == 0xb5;
+            text[kept++] = micro ? 'u' : '?';
+        }
+    }
+    return kept;
+}
+
 /* Shows a text that the program's process left, at most so many lines of it. */
 static void show(const struct run_dir *dir, const char *name, int lines)
 {
@@ -166,6 +183,8 @@ static void show(const struct run_dir *dir, const char *name, int lines)
         }
         return;
     }
+    const bool unicode =
+        cli_text_options(STDERR_FILENO, 0, "auto", CLI_CHARACTERS_AUTO, 0).unicode;
     sw_writer *writer = sw_writer_to_fd(STDERR_FILENO);
     sw_write_text(writer, "\n");
     while (fgets(line, sizeof line, stream)) {
@@ -174,6 +193,9 @@ static void show(const struct run_dir *dir, const char *name, int lines)
             break;
         }
         size_t length = strcspn(line, "\n");
+        if (!unicode) {
+            length = to_ascii(line, length);
+        }
         sw_write_visible(writer, line, length, 0, true);
         sw_write_text(writer, "\n");
     }

@@ -473,6 +473,7 @@ def test_functions(stepwatch: Run, tmp_path: Path) -> None:
         stats: Any = pstats.Stats(str(profile)).stats  # type: ignore[attr-defined]
         (calls,) = [row[1] for key, row in stats.items() if key[2] == "work"]
         assert calls == 4
+        assert not [key for key in stats if key[0].endswith("_startup.py")]
     assert all(path.stat().st_mode & 0o777 == 0o600 for path in (tmp_path / "out").iterdir())
 
 
@@ -505,3 +506,14 @@ def test_lines(stepwatch: Run, tmp_path: Path, words: tuple[str, ...]) -> None:
     assert hits[("work", 5)] == 4
     assert hits[("work", 7)] == 3 * 4 + 1
     assert hits[("Model.forward", 12)] == 1
+
+
+def test_lines_in_a_locale_without_unicode(stepwatch: Run, tmp_path: Path) -> None:
+    script(tmp_path, "def work():\n    return 'ä€'\nwork()\n")
+    result = stepwatch(
+        "run", "-o", "out", "--lines", "__main__:work", "train.py", extra={"LC_ALL": "C"}
+    )
+    assert result.returncode == 0
+    assert "us (1e-06 s)" in result.stderr
+    assert "return '??'" in result.stderr
+    assert result.stderr.isascii()

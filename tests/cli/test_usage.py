@@ -35,6 +35,15 @@ def test_help_of_a_command(stepwatch: Run, command: str) -> None:
     assert max(map(len, one.stdout.splitlines())) <= 80
 
 
+@pytest.mark.parametrize("words", [("--version",), ("--help",), ("run", "--help")])
+def test_no_room_for_the_answer(stepwatch: Run, words: tuple[str, ...]) -> None:
+    with open("/dev/full", "w") as full:
+        result = stepwatch(*words, capture_output=False, stdout=full, stderr=subprocess.PIPE)
+    assert result.returncode == 3
+    assert result.stderr.count("\n") == 1
+    assert "No space left" in result.stderr
+
+
 def test_without_a_command(stepwatch: Run) -> None:
     result = stepwatch()
     assert result.returncode == 2
