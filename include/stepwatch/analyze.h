@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stepwatch/error.h>
+#include <stepwatch/functions.h>
+#include <stepwatch/lines.h>
 #include <stepwatch/records.h>
 #include <stepwatch/stacks.h>
 #include <stepwatch/trace.h>
@@ -198,6 +200,11 @@ SW_API const sw_summary_overhead *sw_summary_get_overhead(const sw_summary *summ
 
 /* What samplers saw in all processes; NULL when none ran. Owned by the summary. */
 SW_API const sw_stacks *sw_summary_stacks(const sw_summary *summary);
+
+/* The exact profiles of all processes, as sw_functions_of_run and sw_lines_of_run give them; NULL when none ran or counted
+ * anything. Owned by the summary. The lines are not const, for their sources are read when they are asked for. */
+SW_API const sw_functions *sw_summary_functions(const sw_summary *summary);
+SW_API sw_lines *sw_summary_lines(const sw_summary *summary);
 
 /* What was lost or could not be recorded or read, one sentence each; NULL past the last. */
 SW_API const char *sw_summary_note(const sw_summary *summary, size_t index);

@@ -75,6 +75,9 @@ SW_API void sw_export_pstats(sw_writer *writer, const sw_functions *functions);
 /* The table that pstats prints. NULL: by cumulative time, all of it. */
 SW_API void sw_export_functions_text(sw_writer *writer, const sw_functions *functions,
                                      const sw_functions_text_options *options);
+/* What a .stats file holds: the dictionary, then the table as text, so that pstats, snakeviz and `cat` all have their part. */
+SW_API void sw_export_stats_file(sw_writer *writer, const sw_functions *functions,
+                                 const sw_functions_text_options *options);
 /* One JSON document, schema stepwatch.functions/1, and a newline; with callers. */
 SW_API void sw_export_functions_json(sw_writer *writer, const sw_functions *functions,
                                      const sw_functions_text_options *options);

@@ -165,15 +165,15 @@ static inline void calls_pop(struct calls *calls, uint64_t now, unsigned error)
 }
 
 /* A call of `key` ended. When it is not the top one, an exit was not reported (3.13 forgets closed generators) or the
- * entry was before the profile: the stack is put right. */
-static inline void calls_leave(struct calls *calls, const void *key, unsigned error)
+ * entry was before the profile: the stack is put right. Returns the time that it was. */
+static inline uint64_t calls_leave(struct calls *calls, const void *key, unsigned error)
 {
     const uint64_t now = core_ticks();
-    if (__builtin_expect(calls->top->function->key != key, 0) &&
-        !calls_unwind_to(calls, key, now)) {
-        return;
+    if (__builtin_expect(calls->top->function->key == key, 1) ||
+        calls_unwind_to(calls, key, now)) {
+        calls_pop(calls, now, error);
     }
-    calls_pop(calls, now, error);
+    return now;
 }
 
 #endif

@@ -53,6 +53,8 @@ struct functions_profile {
 struct functions_engine {
     PyObject_HEAD uint64_t
         serial; /* changes when a profile starts or stops; unique in the process */
+    uint64_t
+        due; /* ticks; the first call that ends after it puts the counts into the trace */
     functions_profile *running;
     struct functions_lane *lanes;
     bool prepared; /* atexit and fork know it */
@@ -84,6 +86,10 @@ struct call_function *functions_meet_code(struct functions_lane *lane,
                                           struct functions_track *track, PyObject *code,
                                           bool *over);
 
+/* Puts what has been counted into the trace, so that a program that is killed later leaves it. Runs no code of the
+ * program, and changes no track but that its ended calls are in `ended` then. */
+void functions_keep(functions_engine *engine);
+
 static inline void functions_enter_code(functions_engine *engine, PyObject *code)
 {
     struct functions_lane *lane = functions_lane(engine);
@@ -108,8 +114,12 @@ static inline void functions_leave(functions_engine *engine, const void *key,
 {
     struct functions_lane *lane = functions_lane(engine);
     struct functions_track *track = lane ? lane->tracks : NULL;
+    uint64_t now = 0;
     for (; track; track = track->next) {
-        calls_leave(&track->calls, key, error);
+        now = calls_leave(&track->calls, key, error);
+    }
+    if (__builtin_expect(now > engine->due, 0)) {
+        functions_keep(engine);
     }
 }
 

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <stepwatch/stepwatch.h>
 
 _Thread_local struct functions_lane *functions_here
     __attribute__((tls_model("initial-exec")));
@@ -266,6 +267,9 @@ int functions_start(functions_profile *profile)
         PyErr_Clear();
     }
     profile->begin = core_ticks();
+    if (engine->running == profile && !profile->next) {
+        engine->due = core_ticks_due(profile->begin, profile->begin);
+    }
     profile->first = profile->first ? profile->first : profile->begin;
     return 0;
 }
@@ -320,15 +324,9 @@ void functions_stop(functions_profile *profile)
     Py_DECREF(profile);
 }
 
-void core_functions_flush(PyObject *module)
+/* The trace gets what has been counted up to now; nothing ends. */
+static void engine_flush(functions_engine *engine)
 {
-    core_state *state = PyModule_GetState(module);
-    functions_engine *const engine =
-        state ? (functions_engine *)state->slot[CORE_FUNCTIONS_ENGINE] : NULL;
-    if (!engine || !engine->running) {
-        return;
-    }
-    lanes_gather(engine);
     for (struct functions_lane *lane = engine->lanes; lane; lane = lane->next) {
         for (struct functions_track *track = lane->tracks; track; track = track->next) {
             (void)calls_flush(&track->calls, track->profile->ended);
@@ -340,6 +338,30 @@ void core_functions_flush(PyObject *module)
         functions_rows_write(profile);
         profile->ran = ran;
     }
+}
+
+void functions_keep(functions_engine *engine)
+{
+    const uint64_t begin = core_ticks();
+    if (sw_is_recording()) {
+        PyObject *type, *value, *traceback;
+        PyErr_Fetch(&type, &value, &traceback);
+        engine_flush(engine);
+        PyErr_Restore(type, value, traceback);
+    }
+    engine->due = core_ticks_due(begin, core_ticks());
+}
+
+void core_functions_flush(PyObject *module)
+{
+    core_state *state = PyModule_GetState(module);
+    functions_engine *const engine =
+        state ? (functions_engine *)state->slot[CORE_FUNCTIONS_ENGINE] : NULL;
+    if (!engine || !engine->running) {
+        return;
+    }
+    lanes_gather(engine);
+    engine_flush(engine);
 }
 
 sw_functions *functions_collect(functions_profile *profile)
@@ -428,6 +450,8 @@ static PyObject *engine_forked(PyObject *self, PyObject *Py_UNUSED(ignored))
         functions_rows_free(profile->rows);
         profile->rows = NULL;
     }
+    const uint64_t now = core_ticks();
+    engine->due = core_ticks_due(now, now);
     tracks_free(gone);
     Py_RETURN_NONE;
 }

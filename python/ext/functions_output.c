@@ -166,10 +166,10 @@ static int write_file(const char *path, const sw_functions *functions, bool psta
     } else {
         sw_writer *writer = sw_writer_to_fd(fd);
         if (pstats) {
-            sw_export_pstats(writer, functions);
-            sw_write_text(writer, "\n");
+            sw_export_stats_file(writer, functions, options);
+        } else {
+            sw_export_functions_text(writer, functions, options);
         }
-        sw_export_functions_text(writer, functions, options);
         error = writer ? sw_writer_close(writer, &info) : SW_ENOMEM;
         if (close(fd) != 0 && !error) {
             info.os_errno = errno;

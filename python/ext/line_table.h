@@ -106,12 +106,20 @@ static inline int line_find(line_thread *thread, core_frame *frame, PyObject *co
     return core_line_find(thread, frame, code);
 }
 
+/* Ticks; the first line after it puts the counts into the trace, so that a program that is killed later leaves them. */
+extern uint64_t core_line_due;
+/* Does so. Runs no code of the program, and moves no activation. */
+void core_lines_keep(void);
+
 /* Ends the newest activation. */
 static inline void line_pop(line_thread *thread, uint64_t now)
 {
     line_frame *top = thread->top--;
     top->cell->ticks += now - top->since;
     top->table->open--;
+    if (__builtin_expect(now > core_line_due, 0)) {
+        core_lines_keep();
+    }
 }
 
 /* Arrival of the newest activation at a line. */
@@ -121,6 +129,9 @@ static inline void line_arrive(line_frame *top, line_cell *cell, uint64_t now)
     top->since = now;
     top->cell = cell;
     cell->hits++;
+    if (__builtin_expect(now > core_line_due, 0)) {
+        core_lines_keep();
+    }
 }
 
 /* Adds what running activations have spent on their lines up to now. */

@@ -118,3 +118,14 @@ void core_lines_sync(void)
     }
     PyErr_Restore(type, value, traceback);
 }
+
+uint64_t core_line_due;
+
+void core_lines_keep(void)
+{
+    const uint64_t begin = core_ticks();
+    if (core_line_due) { /* the first line of all has nothing to keep yet */
+        core_lines_sync();
+    }
+    core_line_due = core_ticks_due(begin, core_ticks());
+}

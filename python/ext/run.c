@@ -652,6 +652,10 @@ static PyGetSetDef run_getset[] = {
     TABLE("spans", CORE_TABLE_SPANS, "Sections one by one, in the order they ended."),
     TABLE("samples", CORE_TABLE_SAMPLES, "Looks of the sampler at the stacks."),
     TABLE("threads", CORE_TABLE_THREADS, "Threads that recorded something."),
+    TABLE("functions", CORE_TABLE_FUNCTIONS,
+          "Functions of the exact profile, most self time first."),
+    TABLE("lines", CORE_TABLE_LINES, "Lines of the exact profile that ran."),
+    TABLE("stacks", CORE_TABLE_STACKS, "Different stacks that the sampler saw."),
     {NULL, NULL, NULL, NULL, NULL},
 };
 

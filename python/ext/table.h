@@ -71,6 +71,9 @@ extern const core_table_kind core_table_marks;
 extern const core_table_kind core_table_spans;
 extern const core_table_kind core_table_samples;
 extern const core_table_kind core_table_threads;
+extern const core_table_kind core_table_functions;
+extern const core_table_kind core_table_lines;
+extern const core_table_kind core_table_stacks;
 
 /* --- Readers ---------------------------------------------------------------------- */
 

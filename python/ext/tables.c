@@ -11,6 +11,9 @@ const core_table_kind *const core_tables[CORE_TABLES] = {
     [CORE_TABLE_SPANS] = &core_table_spans,
     [CORE_TABLE_SAMPLES] = &core_table_samples,
     [CORE_TABLE_THREADS] = &core_table_threads,
+    [CORE_TABLE_FUNCTIONS] = &core_table_functions,
+    [CORE_TABLE_LINES] = &core_table_lines,
+    [CORE_TABLE_STACKS] = &core_table_stacks,
 };
 
 /* --- Sections: as in report.json, with the nanoseconds they come from --------------- */

@@ -37,3 +37,15 @@ double core_ticks_ns(void)
     }
     return (double)(now.mono_ns - first.mono_ns) / (double)(now.ticks - first.ticks);
 }
+
+/* Counts are at most this old in the trace, as long as writing them takes a thousandth of the time. */
+#define DUE_NS 2e9
+#define DUE_SHARE 1000
+
+uint64_t core_ticks_due(uint64_t begin, uint64_t now)
+{
+    const double unit_ns = core_ticks_ns();
+    const uint64_t usual = (uint64_t)(unit_ns > 0 ? DUE_NS / unit_ns : DUE_NS);
+    const uint64_t took = now > begin ? (now - begin) * DUE_SHARE : 0;
+    return now + (took > usual ? took : usual);
+}

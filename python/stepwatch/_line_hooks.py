@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import opcode
 import sys
-from typing import TYPE_CHECKING, NamedTuple
 
+TYPE_CHECKING = False  # importing typing would cost more than all the rest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import CodeType
@@ -46,12 +46,15 @@ class _Instruction:
         self.to_hook = False  # the jump goes to the hook before its target
 
 
-class _Range(NamedTuple):
+class _Range:
     """A stretch of old code, in units, with what its line table says of it."""
 
-    start: int
-    end: int
-    what: bytes | int | None
+    __slots__ = ("end", "start", "what")
+
+    def __init__(self, start: int, end: int, what: bytes | int | None) -> None:
+        self.start = start
+        self.end = end
+        self.what = what
 
 
 def _decode(raw: bytes) -> list[_Instruction]:
@@ -246,11 +249,14 @@ def _place_bytes(pieces: list[tuple[int, bytes]]) -> bytes:
 _ALONE, _WITH_LAST, _WITH_NEXT = range(3)
 
 
-class _Hook(NamedTuple):
+class _Hook:
     """A hook before an instruction, and whose line it shares."""
 
-    constant: int
-    line: int
+    __slots__ = ("constant", "line")
+
+    def __init__(self, constant: int, line: int) -> None:
+        self.constant = constant
+        self.line = line
 
 
 def _hook_units(hook: _Hook) -> int:
@@ -414,7 +420,8 @@ def _new_table(
         first = min(one.what for one in ranges if isinstance(one.what, int))
         nowhere = first - 1 if first <= code.co_firstlineno else code.co_firstlineno
     covered = 0
-    for start, end, what in ranges:
+    for one in ranges:
+        start, end, what = one.start, one.end, one.what
         # Ranges that begin within an instruction (at a prefix) do not occur.
         borders = [
             unit for unit in range(start, end) if unit in hooks and hooks[unit].line == _ALONE

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import atexit
-import difflib
-import inspect
 import sys
 import types
-from functools import cached_property, partial, partialmethod
-from importlib.abc import Loader, MetaPathFinder
-from typing import TYPE_CHECKING, Any, NamedTuple
 
+# Nothing is imported that the program may not have imported itself: it must not find modules
+# there, or pay for them, because it is profiled.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from importlib.machinery import ModuleSpec
+    from typing import Any
 
     from stepwatch._core import Lines
+
+_NEW_LOCALS = 2  # a flag of code: that of a function
 
 
 def functions_of(target: object) -> list[types.FunctionType]:
@@ -32,6 +33,12 @@ def functions_of(target: object) -> list[types.FunctionType]:
     return found
 
 
+def _from_functools(*names: str) -> tuple[type, ...]:
+    """Return classes of functools; there are no objects of them where it is not imported."""
+    functools = sys.modules.get("functools")
+    return tuple(getattr(functools, name) for name in names if hasattr(functools, name))
+
+
 def _of_callable(target: object) -> Iterator[types.FunctionType]:
     """Yield the innermost functions behind wrappers, methods, properties and partials."""
     if isinstance(target, property):
@@ -45,7 +52,7 @@ def _of_callable(target: object) -> Iterator[types.FunctionType]:
         seen.add(id(current))
         if isinstance(current, (staticmethod, classmethod, types.MethodType)):
             current = current.__func__
-        elif isinstance(current, (partial, partialmethod, cached_property)):
+        elif isinstance(current, _from_functools("partial", "partialmethod", "cached_property")):
             current = current.func
         elif "__wrapped__" in getattr(current, "__dict__", ()) or (
             not isinstance(current, types.FunctionType) and _wraps(current)
@@ -61,19 +68,41 @@ def _of_callable(target: object) -> Iterator[types.FunctionType]:
             current = call
 
 
+def _static(target: object, name: str) -> Any:
+    """Return an attribute as it is stored, without running code of the program's.
+
+    Raises AttributeError.
+    """
+    places: list[Any] = []
+    if isinstance(target, type):
+        places += [vars(base) for base in type.__dict__["__mro__"].__get__(target)]
+    else:
+        try:
+            places.append(object.__getattribute__(target, "__dict__"))
+        except AttributeError:
+            pass
+    for place in places + [vars(base) for base in type(target).__mro__]:
+        if name in place:
+            return place[name]
+    raise AttributeError(name)
+
+
 def _wraps(target: object) -> bool:
-    return inspect.getattr_static(target, "__wrapped__", None) is not None
+    try:
+        return _static(target, "__wrapped__") is not None
+    except AttributeError:
+        return False
 
 
 def _of_class(target: type) -> Iterator[types.FunctionType]:
     """Yield the functions that the class itself defines."""
+    wrappers = (property, staticmethod, classmethod)
+    wrappers += _from_functools("cached_property", "partialmethod")
     for value in list(vars(target).values()):
         if isinstance(value, type):
             if value.__qualname__.startswith(target.__qualname__ + "."):
                 yield from _of_class(value)
-        elif callable(value) or isinstance(
-            value, (property, staticmethod, classmethod, cached_property, partialmethod)
-        ):
+        elif callable(value) or isinstance(value, wrappers):
             for function in _of_callable(value):
                 if function.__module__ == target.__module__:
                     yield function
@@ -94,12 +123,13 @@ def _of_module(target: types.ModuleType) -> Iterator[types.FunctionType]:
 # --- names ---------------------------------------------------------------------------
 
 
-class _Name(NamedTuple):
+class _Name:
     """A function that is asked for by name and has not been found yet."""
 
-    lines: Lines
-    module: str
-    path: str
+    def __init__(self, lines: Lines, module: str, path: str) -> None:
+        self.lines = lines
+        self.module = module
+        self.path = path
 
     def __str__(self) -> str:
         return f"{self.module}:{self.path}"
@@ -141,7 +171,7 @@ def _resolve(wanted: _Name) -> bool:
         if part == "<locals>":
             return False
         try:
-            target = inspect.getattr_static(target, part)
+            target = _static(target, part)
         except AttributeError:
             return False
     try:
@@ -164,6 +194,16 @@ def _known_names(module: str) -> list[str]:
 def _say_missing() -> None:
     """Say at the end what was never found, one line each."""
     _look_again()
+    startup: Any = sys.modules.get("stepwatch._startup")  # below `stepwatch run`
+    if startup is not None and not startup._is_the_program():
+        # Names are for whichever process has the module; only where it is can one be wrong.
+        _waiting[:] = [
+            name for name in _waiting if name.module != "__main__" and name.module in sys.modules
+        ]
+    if not _waiting:
+        return
+    import difflib  # at the program's end
+
     for name in _waiting:
         if name.module not in sys.modules:
             near = difflib.get_close_matches(name.module, sys.modules, 1)
@@ -173,11 +213,15 @@ def _say_missing() -> None:
             near = difflib.get_close_matches(name.path, _known_names(name.module), 3)
             why = f"{name.module} has no function {name.path}"
             hint = f"; did you mean {' or '.join(near)}?" if near else ""
-        print(f"stepwatch: lines of {name} were not recorded: {why}{hint}", file=sys.stderr)
+        text = f"lines of {name} were not recorded: {why}{hint}"
+        if startup is not None:
+            startup._note(text)
+        elif sys.stderr is not None:
+            print(f"stepwatch: {text}", file=sys.stderr)
     _waiting.clear()
 
 
-class _LookAfter(Loader):
+class _LookAfter:
     """Loads a module as its own loader does, then looks for functions in it."""
 
     def __init__(self, inner: Any) -> None:
@@ -199,7 +243,7 @@ class _LookAfter(Loader):
         _look_again()
 
 
-class _Finder(MetaPathFinder):
+class _Finder:
     """Notices when an awaited module is imported; finding it is left to the others."""
 
     def find_spec(
@@ -252,7 +296,7 @@ def _prepare_path(
         if len(path) == 1:
             new: types.CodeType | None = name.lines._add_code(inner, qualname)
         else:
-            local = ".<locals>." if inner.co_flags & inspect.CO_NEWLOCALS else "."
+            local = ".<locals>." if inner.co_flags & _NEW_LOCALS else "."
             new = _prepare_path(name, inner, path[1:], qualname + local)
         if new is not None:
             constants[index] = new

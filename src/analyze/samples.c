@@ -1,4 +1,4 @@
-/* What samplers saw, and what a reader should know before believing it. */
+/* What samplers saw and profilers counted, and what a reader should know before believing it. */
 #include <stepwatch/write.h>
 
 #include "analyze/summary.h"
@@ -36,6 +36,21 @@ int sw__summary_samples(sw_summary *summary)
     if (totals->samplers == 0) {
         sw_stacks_free(summary->stacks);
         summary->stacks = NULL;
+    }
+    return error;
+}
+
+int sw__summary_profiles(sw_summary *summary)
+{
+    int error = sw_functions_of_run(&summary->functions, summary->source, NULL);
+    if (!error && sw_functions_count(summary->functions) == 0) {
+        sw_functions_free(summary->functions);
+        summary->functions = NULL;
+    }
+    error = error ? error : sw_lines_of_run(&summary->lines, summary->source, NULL);
+    if (!error && sw_lines_count(summary->lines) == 0) {
+        sw_lines_free(summary->lines);
+        summary->lines = NULL;
     }
     return error;
 }

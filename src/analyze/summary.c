@@ -109,9 +109,10 @@ int sw_summary_create(sw_summary **out, const sw_run *run, sw_error_info *info)
     summary->source = run;
     summary->traces = sw_run_count(run);
 
-    int (*const parts[])(sw_summary *) = {sw__summary_run,    sw__summary_sections,
-                                          sw__summary_steps,  sw__summary_overhead,
-                                          sw__summary_losses, sw__summary_samples};
+    int (*const parts[])(sw_summary *) = {sw__summary_run,     sw__summary_sections,
+                                          sw__summary_steps,   sw__summary_overhead,
+                                          sw__summary_losses,  sw__summary_samples,
+                                          sw__summary_profiles};
     int error = summary->arena ? SW_OK : SW_ENOMEM;
     for (size_t i = 0; !error && i < sizeof parts / sizeof parts[0]; i++) {
         error = parts[i](summary);
@@ -129,6 +130,8 @@ void sw_summary_free(sw_summary *summary)
 {
     if (summary) {
         sw_stacks_free(summary->stacks);
+        sw_functions_free(summary->functions);
+        sw_lines_free(summary->lines);
         sw__arena_free(summary->arena);
         sw__free(summary);
     }
@@ -224,6 +227,16 @@ const sw_summary_overhead *sw_summary_get_overhead(const sw_summary *summary)
 const sw_stacks *sw_summary_stacks(const sw_summary *summary)
 {
     return summary->stacks;
+}
+
+const sw_functions *sw_summary_functions(const sw_summary *summary)
+{
+    return summary->functions;
+}
+
+sw_lines *sw_summary_lines(const sw_summary *summary)
+{
+    return summary->lines;
 }
 
 const char *sw_summary_note(const sw_summary *summary, size_t index)

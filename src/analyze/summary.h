@@ -44,7 +44,9 @@ struct sw_summary {
     sw_summary_part *parts;
     size_t part_count;
     sw_summary_overhead overhead;
-    sw_stacks *stacks; /* NULL: no sampler ran */
+    sw_stacks *stacks;       /* NULL: no sampler ran */
+    sw_functions *functions; /* NULL: none were counted, here and below */
+    sw_lines *lines;
 
     struct sw__note *first_note, *last_note;
 };
@@ -56,6 +58,7 @@ int sw__summary_steps(sw_summary *summary);
 int sw__summary_overhead(sw_summary *summary);
 int sw__summary_losses(sw_summary *summary); /* the notes */
 int sw__summary_samples(sw_summary *summary);
+int sw__summary_profiles(sw_summary *summary);
 
 /* Zeroed memory that lives as long as the summary. */
 void *sw__summary_take(sw_summary *summary, size_t count, size_t size);

@@ -14,7 +14,7 @@
 enum { TO, OUT, WAITING, LINES, THREADS, SECTIONS, OPTIONS };
 
 static const struct option_spec options[OPTIONS] = {
-    [TO] = {"to", 0, "FORMAT", "collapsed, json or speedscope"},
+    [TO] = {"to", 0, "FORMAT", "collapsed, json, pstats or speedscope"},
     [OUT] = {"out", 'o', "FILE", "write there instead of stdout; replaces FILE"},
     [WAITING] = {"waiting", 0, NULL, "samples of waiting threads too"},
     [LINES] = {"lines", 0, NULL, "tell lines of a function apart"},
@@ -28,10 +28,12 @@ static const struct command command = {
     .purpose = "Writes RUN, a run directory or a native file, as other tools read it.",
     .options = options,
     .option_count = OPTIONS,
-    .epilogue = "Formats:\n"
-                "  collapsed   sampled stacks, one a line, for flame graphs\n"
-                "  json        the report, schema stepwatch.report/1\n"
-                "  speedscope  sampled stacks, for speedscope",
+    .epilogue =
+        "Formats:\n"
+        "  collapsed   sampled stacks, one a line, for flame graphs\n"
+        "  json        the report, schema stepwatch.report/1\n"
+        "  pstats      exact calls of functions, for python -m pstats and snakeviz\n"
+        "  speedscope  sampled stacks, for speedscope",
 };
 
 struct request {
@@ -40,10 +42,13 @@ struct request {
     sw_stack_options stacks;
 };
 
-/* Both return 0 or, when the run has nothing of the kind, an error with a sentence. */
+/* Each returns 0 or, when the run has nothing of the kind, an error with a sentence. */
 static int write_json(sw_writer *writer, const sw_run *run, const sw_summary *summary,
                       const struct request *request, sw_error_info *info);
 static int write_stacks(sw_writer *writer, const sw_run *run, const sw_summary *summary,
+                        const struct request *request, sw_error_info *info);
+
+static int write_pstats(sw_writer *writer, const sw_run *run, const sw_summary *summary,
                         const struct request *request, sw_error_info *info);
 
 static const struct format {
@@ -58,7 +63,7 @@ static const struct format {
      {[WAITING] = true, [LINES] = true, [THREADS] = true, [SECTIONS] = true},
      false},
     {"json", write_json, {false}, false},
-    /* {"pstats", write_pstats, {false}, true}, goes here */
+    {"pstats", write_pstats, {false}, true},
     {"speedscope",
      write_stacks,
      {[WAITING] = true, [LINES] = true, [SECTIONS] = true},
@@ -101,6 +106,22 @@ static int write_stacks(sw_writer *writer, const sw_run *run, const sw_summary *
     } else {
         sw_export_collapsed(writer, stacks, &look);
     }
+    return SW_OK;
+}
+
+static int write_pstats(sw_writer *writer, const sw_run *run, const sw_summary *summary,
+                        const struct request *request, sw_error_info *info)
+{
+    (void)request;
+    const sw_functions *functions = sw_summary_functions(summary);
+    if (!functions) {
+        return sw_error_set(
+            info, SW_ENOTFOUND,
+            "%.300s holds no function profile; record one with 'stepwatch "
+            "run --functions' or stepwatch.functions().",
+            sw_run_path(run));
+    }
+    sw_export_stats_file(writer, functions, NULL);
     return SW_OK;
 }
 

@@ -478,7 +478,8 @@ int cmd_run(int argc, char **argv)
                                                 .shown_name = shown_name(&request),
                                                 .python = runs_python(&request),
                                                 .told = unseen,
-                                                .report = request.report});
+                                                .report = request.report,
+                                                .functions = request.functions});
     }
     return outcome_code(&outcome);
 }

@@ -1,3 +1,4 @@
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -121,7 +122,8 @@ static void leave_run_json(const struct run_results *results)
     finish_file("run.json", writer, fd);
 }
 
-static void leave_report(const struct run_dir *dir)
+/* Writes and shows the report. True: the traces hold calls of functions. */
+static bool leave_report(const struct run_dir *dir)
 {
     sw_run *run;
     sw_summary *summary;
@@ -130,7 +132,7 @@ static void leave_report(const struct run_dir *dir)
     if (error) {
         cli_complain("no report could be made: %s",
                      info.message[0] ? info.message : sw_error_text(error));
-        return;
+        return false;
     }
     sw_writer *writer;
     int fd;
@@ -148,8 +150,10 @@ static void leave_report(const struct run_dir *dir)
         sw_export_report_text(writer, summary, &look);
     }
     sw_writer_close(writer, NULL);
+    const bool functions = sw_summary_functions(summary) != NULL;
     sw_summary_free(summary);
     sw_run_free(run);
+    return functions;
 }
 
 /* Leaves ASCII of a text in UTF-8: u for the sign of micro, ? for any other character. */
@@ -203,6 +207,50 @@ static void show(const struct run_dir *dir, const char *name, int lines)
     fclose(stream);
 }
 
+/* Whether the program left STEM.TYPE, and how many of its children STEM-PID.TYPE. */
+static bool find_profiles(const struct run_dir *dir, const char *stem, const char *type,
+                          size_t *children)
+{
+    bool own = false;
+    DIR *folder = opendir(dir->path);
+    *children = 0;
+    for (const struct dirent *entry; folder && (entry = readdir(folder)) != NULL;) {
+        const char *name = entry->d_name;
+        const size_t length = strlen(name);
+        if (strncmp(name, stem, strlen(stem)) != 0 || length < strlen(type) ||
+            strcmp(name + length - strlen(type), type) != 0) {
+            continue;
+        }
+        own |= length == strlen(stem) + strlen(type);
+        *children += name[strlen(stem)] == '-';
+    }
+    if (folder) {
+        closedir(folder);
+    }
+    return own;
+}
+
+/* Says which files of a profile there are; they lie in the directory that is named last. True: there are some. */
+static bool mention(const struct run_dir *dir, const char *what, const char *stem,
+                    const char *type)
+{
+    size_t children;
+    const bool own = find_profiles(dir, stem, type, &children);
+    if (!own && children == 0) {
+        return false;
+    }
+    fprintf(stderr, "%s: ", what);
+    if (own) {
+        fprintf(stderr, "%s%s, %s.txt%s", stem, type, stem, children ? "; " : "");
+    }
+    if (children) {
+        fprintf(stderr, "%s-PID%s, %s-PID.txt of %zu child process%s", stem, type, stem,
+                children, children == 1 ? "" : "es");
+    }
+    fprintf(stderr, "\n");
+    return true;
+}
+
 /* Nothing was recorded: why, as far as that can be known. */
 static void complain_nothing(const struct run_results *results)
 {
@@ -237,11 +285,12 @@ static void complain_nothing(const struct run_results *results)
 void run_results_leave(const struct run_results *results)
 {
     const struct run_dir *dir = results->dir;
+    bool counted = false;
     leave_run_json(results);
     if (!run_dir_has_traces(dir->path)) {
         complain_nothing(results);
     } else if (results->report) {
-        leave_report(dir);
+        counted = leave_report(dir);
         show(dir, "functions.txt", FUNCTIONS_SHOWN);
         show(dir, "lines.txt", LINES_SHOWN);
     } else {
@@ -252,5 +301,13 @@ void run_results_leave(const struct run_results *results)
         }
         cli_sentences_free(&problems);
     }
+    if (!mention(dir, "Function profile", "functions", ".stats") && counted &&
+        results->functions) {
+        cli_complain(
+            "no functions.stats was written; 'stepwatch export %.300s --to pstats' "
+            "writes one from the traces.",
+            dir->path);
+    }
+    mention(dir, "Line profile", "lines", ".json");
     fprintf(stderr, "%s\n", dir->path);
 }

@@ -16,6 +16,7 @@ struct run_results {
     bool python;            /* it is a Python */
     bool told;              /* that nothing will be recorded has been said already */
     bool report;
+    bool functions; /* a function profile was asked for */
 };
 
 void run_results_leave(const struct run_results *results);

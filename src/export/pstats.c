@@ -128,3 +128,11 @@ void sw_export_pstats(sw_writer *writer, const sw_functions *functions)
     sw_write_bytes(writer, "0", 1);
     sw__callers_free(&callers);
 }
+
+void sw_export_stats_file(sw_writer *writer, const sw_functions *functions,
+                          const sw_functions_text_options *options)
+{
+    sw_export_pstats(writer, functions);
+    sw_write_text(writer, "\n");
+    sw_export_functions_text(writer, functions, options);
+}

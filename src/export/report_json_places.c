@@ -1,14 +1,12 @@
-/* report.json: functions, lines, and the sampler that saw them. */
+/* report.json: functions and lines as profiles counted and the sampler saw them, and the sampler itself. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/writer_internal.h"
+#include "export/function_order.h"
 #include "export/json_put.h"
 #include "export/report_parts.h"
-
-static const char *const nothing_ran =
-    "Neither the sampler nor a profile of functions or lines ran in this run.";
 
 /* Places of one thread, function and line side by side. Strings of one set of stacks are equal if their addresses
  * are. */
@@ -114,29 +112,153 @@ static void put_places(sw_writer *w, const sw_stacks *stacks, bool lines)
     sw_stacks_release(parts);
 }
 
-/* Sources stand in the array one after the other, each element with its "source". */
-static void put_array(sw_writer *w, const char *key, const sw_summary *summary,
-                      bool lines)
+static void put_text(sw_writer *w, const char *key, const char *bytes, size_t length)
 {
-    const sw_stacks *stacks = sw_summary_stacks(summary);
-    if (!stacks) {
-        put_missing(w, key, nothing_ran);
-        return;
-    }
     sw_json_key(w, key);
-    sw_json_array_begin(w);
-    put_places(w, stacks, lines);
-    sw_json_array_end(w);
+    if (length) {
+        sw_json_string_n(w, bytes, length);
+    } else {
+        sw_json_null(w);
+    }
 }
 
+/* Elements of an array: exact calls, most self time first. */
+static void put_functions(sw_writer *w, const sw_functions *functions)
+{
+    const double ms = sw_functions_unit_ns(functions) / 1e6;
+    const bool errors = sw_functions_knows_errors(functions);
+    uint32_t *order = sw__functions_sorted(functions, SW_FUNCTIONS_BY_SELF);
+    if (!order) {
+        sw__writer_fail(w, SW_ENOMEM, 0);
+    }
+    for (size_t i = 0; order && i < sw_functions_count(functions); i++) {
+        const sw_function *function = sw_functions_get(functions, order[i]);
+        const sw_function_totals *totals = &function->totals;
+        sw_json_object_begin(w);
+        put_text(w, "name", function->qualname, function->qualname_length);
+        /* pstats writes "~" for "none". */
+        put_text(w, "file", function->file, function->native ? 0 : function->file_length);
+        put_line(w, "line", function->line);
+        put_string(w, "source", "profile");
+        put_bool(w, "native", function->native);
+        put_uint(w, "calls", totals->calls);
+        put_uint(w, "primitive_calls", totals->primitive_calls);
+        put_uint(w, "errors", errors ? totals->errors : SW_UNKNOWN);
+        put_double(w, "self_ms", (double)totals->self * ms);
+        put_double(w, "total_ms", (double)totals->total * ms);
+        sw_json_object_end(w);
+    }
+    sw__free(order);
+}
+
+struct timed_line {
+    const sw_lines_function *function;
+    const sw_lines_line *line;
+};
+
+/* Longest first; then as they stand in the profile, whose arrays do not move. */
+static int by_time(const void *left, const void *right)
+{
+    const struct timed_line *a = left;
+    const struct timed_line *b = right;
+    if (a->line->ns != b->line->ns) {
+        return a->line->ns > b->line->ns ? -1 : 1;
+    }
+    if (a->function != b->function) {
+        return a->function < b->function ? -1 : 1;
+    }
+    return (a->line > b->line) - (a->line < b->line);
+}
+
+/* The lines that ran, longest first; NULL when out of memory. Freed with sw__free. */
+static struct timed_line *sorted_lines(const sw_lines *lines, size_t *count)
+{
+    size_t room = 0;
+    for (size_t i = 0; i < sw_lines_count(lines); i++) {
+        room += sw_lines_get(lines, i)->line_count;
+    }
+    struct timed_line *sorted = sw__alloc_zero(room + 1, sizeof *sorted);
+    *count = 0;
+    for (size_t i = 0; sorted && i < sw_lines_count(lines); i++) {
+        const sw_lines_function *function = sw_lines_get(lines, i);
+        for (size_t k = 0; k < function->line_count; k++) {
+            const sw_lines_line *line = &function->lines[k];
+            if (line->hits || line->ns) {
+                sorted[(*count)++] = (struct timed_line){function, line};
+            }
+        }
+    }
+    if (sorted) {
+        qsort(sorted, *count, sizeof *sorted, by_time);
+    }
+    return sorted;
+}
+
+/* Elements of an array: exact hits of lines. */
+static void put_lines(sw_writer *w, const sw_lines *lines)
+{
+    size_t count;
+    struct timed_line *sorted = sorted_lines(lines, &count);
+    if (!sorted) {
+        sw__writer_fail(w, SW_ENOMEM, 0);
+    }
+    for (size_t i = 0; i < count; i++) {
+        const sw_lines_function *function = sorted[i].function;
+        const sw_lines_line *line = sorted[i].line;
+        const double ns = (double)line->ns;
+        sw_json_object_begin(w);
+        put_text(w, "name", function->name, function->name_length);
+        put_text(w, "file", function->file, function->file_length);
+        put_line(w, "line", line->line);
+        put_line(w, "first_line", function->first_line);
+        put_string(w, "source", "profile");
+        put_uint(w, "hits", line->hits);
+        put_double(w, "time_ms", ns / 1e6);
+        put_double(w, "per_hit_us", line->hits ? ns / 1e3 / (double)line->hits : NAN);
+        put_double(w, "share",
+                   function->total_ns ? ns / (double)function->total_ns : NAN);
+        sw_json_object_end(w);
+    }
+    sw__free(sorted);
+}
+
+/* Sources stand in the array one after the other, each element with its "source". */
 void sw__json_functions(sw_writer *w, const sw_summary *summary)
 {
-    put_array(w, "functions", summary, false);
+    const sw_stacks *stacks = sw_summary_stacks(summary);
+    const sw_functions *functions = sw_summary_functions(summary);
+    if (!stacks && !functions) {
+        put_missing(w, "functions", "Neither the sampler nor a function profile ran.");
+        return;
+    }
+    sw_json_key(w, "functions");
+    sw_json_array_begin(w);
+    if (functions) {
+        put_functions(w, functions);
+    }
+    if (stacks) {
+        put_places(w, stacks, false);
+    }
+    sw_json_array_end(w);
 }
 
 void sw__json_lines(sw_writer *w, const sw_summary *summary)
 {
-    put_array(w, "lines", summary, true);
+    const sw_stacks *stacks = sw_summary_stacks(summary);
+    const sw_lines *lines = sw_summary_lines(summary);
+    if (!stacks && !lines) {
+        put_missing(w, "lines", "Neither the sampler nor a line profile ran.");
+        return;
+    }
+    sw_json_key(w, "lines");
+    sw_json_array_begin(w);
+    if (lines) {
+        put_lines(w, lines);
+    }
+    if (stacks) {
+        put_places(w, stacks, true);
+    }
+    sw_json_array_end(w);
 }
 
 void sw__json_sampler(sw_writer *w, const sw_summary *summary)

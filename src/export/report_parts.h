@@ -15,5 +15,15 @@ void sw__json_sampler(sw_writer *w, const sw_summary *summary);
 /* Where Python was, as the sampler saw it: at most `top` rows a table. Nothing without samples. */
 void sw__report_samples(const struct sw__page *page, const sw_summary *summary,
                         size_t top);
+/* What the exact profiles counted: functions by self time, and the hottest lines. Nothing without them. */
+void sw__report_profiles(const struct sw__page *page, const sw_summary *summary,
+                         size_t top);
+
+/* Text of a program for a cell: harmless, and short enough in bytes too. */
+void sw__report_cell(const struct sw__page *page, char *out, size_t size,
+                     const char *bytes);
+/* "file.py:12", the folders left out; "-" where nothing is known. */
+void sw__report_where(const struct sw__page *page, char out[SW__CELL], const char *file,
+                      uint32_t line);
 
 #endif

@@ -17,42 +17,6 @@ struct samples {
     sw_stacks_filter thread; /* the one that is shown, running */
 };
 
-/* Text of a program in a cell: harmless, and short enough in bytes too. */
-static void put_cell(const struct sw__page *page, char *out, size_t size,
-                     const char *bytes)
-{
-    struct sw__page safe = *page;
-    safe.writer = sw_writer_to_memory();
-    out[0] = '\0';
-    if (!safe.writer) {
-        return;
-    }
-    sw__page_name(&safe, bytes, strlen(bytes), size - 1);
-    const char *text = sw_writer_text(safe.writer, NULL);
-    size_t length = text ? strlen(text) : 0;
-    if (length >= size) {
-        length = size - 1;
-        while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80) {
-            length--;
-        }
-    }
-    snprintf(out, size, "%.*s", (int)length, text ? text : "");
-    sw_writer_close(safe.writer, NULL);
-}
-
-static void put_where(const struct sw__page *page, char out[SW__CELL],
-                      const sw_stack_frame *frame, uint32_t line)
-{
-    const char *slash = strrchr(frame->file, '/');
-    char file[20];
-    put_cell(page, file, sizeof file, slash ? slash + 1 : frame->file);
-    if (line && *file) {
-        snprintf(out, SW__CELL, "%s:%u", file, line);
-    } else {
-        snprintf(out, SW__CELL, "%s", *file ? file : "-");
-    }
-}
-
 /* Tenths of a percent, without the locale's comma. */
 static void put_percent(char *out, double share)
 {
@@ -72,8 +36,8 @@ static void put_row(const struct samples *samples, struct sw__cells *cells,
     put_percent(high, place->self.high);
     snprintf(cells->cell[1], SW__CELL, "%.8s to %.8s", low, high);
     put_percent(cells->cell[2], place->total.share);
-    put_where(samples->page, cells->cell[3], &place->frame,
-              lines ? place->frame.line : place->frame.first_line);
+    sw__report_where(samples->page, cells->cell[3], place->frame.file,
+                     lines ? place->frame.line : place->frame.first_line);
 }
 
 /* The places that have most self samples, as a table. */
@@ -145,8 +109,8 @@ static void put_head(const struct samples *samples)
         sw__text_percent(percent, sizeof percent, totals->leaf_only + totals->given_up,
                          totals->looks);
     }
-    put_cell(samples->page, name, 24,
-             *samples->thread.thread ? samples->thread.thread : "(unnamed)");
+    sw__report_cell(samples->page, name, 24,
+                    *samples->thread.thread ? samples->thread.thread : "(unnamed)");
     sw__text_percent(running, sizeof running, counts.running,
                      counts.running + counts.waiting);
     const int used = snprintf(text, sizeof text, "(sampled %s time%s, %s rejected; ",

@@ -576,6 +576,7 @@ void sw_export_report_text(sw_writer *writer, const sw_summary *summary,
     }
     put_tree(&report);
     put_flat(&report);
+    sw__report_profiles(&report.page, summary, report.top);
     sw__report_samples(&report.page, summary, report.top);
     put_counters(&report);
     if (steps) {

@@ -131,7 +131,7 @@ with stepwatch.record("x", out="never") as run:
     with stepwatch.section("a"):
         stepwatch.counter("loss", 1.0)
 assert not run.recorded and run.path is None
-for name in 'sections steps counters marks spans samples threads'.split():
+for name in 'sections steps counters marks spans samples threads functions lines stacks'.split():
     table = getattr(run, name)
     assert len(table) == 0 and list(table) == [] and table[:5] == [] and repr(table)
     table.__arrow_c_stream__()
