@@ -91,7 +91,7 @@ _stepwatch()
     export)
         case $previous in
         --to)
-            mapfile -t COMPREPLY < <(compgen -W "collapsed json speedscope" -- "$current")
+            mapfile -t COMPREPLY < <(compgen -W "collapsed json pstats speedscope" -- "$current")
             return
             ;;
         -o | --out)

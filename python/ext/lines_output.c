@@ -2,6 +2,7 @@
 #include "lines.h"
 #include <stepwatch/export.h>
 #include <string.h>
+#include <unistd.h>
 
 /* A look right after the start waits until the clocks are far enough apart to tell their rate. */
 static double ns_per_tick(void)
@@ -21,9 +22,11 @@ static double ns_per_tick(void)
 /* --- the profile ------------------------------------------------------------------ */
 
 /* The text of the file as Python finds it: it knows of notebooks' cells and of packed modules. */
-static int add_source(sw_lines *lines, PyObject *linecache, PyObject *file)
+static int add_source(sw_lines *lines, PyObject *file)
 {
-    PyObject *list = PyObject_CallMethod(linecache, "getlines", "O", file);
+    PyObject *linecache = PyImport_ImportModule("linecache");
+    PyObject *list =
+        linecache ? PyObject_CallMethod(linecache, "getlines", "O", file) : NULL;
     PyObject *empty = list ? PyUnicode_FromString("") : NULL;
     PyObject *text = empty ? PyUnicode_Join(empty, list) : NULL;
     core_text name = {0}, source = {0};
@@ -43,7 +46,25 @@ static int add_source(sw_lines *lines, PyObject *linecache, PyObject *file)
     Py_XDECREF(text);
     Py_XDECREF(empty);
     Py_XDECREF(list);
+    Py_XDECREF(linecache);
     return result;
+}
+
+/* Whether a file's text has to be asked for, or can be read as it is. Importing what Python needs for it is avoided where
+ * that can be: at the end of a program that Ctrl-C ended, it makes Python forget to end by the signal. */
+static int needs_python(PyObject *file)
+{
+    PyObject *modules = PyImport_GetModuleDict(); /* borrowed */
+    if (PyDict_GetItemString(modules, "linecache") &&
+        PyDict_GetItemString(modules, "tokenize")) {
+        return 1;
+    }
+    PyObject *path = NULL;
+    const int readable =
+        PyUnicode_FSConverter(file, &path) && access(PyBytes_AS_STRING(path), R_OK) == 0;
+    Py_XDECREF(path);
+    PyErr_Clear();
+    return !readable;
 }
 
 static int add_entry(sw_lines *lines, const lines_entry *entry, double scale)
@@ -93,13 +114,10 @@ static sw_lines *profile_of(lines_object *self, int with_source)
 {
     core_lines_collect(self);
     const double scale = ns_per_tick();
-    PyObject *linecache = with_source ? PyImport_ImportModule("linecache") : NULL;
     sw_lines *lines = sw_lines_create();
-    if (!lines || (with_source && !linecache)) {
-        if (!PyErr_Occurred()) {
-            PyErr_NoMemory();
-        }
-        goto fail;
+    if (!lines) {
+        PyErr_NoMemory();
+        return NULL;
     }
     /* Looking for source runs Python code, which may change the set; so it comes last. */
     PyObject *files = PyList_New(0);
@@ -116,19 +134,16 @@ static sw_lines *profile_of(lines_object *self, int with_source)
     }
     for (Py_ssize_t i = 0; with_source && result == 0 && i < PyList_GET_SIZE(files);
          i++) {
-        result = add_source(lines, linecache, PyList_GET_ITEM(files, i));
+        PyObject *file = PyList_GET_ITEM(files, i);
+        result = needs_python(file) ? add_source(lines, file) : 0;
     }
     Py_XDECREF(files);
     if (result != 0) {
-        goto fail;
+        sw_lines_free(lines);
+        return NULL;
     }
-    Py_XDECREF(linecache);
     sw_lines_finish(lines);
     return lines;
-fail:
-    Py_XDECREF(linecache);
-    sw_lines_free(lines);
-    return NULL;
 }
 
 /* What the writer collected, as str. Closes the writer. */

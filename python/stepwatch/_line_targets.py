@@ -33,7 +33,7 @@ def functions_of(target: object) -> list[types.FunctionType]:
     return found
 
 
-def _from_functools(*names: str) -> tuple[type, ...]:
+def _from_functools(*names: str) -> tuple[Any, ...]:
     """Return classes of functools; there are no objects of them where it is not imported."""
     functools = sys.modules.get("functools")
     return tuple(getattr(functools, name) for name in names if hasattr(functools, name))
@@ -80,7 +80,7 @@ def _static(target: object, name: str) -> Any:
         try:
             places.append(object.__getattribute__(target, "__dict__"))
         except AttributeError:
-            pass
+            places = []  # it has slots only
     for place in places + [vars(base) for base in type(target).__mro__]:
         if name in place:
             return place[name]
@@ -96,8 +96,12 @@ def _wraps(target: object) -> bool:
 
 def _of_class(target: type) -> Iterator[types.FunctionType]:
     """Yield the functions that the class itself defines."""
-    wrappers = (property, staticmethod, classmethod)
-    wrappers += _from_functools("cached_property", "partialmethod")
+    wrappers = (
+        property,
+        staticmethod,
+        classmethod,
+        *_from_functools("cached_property", "partialmethod"),
+    )
     for value in list(vars(target).values()):
         if isinstance(value, type):
             if value.__qualname__.startswith(target.__qualname__ + "."):
@@ -259,7 +263,7 @@ class _Finder:
             spec: ModuleSpec | None = find(fullname, path, target) if find else None
             if spec is not None:
                 if hasattr(spec.loader, "exec_module"):
-                    spec.loader = _LookAfter(spec.loader)
+                    spec.loader = _LookAfter(spec.loader)  # type: ignore[assignment]
                 return spec
         return None
 

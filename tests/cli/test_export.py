@@ -204,7 +204,7 @@ def test_unknown_formats_name_those_there_are(stepwatch: Run, sampled: Path) -> 
         assert result.returncode == 2
         assert result.stdout == ""
         assert len(result.stderr.splitlines()) == 1
-        for known in ("collapsed", "json", "speedscope"):
+        for known in ("collapsed", "json", "pstats", "speedscope"):
             assert known in result.stderr
     help_text = stepwatch("export", "--help").stdout
     assert re.findall(r"^  (\w+) +\S", help_text.split("Formats:")[1], re.MULTILINE) == re.findall(
@@ -322,9 +322,25 @@ def test_a_reader_that_leaves(stepwatch_cli: Path, sampled: Path, env: dict[str,
     assert (result.returncode, result.stderr) == (0, b"")
 
 
+def test_pstats_takes_no_options_and_no_terminal(
+    stepwatch: Run, stepwatch_cli: Path, sampled: Path, env: dict[str, str]
+) -> None:
+    for option in ("--waiting", "--lines", "--threads", "--sections"):
+        result = stepwatch("export", sampled, "--to", "pstats", option)
+        assert result.returncode == 2
+        assert result.stderr.endswith("means nothing for the format pstats.\n")
+    master, slave = os.openpty()
+    words = [str(stepwatch_cli), "export", str(sampled), "--to", "pstats"]
+    told = subprocess.run(words, stdout=slave, stderr=subprocess.PIPE, env=env, check=False)
+    os.close(slave)
+    os.close(master)
+    assert told.returncode == 2
+    assert b"pstats is not for terminals" in told.stderr
+
+
 def test_unreadable_input(stepwatch: Run, tmp_path: Path) -> None:
     (tmp_path / "text").write_text("just text\n" * 1000)
     for path in ("missing", "text"):
-        for name in ("collapsed", "json", "speedscope"):
+        for name in ("collapsed", "json", "pstats", "speedscope"):
             is_one_sentence(stepwatch("export", path, "--to", name, "-o", "out"))
     assert not (tmp_path / "out").exists()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pstats
+import re
 import signal
 import subprocess
 import sys
@@ -517,3 +518,311 @@ def test_lines_in_a_locale_without_unicode(stepwatch: Run, tmp_path: Path) -> No
     assert "us (1e-06 s)" in result.stderr
     assert "return '??'" in result.stderr
     assert result.stderr.isascii()
+
+
+# --- exact profiles in what is left ---
+
+
+def profiled(folder: Path, what: str) -> list[dict[str, Any]]:
+    return [row for row in report_of(folder)[what] if row["source"] == "profile"]
+
+
+def calls_of(folder: Path, name: str, file: str = "train.py") -> int:
+    """Return the calls of a function of the program, over all processes."""
+    rows = [row for row in profiled(folder, "functions") if row["name"] == name]
+    (row,) = [row for row in rows if row["file"] and row["file"].endswith(file)]
+    calls: int = row["calls"]
+    return calls
+
+
+def hits_of(folder: Path) -> dict[tuple[str, int], int]:
+    return {(row["name"], row["line"]): row["hits"] for row in profiled(folder, "lines")}
+
+
+def test_export_pstats(stepwatch: Run, tmp_path: Path) -> None:
+    script(tmp_path, WORK)
+    stepwatch("run", "-o", "out", "--functions", "--set", "sampler_hz=0", "train.py")
+    result = stepwatch("export", "out", "--to", "pstats", "-o", "exported.stats")
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+    exported = pstats.Stats(str(tmp_path / "exported.stats"))
+    saved = pstats.Stats(str(tmp_path / "out" / "functions.stats"))
+    tables: list[Any] = [exported.stats, saved.stats]  # type: ignore[attr-defined]
+
+    def counts(table: Any) -> Any:
+        return {
+            key: (row[:2], {caller: call[:2] for caller, call in row[4].items()})
+            for key, row in table.items()
+        }
+
+    assert counts(tables[0]) == counts(tables[1])
+    (work,) = [row for key, row in tables[0].items() if key[2] == "work"]
+    assert work[:2] == (4, 4)
+    text = (tmp_path / "exported.stats").read_bytes().decode("utf-8", "replace")
+    assert "function calls" in text
+    assert "(work)" in text
+    browser = subprocess.run(
+        [sys.executable, "-m", "pstats", str(tmp_path / "exported.stats")],
+        input="stats work\nquit\n",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "(work)" in browser.stdout
+
+
+def test_export_pstats_without_a_profile(stepwatch: Run, tmp_path: Path) -> None:
+    script(tmp_path, WORK)
+    stepwatch("run", "-o", "out", "train.py")
+    result = stepwatch("export", "out", "--to", "pstats", "-o", "exported.stats")
+    assert (result.returncode, result.stdout) == (3, "")
+    assert "holds no function profile; record one with 'stepwatch run --functions'" in result.stderr
+    assert not (tmp_path / "exported.stats").exists()
+
+
+def test_profiles_in_the_report(stepwatch: Run, tmp_path: Path) -> None:
+    script(tmp_path, WORK)
+    words = ("--functions", "--lines", "train:work", "train.py")
+    stepwatch("run", "-o", "out", "--set", "sampler_hz=0", *words)
+    report = report_of(tmp_path / "out")
+    assert {row["source"] for row in report["functions"] + report["lines"]} == {"profile"}
+    functions = report["functions"]
+    assert [row["self_ms"] for row in functions] == sorted(
+        (row["self_ms"] for row in functions), reverse=True
+    )
+    (work,) = [row for row in functions if row["name"] == "work"]
+    assert work["file"] == str(tmp_path / "train.py")
+    assert (work["line"], work["native"], work["errors"]) == (4, False, 0)
+    assert (work["calls"], work["primitive_calls"]) == (4, 4)
+    assert 0 < work["self_ms"] <= work["total_ms"]
+    native = [row for row in functions if row["native"]]
+    assert native
+    assert all(row["file"] is None and row["line"] is None for row in native)
+    lines = report["lines"]
+    assert hits_of(tmp_path / "out") == {
+        ("work", 5): 4,
+        ("work", 6): 4 * 4 + 1,
+        ("work", 7): 3 * 4 + 1,
+        ("work", 8): 4,
+    }
+    assert sum(row["share"] for row in lines) == pytest.approx(1)
+    assert all(row["first_line"] == 4 for row in lines)
+    for row in lines:
+        assert row["per_hit_us"] * row["hits"] == pytest.approx(row["time_ms"] * 1e3)
+
+
+def test_only_what_ran_is_in_the_report(stepwatch: Run, tmp_path: Path) -> None:
+    script(tmp_path, WORK)
+    stepwatch("run", "-o", "none", "--set", "sampler_hz=0", "train.py")
+    report = report_of(tmp_path / "none")
+    assert report["functions"]["recorded"] is False
+    assert report["lines"]["recorded"] is False
+    text = stepwatch("report", "none").stdout
+    assert "(exact)" not in text
+    stepwatch("run", "-o", "lines", "--set", "sampler_hz=0", "--lines", "train:work", "train.py")
+    report = report_of(tmp_path / "lines")
+    assert report["functions"]["recorded"] is False
+    assert len(report["lines"]) == 4
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+@pytest.mark.parametrize("look", ["--ascii", "--unicode"])
+def test_profiles_on_the_page(stepwatch: Run, tmp_path: Path, width: int, look: str) -> None:
+    wide = '"漢字" + ' * 40
+    body = "".join(f"    größe_{n} = {wide}str({n})\n" for n in range(8))
+    name = "a_function_whose_name_is_longer_than_any_page_" * 4
+    source = f"def {name}():\n\n{body}\ndef work():\n    return 1\n{name}()\nwork()\n"
+    script(tmp_path, source)
+    words = ("--functions", "--lines", f"train:{name}", "--lines", "train:work", "train.py")
+    stepwatch("run", "-o", "out", *words)
+    result = stepwatch("report", "out", look, "--width", str(width))
+    assert result.returncode == 0
+    text = result.stdout
+    assert "Functions by self time (exact)" in text
+    assert "Lines by time (exact)" in text
+    assert text.count("\nsource ") == 2
+    assert all(columns(line) <= width for line in text.splitlines())
+    assert text.isascii() == (look == "--ascii")
+    assert "\033" not in text
+    block = text[text.index("Lines by time") : text.index("work (train.py")]
+    rows = [line for line in block.splitlines() if re.match("gr.*e_[0-9] = ", line)]
+    assert len(rows) == 5
+    coloured = stepwatch("report", "out", look, "--width", str(width), "--color=always").stdout
+    assert re.sub("\033\\[[0-9]*m", "", coloured) == text
+
+
+def columns(line: str) -> int:
+    """Return how many columns a line takes; the wide characters are those of this file."""
+    return sum(2 if "\u4e00" <= character <= "\u9fff" else 1 for character in line)
+
+
+PROCESSES = """
+import multiprocessing
+import os
+import sys
+import threading
+import time
+
+def work(count):
+    total = 0
+    for number in range(count):
+        total += number
+    return total
+
+def repeat(times):
+    for _ in range(times):
+        work(3)
+
+def main(how):
+    threads = [threading.Thread(target=repeat, args=(2,)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if how == "raise":
+        raise ValueError("at the end")
+    if how == "interrupt":
+        print("ready", flush=True)
+        while True:
+            time.sleep(0.01)
+    if how == "kill":
+        import stepwatch
+        kept = False
+        while not kept:
+            for _ in range(100):
+                work(3)
+            with stepwatch.open(os.environ["STEPWATCH_OUT"]) as run:
+                kept = len(run.lines) > 0 and "work" in [row["name"] for row in run.functions]
+        os.kill(os.getpid(), 9)
+    if how != "plain":
+        context = multiprocessing.get_context(how)
+        workers = [context.Process(target=repeat, args=(5,)) for _ in range(2)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+
+if __name__ == "__main__":
+    main(sys.argv[1])
+"""
+PROFILED = ("--functions", "--lines", "train:work", "--lines", "train:repeat", "train.py")
+
+
+def mentions(stderr: str) -> list[str]:
+    return [line for line in stderr.splitlines() if re.match("(Function|Line) profile: ", line)]
+
+
+def test_profiles_of_threads(stepwatch: Run, tmp_path: Path) -> None:
+    script(tmp_path, PROCESSES)
+    result = stepwatch("run", "-o", "out", *PROFILED, "plain")
+    assert result.returncode == 0
+    assert calls_of(tmp_path / "out", "work") == 4
+    assert hits_of(tmp_path / "out")[("work", 11)] == 4 * 3
+    assert mentions(result.stderr) == [
+        "Function profile: functions.stats, functions.txt",
+        "Line profile: lines.json, lines.txt",
+    ]
+    assert result.stderr.splitlines()[-1] == str(tmp_path / "out")
+
+
+@pytest.mark.parametrize("how", ["fork", "spawn", "forkserver"])
+def test_profiles_of_workers(stepwatch: Run, tmp_path: Path, how: str) -> None:
+    script(tmp_path, PROCESSES)
+    result = stepwatch("run", "-o", "out", *PROFILED, how)
+    assert (result.returncode, result.stdout) == (0, "")
+    assert "stepwatch: " not in result.stderr
+    out = tmp_path / "out"
+    assert calls_of(out, "work") == 4 + 2 * 5
+    assert hits_of(out)[("work", 11)] == (4 + 2 * 5) * 3
+    assert hits_of(out)[("repeat", 16)] == 4 + 2 * 5
+    assert mentions(result.stderr) == [
+        "Function profile: functions.stats, functions.txt; functions-PID.stats,"
+        " functions-PID.txt of 2 child processes",
+        "Line profile: lines.json, lines.txt; lines-PID.json, lines-PID.txt of 2 child processes",
+    ]
+    workers = sorted(out.glob("functions-*.stats"))
+    assert len(workers) == 2
+    for path in workers:
+        stats: Any = pstats.Stats(str(path)).stats  # type: ignore[attr-defined]
+        assert [row[1] for key, row in stats.items() if key[2] == "work"] == [5]
+
+
+def test_profiles_of_a_program_that_raises(stepwatch: Run, tmp_path: Path) -> None:
+    script(tmp_path, PROCESSES)
+    result = stepwatch("run", "-o", "out", *PROFILED, "raise")
+    assert result.returncode == 1
+    assert "ValueError: at the end" in result.stderr
+    assert calls_of(tmp_path / "out", "work") == 4
+    (main,) = [row for row in profiled(tmp_path / "out", "functions") if row["name"] == "main"]
+    assert main["errors"] == 1
+    assert len(mentions(result.stderr)) == 2
+
+
+def test_profiles_of_a_program_that_is_interrupted(
+    stepwatch_cli: Path, env: dict[str, str], tmp_path: Path
+) -> None:
+    script(tmp_path, PROCESSES)
+    command = [str(stepwatch_cli), "run", "-o", "out", *PROFILED, "interrupt"]
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGINT
+    assert "KeyboardInterrupt" in stderr
+    assert calls_of(tmp_path / "out", "work") == 4
+    assert hits_of(tmp_path / "out")[("work", 11)] == 4 * 3
+    assert len(mentions(stderr)) == 2
+
+
+def test_profiles_of_a_program_that_is_killed(stepwatch: Run, tmp_path: Path) -> None:
+    """The counts go into the trace from time to time; what was there at the last is reported."""
+    script(tmp_path, PROCESSES)
+    result = stepwatch("run", "-o", "out", *PROFILED, "kill")
+    assert result.returncode == 128 + signal.SIGKILL
+    calls = calls_of(tmp_path / "out", "work")
+    assert calls >= 4
+    hits = hits_of(tmp_path / "out")
+    assert hits[("work", 9)] >= 4
+    assert mentions(result.stderr) == []
+    assert "no functions.stats was written; 'stepwatch export" in result.stderr
+    exported = stepwatch("export", "out", "--to", "pstats", "-o", "kept.stats")
+    assert exported.returncode == 0
+    stats: Any = pstats.Stats(str(tmp_path / "kept.stats")).stats  # type: ignore[attr-defined]
+    assert [row[1] for key, row in stats.items() if key[2] == "work"] == [calls]
+
+
+def test_line_profiles_import_nothing(stepwatch: Run, plain: Run, tmp_path: Path) -> None:
+    """The program finds no module that it has not imported, but for the package itself."""
+    source = "import sys\ndef work():\n    return 1\nwork()\nprint(*sorted(sys.modules))\n"
+    script(tmp_path, source)
+    before = set(plain("train.py").stdout.split())
+    result = stepwatch("run", "-o", "out", "--lines", "train:work", "--lines", "a:b", "train.py")
+    assert hits_of(tmp_path / "out") == {("work", 3): 1}
+    more = set(result.stdout.split()) - before
+    more = {name for name in more if name.partition(".")[0] != "stepwatch"}
+    assert more <= {"atexit", "opcode", "_opcode", "_opcode_metadata", "types", "__future__"}
+
+
+def test_names_that_a_child_does_not_have(stepwatch: Run, tmp_path: Path) -> None:
+    """A child's stderr may be read by the program, so that the sentence is in the notes only."""
+    script(tmp_path, "def absent():\n    pass\n", "helper.py")
+    source = (
+        "import subprocess, sys\n"
+        "print(subprocess.run([sys.executable, '-c', 'import helper'],"
+        " stderr=subprocess.PIPE, check=True).stderr)\n"
+        "subprocess.run([sys.executable, '-c', ''], check=True)\n"
+    )
+    script(tmp_path, source)
+    result = stepwatch("run", "-o", "out", "--lines", "helper:absent_one", "train.py")
+    assert result.stdout == "b''\n"
+    assert "lines of helper:absent_one were not recorded: module helper was not" in result.stderr
+    notes = (tmp_path / "out" / "notes.txt").read_text().splitlines()
+    assert sorted(notes) == [
+        "lines of helper:absent_one were not recorded: helper has no function absent_one;"
+        " did you mean absent?",
+        "lines of helper:absent_one were not recorded: module helper was not imported",
+    ]
+    report = report_of(tmp_path / "out")
+    assert set(notes) <= set(report["notes"])

@@ -14,7 +14,18 @@ import stepwatch
 from stepwatch import Run, Table
 
 Recorder = Callable[..., Run]
-TABLES = ("sections", "steps", "counters", "marks", "spans", "samples", "threads", "functions", "lines", "stacks")
+TABLES = (
+    "sections",
+    "steps",
+    "counters",
+    "marks",
+    "spans",
+    "samples",
+    "threads",
+    "functions",
+    "lines",
+    "stacks",
+)
 
 
 class ArrowSchema(ctypes.Structure):

@@ -20,7 +20,18 @@ import stepwatch
 from stepwatch import Run, Table
 
 Recorder = Callable[..., Run]
-TABLES = ("sections", "steps", "counters", "marks", "spans", "samples", "threads", "functions", "lines", "stacks")
+TABLES = (
+    "sections",
+    "steps",
+    "counters",
+    "marks",
+    "spans",
+    "samples",
+    "threads",
+    "functions",
+    "lines",
+    "stacks",
+)
 PHASES = [
     "other",
     "data_wait",
@@ -45,7 +56,7 @@ PHASES = [
 
 def test_rows(record_run: Recorder) -> None:
     run = record_run(20)
-    assert [len(getattr(run, name)) for name in TABLES] == [2, 20, 20, 1, 40, 0, 1]
+    assert [len(getattr(run, name)) for name in TABLES] == [2, 20, 20, 1, 40, 0, 1, 0, 0, 0]
     for name in TABLES:
         table = getattr(run, name)
         assert table.name == name
@@ -413,3 +424,93 @@ def test_to_pandas(record_run: Recorder) -> None:
     assert steps["duration_ns"].dtype == "int64"
     assert steps["data_wait_ns"].dtype == pandas.Int64Dtype()
     assert run.report().to_pandas().shape == (3, len(run.sections.columns))
+
+
+# --- profiles ---
+
+
+def recursive(depth: int) -> int:
+    if depth == 0:
+        return 0
+    return recursive(depth - 1) + len("ab")
+
+
+@pytest.fixture
+def profiled_run(tmp_path: Path, no_recording: None) -> Run:  # noqa: ARG001
+    """Return a run with exact profiles of recursive(3), called twice."""
+    profile = stepwatch.Lines(recursive)
+    stepwatch.start(out=str(tmp_path / "profiled"), name="profiled")
+    with stepwatch.functions("calls"), profile:
+        recursive(3)
+        recursive(3)
+    run = stepwatch.stop()
+    assert run is not None
+    return run
+
+
+def test_functions(profiled_run: Run) -> None:
+    rows = profiled_run.functions.to_list()
+    assert [row["self_ns"] for row in rows] == sorted(
+        (row["self_ns"] for row in rows), reverse=True
+    )
+    (row,) = [row for row in rows if row["name"] == "recursive"]
+    code = recursive.__code__
+    assert (row["file"], row["line"]) == (code.co_filename, code.co_firstlineno)
+    assert (row["calls"], row["primitive_calls"], row["errors"]) == (8, 2, 0)
+    assert row["native"] is False
+    assert 0 < row["self_ns"] <= row["total_ns"]
+    (native,) = [row for row in rows if row["name"] and "len" in row["name"]]
+    assert (native["file"], native["line"], native["native"]) == (None, None, True)
+    assert native["calls"] == 6
+
+
+def test_lines(profiled_run: Run) -> None:
+    first = recursive.__code__.co_firstlineno
+    rows = profiled_run.lines.to_list()
+    assert [(row["line"] - first, row["hits"]) for row in rows] == [(1, 8), (2, 2), (3, 6)]
+    assert all(row["name"] == "recursive" and row["first_line"] == first for row in rows)
+    assert rows[1]["text"] == "        return 0"
+    assert sum(row["share"] for row in rows) == pytest.approx(1)
+    for row in rows:
+        assert row["per_hit_ns"] == pytest.approx(row["time_ns"] / row["hits"])
+    report = profiled_run.report().to_dict()
+    told = {row["line"]: row["hits"] for row in report["lines"] if row["source"] == "profile"}
+    assert told == {row["line"]: row["hits"] for row in rows}
+
+
+def test_stacks(tmp_path: Path, no_recording: None) -> None:  # noqa: ARG001
+    """Stacks add up to the samples, and to what report.json says of its functions."""
+    stepwatch.start(out=str(tmp_path / "sampled"), name="sampled", sampler_hz=500)
+
+    def spin() -> None:
+        for _ in range(2000):
+            recursive(20)
+
+    run = None
+    with stepwatch.section("busy"):
+        for _ in range(200):
+            spin()
+            if len(stepwatch.open(tmp_path / "sampled").samples) > 5:
+                break
+    run = stepwatch.stop()
+    assert run is not None
+    rows = run.stacks.to_list()
+    assert rows
+    counted = sum(row["running"] + row["waiting"] for row in rows)
+    assert counted == run.report().to_dict()["sampler"]["kept"]
+    for row in rows:
+        assert row["stack"].split(";")[-1] == (row["name"] or "?")
+        assert row["stack"].count(";") == row["depth"] - 1
+        assert row["running_ms"] == pytest.approx(row["running"] * 2)
+    assert any(row["section"] == "busy" and "spin" in row["stack"] for row in rows)
+    assert {row["pid"] for row in rows} == {os.getpid()}
+
+
+@pytest.mark.parametrize("name", ["functions", "lines"])
+def test_profiles_as_arrow(profiled_run: Run, name: str) -> None:
+    pyarrow: Any = pytest.importorskip("pyarrow")
+    table = getattr(profiled_run, name)
+    read = pyarrow.table(table)
+    assert read.column_names == table.columns
+    assert read.to_pylist() == table.to_list()
+    assert {str(field.type) for field in read.schema} <= {"string", "int64", "double", "bool"}
