@@ -592,6 +592,8 @@ static void test_a_run_without_samples(void **state)
     sw_summary *summary;
     sw_stacks *stacks = stacks_of(tb_example(), &summary, &run);
     assert_null(sw_summary_stacks(summary));
+    assert_null(sw_summary_functions(summary));
+    assert_null(sw_summary_lines(summary));
     assert_int_equal(sw_stacks_get_totals(stacks)->samplers, 0);
     sw_stacks_cursor cursor = {0};
     sw_stack stack;

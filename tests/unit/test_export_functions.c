@@ -364,6 +364,31 @@ static void test_of_run(void **state)
     sw_functions_free(functions);
 }
 
+static void test_a_stats_file_is_both(void **state)
+{
+    (void)state;
+    sw_functions *functions = example();
+    sw_writer *both = sw_writer_to_memory();
+    sw_writer *apart = sw_writer_to_memory();
+    size_t both_length;
+    size_t apart_length;
+    sw_export_stats_file(both, functions, NULL);
+    sw_export_pstats(apart, functions);
+    sw_write_text(apart, "\n");
+    sw_export_functions_text(apart, functions, NULL);
+    const char *one = sw_writer_text(both, &both_length);
+    const char *other = sw_writer_text(apart, &apart_length);
+    assert_int_equal(both_length, apart_length);
+    assert_memory_equal(one, other, both_length);
+    sw_functions *back;
+    assert_int_equal(sw_functions_read_pstats(&back, one, both_length, NULL), SW_OK);
+    assert_int_equal(sw_functions_count(back), 3);
+    sw_functions_free(back);
+    sw_writer_close(both, NULL);
+    sw_writer_close(apart, NULL);
+    sw_functions_free(functions);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -372,6 +397,7 @@ int main(void)
         cmocka_unit_test(test_merge_converts_units),
         cmocka_unit_test(test_pstats_bytes),
         cmocka_unit_test(test_pstats_and_back),
+        cmocka_unit_test(test_a_stats_file_is_both),
         cmocka_unit_test(test_text),
         cmocka_unit_test(test_text_fits_the_page),
         cmocka_unit_test(test_sort_words),

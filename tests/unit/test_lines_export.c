@@ -234,6 +234,28 @@ static void test_of_run(void **state)
     assert_true(strlen(as_text(lines, &writer, 80, true)) < 4000);
     close_writer(writer);
     sw_lines_free(lines);
+
+    sw_summary *summary;
+    assert_int_equal(sw_summary_create(&summary, run, NULL), 0);
+    assert_int_equal(sw_lines_count(sw_summary_lines(summary)), 2);
+    assert_null(sw_summary_functions(summary));
+    writer = sw_writer_to_memory();
+    sw_export_report_text(writer, summary, &(sw_text_options){.columns = 60});
+    const char *report = sw_writer_text(writer, NULL);
+    assert_non_null(strstr(report, "Lines by time (exact)"));
+    assert_non_null(strstr(report, "f (t.py:5), "));
+    assert_null(strstr(report, "Functions by self time"));
+    for (const char *line = report; *line; line += strcspn(line, "\n") + 1) {
+        assert_true(strcspn(line, "\n") <= 60);
+    }
+    close_writer(writer);
+    writer = sw_writer_to_memory();
+    sw_export_report_json(writer, summary);
+    const char *json = sw_writer_text(writer, NULL);
+    assert_non_null(strstr(json, "\"source\": \"profile\""));
+    assert_non_null(strstr(json, "\"functions\": {"));
+    close_writer(writer);
+    sw_summary_free(summary);
     sw_run_free(run);
 }
 
