@@ -110,6 +110,10 @@ static inline int line_find(line_thread *thread, core_frame *frame, PyObject *co
 extern uint64_t core_line_due;
 /* Does so. Runs no code of the program, and moves no activation. */
 void core_lines_keep(void);
+static inline int line_is_due(uint64_t now)
+{
+    return __builtin_expect(now > core_line_due, 0) != 0;
+}
 
 /* Ends the newest activation. */
 static inline void line_pop(line_thread *thread, uint64_t now)
@@ -117,9 +121,6 @@ static inline void line_pop(line_thread *thread, uint64_t now)
     line_frame *top = thread->top--;
     top->cell->ticks += now - top->since;
     top->table->open--;
-    if (__builtin_expect(now > core_line_due, 0)) {
-        core_lines_keep();
-    }
 }
 
 /* Arrival of the newest activation at a line. */
@@ -129,9 +130,6 @@ static inline void line_arrive(line_frame *top, line_cell *cell, uint64_t now)
     top->since = now;
     top->cell = cell;
     cell->hits++;
-    if (__builtin_expect(now > core_line_due, 0)) {
-        core_lines_keep();
-    }
 }
 
 /* Adds what running activations have spent on their lines up to now. */

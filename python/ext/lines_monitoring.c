@@ -61,7 +61,11 @@ static PyObject *on_line(PyObject *Py_UNUSED(self), PyObject *const *args,
     if (__builtin_expect(
             thread && thread->top->frame == frame && thread->top->code == args[0], 1)) {
         line_frame *top = thread->top;
-        line_arrive(top, line_cell_at(top->table, line), core_ticks());
+        const uint64_t now = core_ticks();
+        line_arrive(top, line_cell_at(top->table, line), now);
+        if (line_is_due(now)) {
+            core_lines_keep();
+        }
     } else {
         line_unexpected(frame, args[0], line);
     }

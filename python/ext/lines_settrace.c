@@ -72,7 +72,11 @@ on_any_event(PyObject *their_object, PyFrameObject *frame, int what, PyObject *a
             const uint32_t index = (uint32_t)frame->f_lineno - top->table->first;
             /* Before 3.10 hooks lie on a line of their own, which is none of the function's. */
             if (index < top->table->count && !told_twice(thread, frame)) {
-                line_arrive(top, &top->table->cells[index], core_ticks());
+                const uint64_t now = core_ticks();
+                line_arrive(top, &top->table->cells[index], now);
+                if (line_is_due(now)) {
+                    core_lines_keep();
+                }
             }
         }
         break;
@@ -113,8 +117,11 @@ static int on_event(PyObject *their_object, PyFrameObject *frame, int what, PyOb
         const line_code *table = top->table;
         const uint32_t index = (uint32_t)frame->f_lineno - table->first;
         if (__builtin_expect(index < table->count && core_ticks_register, 1)) {
-            line_arrive(top, &table->cells[index], core_ticks());
-            return 0;
+            const uint64_t now = core_ticks();
+            if (!line_is_due(now)) {
+                line_arrive(top, &table->cells[index], now);
+                return 0;
+            }
         }
     }
     return on_any_event(their_object, frame, what, arg);

@@ -62,7 +62,10 @@ def _of_callable(target: object) -> Iterator[types.FunctionType]:
             yield current
             return
         else:
-            call = inspect.getattr_static(type(current), "__call__", None)
+            try:
+                call = _static(type(current), "__call__")
+            except AttributeError:
+                return
             if not isinstance(call, types.FunctionType):
                 return
             current = call
