@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from pathlib import Path
 from typing import Callable
 
 import pytest
@@ -37,7 +38,7 @@ def test_help_of_a_command(stepwatch: Run, command: str) -> None:
 
 @pytest.mark.parametrize("words", [("--version",), ("--help",), ("run", "--help")])
 def test_no_room_for_the_answer(stepwatch: Run, words: tuple[str, ...]) -> None:
-    with open("/dev/full", "w") as full:
+    with Path("/dev/full").open("w") as full:
         result = stepwatch(*words, capture_output=False, stdout=full, stderr=subprocess.PIPE)
     assert result.returncode == 3
     assert result.stderr.count("\n") == 1
