@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -238,3 +239,25 @@ def test_bootstrap_alone_does_nothing(plain: Run, build_dir: Path, tmp_path: Pat
     folder = build_dir / "python" / "stepwatch" / "_bootstrap"
     result = plain("train.py", extra={"PYTHONPATH": str(folder)})
     assert (result.returncode, result.stdout, result.stderr) == (0, "False\n", "")
+
+
+def test_interrupted_before_the_program(build_dir: Path, python_env: dict[str, str]) -> None:
+    """An interrupt that comes while the recorder begins ends the program as one does."""
+    file = build_dir / "python" / "stepwatch" / "_bootstrap" / "sitecustomize.py"
+    code = f"""
+import _frozen_importlib_external, os, runpy
+def find(*_):
+    raise KeyboardInterrupt
+_frozen_importlib_external.PathFinder.find_spec = find
+runpy.run_path({str(file)!r})
+print("not reached")
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**python_env, "STEPWATCH_RUN_ID": "1"},
+    )
+    assert (result.returncode, result.stdout) == (-signal.SIGINT, "")
+    assert result.stderr == "KeyboardInterrupt\n"

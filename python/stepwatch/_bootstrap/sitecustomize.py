@@ -93,10 +93,24 @@ def _begin():
     _startup.begin()
 
 
+def _interrupted():
+    # type: () -> None
+    """Die as an interrupted program does. Here Python would say that site cannot be imported."""
+    import _signal
+
+    if sys.stderr:
+        sys.stderr.write("KeyboardInterrupt\n")
+        sys.stderr.flush()
+    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+    os.kill(os.getpid(), _signal.SIGINT)
+
+
 _leave_path()
 if os.environ.get("STEPWATCH_RUN_ID"):
     try:
         _begin()
+    except KeyboardInterrupt:
+        _interrupted()
     except Exception as error:
         _tell("%s: %s" % (type(error).__name__, error))
 
