@@ -245,11 +245,12 @@ def test_interrupted_before_the_program(build_dir: Path, python_env: dict[str, s
     """An interrupt that comes while the recorder begins ends the program as one does."""
     file = build_dir / "python" / "stepwatch" / "_bootstrap" / "sitecustomize.py"
     code = f"""
-import _frozen_importlib_external, os, runpy
+import _frozen_importlib_external
+text = open({str(file)!r}).read()
 def find(*_):
     raise KeyboardInterrupt
 _frozen_importlib_external.PathFinder.find_spec = find
-runpy.run_path({str(file)!r})
+exec(text, {{"__name__": "bootstrap", "__file__": {str(file)!r}}})
 print("not reached")
 """
     result = subprocess.run(
