@@ -41,6 +41,7 @@ void sw__os_thread_usage(struct sw__os_usage *out, int schedstat_fd);
 /* Files. All are opened O_CLOEXEC | O_NOFOLLOW and moved to a descriptor of at least 200
  * where the limit allows, out of the way of programs that use fixed small numbers. */
 int sw__os_create_private(const char *path); /* O_EXCL, mode 0600: fd, or -errno */
+int sw__os_open_write(const char *path);     /* a file that is there: fd, or -errno */
 int sw__os_open_read(const char *path);      /* O_RDONLY: fd, or -errno */
 /* mkdir -p, mode 0700 for new ones: 0 or -errno. */
 int sw__os_mkdirs_private(const char *path);

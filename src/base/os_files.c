@@ -37,6 +37,12 @@ int sw__os_create_private(const char *path)
     return fd < 0 ? fd : move_up(fd);
 }
 
+int sw__os_open_write(const char *path)
+{
+    int fd = open_retrying(path, O_RDWR | O_NONBLOCK | O_NOFOLLOW, 0);
+    return fd < 0 ? fd : move_up(fd);
+}
+
 int sw__os_open_read(const char *path)
 {
     /* Without O_NONBLOCK a named pipe in the place of a file would hang the reader. */

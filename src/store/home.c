@@ -92,14 +92,34 @@ static void sw__home_count_cut(struct sw__home *home, uint64_t size)
     }
 }
 
+static bool sw__home_is(const struct sw__home *home, int fd, struct stat *facts)
+{
+    return fstat(fd, facts) == 0 && facts->st_dev == home->device &&
+           facts->st_ino == home->inode && facts->st_nlink > 0;
+}
+
+/* Programs that close all descriptors close ours as well. The file is still there; the number is not ours to
+ * close any more. */
+static bool sw__home_open_again(struct sw__home *home, struct stat *facts)
+{
+    int fd = sw__os_open_write(home->path);
+    if (fd >= 0 && sw__home_is(home, fd, facts)) {
+        home->fd = fd;
+        return true;
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    return false;
+}
+
 bool sw__home_check(struct sw__home *home)
 {
     struct stat facts;
     if (home->fd < 0 || home->gone) {
         return false;
     }
-    if (fstat(home->fd, &facts) || facts.st_dev != home->device ||
-        facts.st_ino != home->inode || facts.st_nlink == 0) {
+    if (!sw__home_is(home, home->fd, &facts) && !sw__home_open_again(home, &facts)) {
         home->gone = true;
         home->error = home->error ? home->error : ENOENT;
         return false;

@@ -54,7 +54,7 @@ bool sw__home_knows(const struct sw__home *home, uint64_t slot);
 int sw__home_put_super(struct sw__home *home, const struct sw__fmt_super *from,
                        enum sw__fmt_state state, const char *hot_path);
 /* Whether the descriptor still is our file, which is asked before every write: programs that close all descriptors
- * and open their own must not find our bytes in their files. Notices also when somebody cut the file: then what was
+ * and open their own must not find our bytes in their files. If it is not, the file is opened again by its name. Notices also when somebody cut the file: then what was
  * beyond the cut is counted as lost, and copies of state are due again (`cuts` rises). */
 bool sw__home_check(struct sw__home *home);
 void sw__home_close(struct sw__home *home);

@@ -509,6 +509,30 @@ def test_lines(stepwatch: Run, tmp_path: Path, words: tuple[str, ...]) -> None:
     assert hits[("Model.forward", 12)] == 1
 
 
+@pytest.mark.parametrize("first", [0, 3])
+def test_closed_descriptors(stepwatch: Run, tmp_path: Path, first: int) -> None:
+    """Programs that become daemons close all descriptors, and ours have numbers like any other."""
+    code = f"""
+import os, stepwatch
+with stepwatch.section("before"):
+    os.closerange({first}, 4096)
+files = [os.open("/dev/null", os.O_RDWR) for _ in range(300)]
+for _ in stepwatch.steps(range(3)):
+    with stepwatch.section("after"):
+        pass
+for file in files:
+    os.close(file)
+"""
+    script(tmp_path, code)
+    result = stepwatch("run", "-o", "out", "--no-report", "train.py")
+    assert (result.returncode, result.stdout) == (0, "")
+    assert "stepwatch: " not in result.stderr
+    report = json.loads(stepwatch("report", "out", "--json").stdout)
+    calls = {row["name"]: row["calls"] for row in report["sections"]}
+    assert (calls["before"], calls["after"], report["steps"]["count"]) == (1, 3, 3)
+    assert report["run"]["complete"] is True
+
+
 def test_lines_in_a_locale_without_unicode(stepwatch: Run, tmp_path: Path) -> None:
     script(tmp_path, "def work():\n    return 'ä€'\nwork()\n")
     result = stepwatch(

@@ -141,14 +141,25 @@ static void test_home_descriptor_taken(void **state)
     assert_true(sw__home_check(&home));
     int theirs = open(ru_path("theirs"), O_RDWR | O_CREAT, 0600);
     assert_int_equal(dup2(theirs, home.fd), home.fd);
+    int number = home.fd;
+    assert_true(sw__home_check(&home)); /* The file is still there under its name. */
+    assert_int_not_equal(home.fd, number);
+    assert_int_equal(sw__home_put(&home, &header, "x", 1, &slot, false), 0);
+    assert_true(ru_file_size(home.path) > 0);
+    /* Now the name is another file's. */
+    int other = home.fd;
+    assert_int_equal(dup2(theirs, other), other);
+    assert_int_equal(rename(ru_path("theirs"), home.path), 0);
     assert_false(sw__home_check(&home));
     assert_true(home.gone);
+    slot = 0;
     assert_int_equal(sw__home_put(&home, &header, "x", 1, &slot, false), SW_EWRITE);
-    int number = home.fd;
     sw__home_close(&home);
-    assert_int_equal(ru_file_size(ru_path("theirs")), 0);
-    assert_true(fcntl(number, F_GETFD) >= 0); /* It is theirs: not closed. */
+    assert_int_equal(ru_file_size(ru_path("folder/x.stepwatch")), 0);
+    assert_true(fcntl(number, F_GETFD) >= 0); /* They are theirs: not closed. */
+    assert_true(fcntl(other, F_GETFD) >= 0);
     close(number);
+    close(other);
     close(theirs);
     /* And a file that was removed. */
     assert_int_equal(sw__home_create(&home, ru_path("folder"), "y", 0, NULL), 0);
