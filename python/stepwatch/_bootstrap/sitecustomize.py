@@ -96,7 +96,7 @@ def _begin():
 def _interrupted():
     # type: () -> None
     """Die as an interrupted program does. Here Python would say that site cannot be imported."""
-    import _signal
+    import _signal  # type: ignore[import-not-found]
 
     if sys.stderr:
         sys.stderr.write("KeyboardInterrupt\n")
