@@ -128,6 +128,8 @@ def _wrap(target: Any, name: str, phase: _Phase | None, *, again: bool) -> Any:
     """Return the target timed, or itself when it is; ``again``: also when under another name."""
     if isinstance(target, (staticmethod, classmethod)):
         made = _wrap(target.__func__, name, phase, again=again)
+        if isinstance(made, (staticmethod, classmethod)):
+            made = made.__func__
         return target if made is target.__func__ else type(target)(made)
     if isinstance(target, property):
         return _wrap_property(target, name, phase, again)

@@ -532,6 +532,7 @@ def test_implicit_static_and_class_methods(recorded: Recording) -> None:
     class Derived(Base):
         pass
 
+    assert not isinstance(vars(Base)["__new__"].__func__, staticmethod)
     assert Base.names == ["Derived"]
     assert Derived[7] == ("Derived", 7)  # type: ignore[misc]
     assert type(Derived()) is Derived
