@@ -268,7 +268,7 @@ int functions_start(functions_profile *profile)
     }
     profile->begin = core_ticks();
     if (engine->running == profile && !profile->next) {
-        engine->due = core_ticks_due(profile->begin, profile->begin);
+        engine->due = core_ticks_soon(profile->begin);
     }
     profile->first = profile->first ? profile->first : profile->begin;
     return 0;
@@ -451,7 +451,7 @@ static PyObject *engine_forked(PyObject *self, PyObject *Py_UNUSED(ignored))
         profile->rows = NULL;
     }
     const uint64_t now = core_ticks();
-    engine->due = core_ticks_due(now, now);
+    engine->due = core_ticks_soon(now);
     tracks_free(gone);
     Py_RETURN_NONE;
 }

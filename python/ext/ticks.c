@@ -39,13 +39,24 @@ double core_ticks_ns(void)
 }
 
 /* Counts are at most this old in the trace, as long as writing them takes a thousandth of the time. */
-#define DUE_NS 2e9
+#define DUE_NS 2.5e8
+#define SOON_NS 2e7
 #define DUE_SHARE 1000
+
+static uint64_t ticks_of(double ns)
+{
+    const double unit_ns = core_ticks_ns();
+    return (uint64_t)(unit_ns > 0 ? ns / unit_ns : ns);
+}
+
+uint64_t core_ticks_soon(uint64_t now)
+{
+    return now + ticks_of(SOON_NS);
+}
 
 uint64_t core_ticks_due(uint64_t begin, uint64_t now)
 {
-    const double unit_ns = core_ticks_ns();
-    const uint64_t usual = (uint64_t)(unit_ns > 0 ? DUE_NS / unit_ns : DUE_NS);
+    const uint64_t usual = ticks_of(DUE_NS);
     const uint64_t took = now > begin ? (now - begin) * DUE_SHARE : 0;
     return now + (took > usual ? took : usual);
 }

@@ -14,9 +14,11 @@ void core_ticks_init(void);
 /* Nanoseconds a tick, measured since the first core_ticks_init of the process. */
 double core_ticks_ns(void);
 
-/* When what profilers counted goes into the trace next, for programs that are killed: some seconds after `now`, and later where
+/* When what profilers counted goes into the trace next, for programs that are killed: a part of a second after `now`, and later where
  * the last time, which began at `begin`, took long. */
 uint64_t core_ticks_due(uint64_t begin, uint64_t now);
+/* When to write for the first time: a process may be ended soon. */
+uint64_t core_ticks_soon(uint64_t now);
 
 static inline uint64_t core_ticks(void)
 {

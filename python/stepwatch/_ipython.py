@@ -63,7 +63,7 @@ class StepwatchMagics(Magics):  # type: ignore[misc,unused-ignore]
         own = not stepwatch.is_recording()
         if own:
             out = options.get("out", [""])[-1] or tempfile.mkdtemp(prefix="stepwatch-")
-            stepwatch.start(out=out, name="cell")
+            stepwatch.start(out=out, name="cell", sampler_hz=200)
         elif "out" in options:
             raise UsageError("a recording is on already; stop it before asking for another --out")
         else:

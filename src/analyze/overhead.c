@@ -19,6 +19,17 @@ static void count_calls(const sw_trace *trace, uint64_t *sections, uint64_t *cou
     }
 }
 
+/* CPU time that samplers used. */
+static uint64_t sampler_ticks(const sw_trace *trace)
+{
+    uint64_t ticks = 0;
+    for (size_t i = 0; i < sw_trace_row_count(trace, SW_TABLE_SAMPLER); i++) {
+        const sw_row *row = sw_trace_get_row(trace, SW_TABLE_SAMPLER, i);
+        ticks = sw__add(ticks, row ? row->value[4] : 0);
+    }
+    return ticks;
+}
+
 int sw__summary_overhead(sw_summary *summary)
 {
     sw_summary_overhead *overhead = &summary->overhead;
@@ -28,6 +39,8 @@ int sw__summary_overhead(sw_summary *summary)
     double recorded_ns = 0;
     double helper_ns = 0;
     double section_cost = 0;
+    double sampler_ns = 0;
+    bool profiled = false;
     bool calibrated = summary->traces > 0;
     for (size_t t = 0; t < summary->traces; t++) {
         const sw_trace *trace = sw__summary_trace(summary, t);
@@ -59,6 +72,8 @@ int sw__summary_overhead(sw_summary *summary)
         high_ns += cost * ratio_high;
         recorded_ns += (double)sw__sub(info->end_ns, info->start_ns);
         helper_ns += (double)info->helper_cpu_ns;
+        sampler_ns += (double)sampler_ticks(trace) * sw_trace_ns_per_tick(trace);
+        profiled = profiled || sw_trace_row_count(trace, SW_TABLE_PROFILE) > 0;
         section_cost += info->cost_section_ns / (double)summary->traces;
     }
     overhead->helper_cpu_s = helper_ns / 1e9;
@@ -74,6 +89,12 @@ int sw__summary_overhead(sw_summary *summary)
     char calls[32];
     char cost[24];
     char helper[24];
+    char sampler[80] = "";
+    if (sampler_ns > 0) {
+        char time[24];
+        sw_text_duration(time, sampler_ns, true);
+        snprintf(sampler, sizeof sampler, ", its sampler %s", time);
+    }
     sw_text_count(calls, overhead->calls);
     sw_text_duration(cost, section_cost, true);
     sw_text_duration(helper, helper_ns, true);
@@ -82,8 +103,11 @@ int sw__summary_overhead(sw_summary *summary)
                                        "measured at its start, and what it "
                                        "measured of steps, counters and marks, over the "
                                        "time recorded in all processes; its "
-                                       "helper thread used %s of CPU besides",
-                                       calls, cost, helper);
+                                       "helper thread used %s of CPU besides%s%s",
+                                       calls, cost, helper, sampler,
+                                       profiled ? "; what counting every call or line "
+                                                  "costs is not in it, and is more"
+                                                : "");
     return overhead->how ? SW_OK : SW_ENOMEM;
 }
 
@@ -94,6 +118,7 @@ struct losses {
         unmatched;
     uint64_t bus_errors, steps_dropped, write_errors, hist_missed, clock_jumps;
     uint64_t killed, running, hot_missing, damaged;
+    uint64_t profiles_cut; /* killed ones among them that counted calls or lines */
     uint32_t first_error;
 };
 
@@ -148,7 +173,10 @@ int sw__summary_losses(sw_summary *summary)
 {
     struct losses sum = {0};
     for (size_t t = 0; t < summary->traces; t++) {
-        add_losses(&sum, sw_trace_get_info(sw__summary_trace(summary, t)));
+        const sw_trace *trace = sw__summary_trace(summary, t);
+        add_losses(&sum, sw_trace_get_info(trace));
+        sum.profiles_cut += sw_trace_get_info(trace)->end == SW_TRACE_KILLED &&
+                            sw_trace_row_count(trace, SW_TABLE_PROFILE) > 0;
     }
     const struct {
         uint64_t count;
@@ -159,6 +187,11 @@ int sw__summary_losses(sw_summary *summary)
          "is here.",
          "%s processes were killed or ended without closing their files; what they had "
          "recorded is here."},
+        {sum.profiles_cut,
+         "%s of them was counting calls or lines: what it did last is not in those "
+         "counts.",
+         "%s of them were counting calls or lines: what they did last is not in those "
+         "counts."},
         {sum.running,
          "%s process is still running; the report shows what it has recorded so far.",
          "%s processes are still running; the report shows what they have recorded so "

@@ -438,6 +438,11 @@ int cmd_run(int argc, char **argv)
     }
     const char *enabled = getenv("STEPWATCH_ENABLED");
     bool recorded = !request.disabled && !(enabled && is_off(enabled));
+    sw_error_info doubt = {0};
+    if (enabled && sw_option_check("enabled", enabled, &doubt) != SW_OK) {
+        cli_complain("run: STEPWATCH_ENABLED: %s; the program is recorded",
+                     doubt.message);
+    }
     struct run_dir dir;
     char usual_name[256];
     const char *name = given(request.name, "STEPWATCH_NAME");

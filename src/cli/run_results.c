@@ -14,8 +14,7 @@
 #include "cli/run_results.h"
 
 /* Lines of a profile that are shown; the file has all. */
-#define FUNCTIONS_SHOWN 30
-#define LINES_SHOWN 400
+#define FUNCTIONS_SHOWN 15
 
 static int create_private(const struct run_dir *dir, const char *file)
 {
@@ -122,6 +121,26 @@ static void leave_run_json(const struct run_results *results)
     finish_file("run.json", writer, fd);
 }
 
+/* Shows what was asked for line by line and call by call, of all processes together; the report has the gist of it. */
+static void show_profiles(sw_writer *writer, const sw_summary *summary,
+                          const sw_text_options *look)
+{
+    const sw_functions *functions = sw_summary_functions(summary);
+    sw_lines *lines = sw_summary_lines(summary);
+    if (writer && functions) {
+        const sw_functions_text_options options = {.limit = FUNCTIONS_SHOWN,
+                                                   .columns = look->columns};
+        sw_write_text(writer, "\n");
+        sw_export_functions_text(writer, functions, &options);
+    }
+    if (writer && lines) {
+        const sw_lines_text_options options = {.columns = look->columns,
+                                               .unicode = look->unicode};
+        sw_write_text(writer, "\n");
+        sw_export_lines_text(writer, lines, &options);
+    }
+}
+
 /* Writes and shows the report. True: the traces hold calls of functions. */
 static bool leave_report(const struct run_dir *dir)
 {
@@ -149,62 +168,12 @@ static bool leave_report(const struct run_dir *dir)
         sw_write_text(writer, "\n");
         sw_export_report_text(writer, summary, &look);
     }
+    show_profiles(writer, summary, &look);
     sw_writer_close(writer, NULL);
     const bool functions = sw_summary_functions(summary) != NULL;
     sw_summary_free(summary);
     sw_run_free(run);
     return functions;
-}
-
-/* Leaves ASCII of a text in UTF-8: u for the sign of micro, ? for any other character. */
-static size_t to_ascii(char *text, size_t length)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < length; i++) {
-        const unsigned char byte = (unsigned char)text[i];
-        if (byte < 0x80) {
-            text[kept++] = text[i];
-        } else if (byte >= 0xc0) {
-            const bool micro =
-                byte == 0xc2 && i + 1 < length && (unsigned char)text[i + 1] == 0xb5;
-            text[kept++] = micro ? 'u' : '?';
-        }
-    }
-    return kept;
-}
-
-/* Shows a text that the program's process left, at most so many lines of it. */
-static void show(const struct run_dir *dir, const char *name, int lines)
-{
-    char path[PATH_MAX + 32];
-    char line[4096];
-    snprintf(path, sizeof path, "%s/%s", dir->path, name);
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    FILE *stream = fd >= 0 ? fdopen(fd, "r") : NULL;
-    if (!stream) {
-        if (fd >= 0) {
-            close(fd);
-        }
-        return;
-    }
-    const bool unicode =
-        cli_text_options(STDERR_FILENO, 0, "auto", CLI_CHARACTERS_AUTO, 0).unicode;
-    sw_writer *writer = sw_writer_to_fd(STDERR_FILENO);
-    sw_write_text(writer, "\n");
-    while (fgets(line, sizeof line, stream)) {
-        if (lines-- <= 0) {
-            sw_write_format(writer, "(the rest is in %s)\n", name);
-            break;
-        }
-        size_t length = strcspn(line, "\n");
-        if (!unicode) {
-            length = to_ascii(line, length);
-        }
-        sw_write_visible(writer, line, length, 0, true);
-        sw_write_text(writer, "\n");
-    }
-    sw_writer_close(writer, NULL);
-    fclose(stream);
 }
 
 /* Whether the program left STEM.TYPE, and how many of its children STEM-PID.TYPE. */
@@ -291,8 +260,6 @@ void run_results_leave(const struct run_results *results)
         complain_nothing(results);
     } else if (results->report) {
         counted = leave_report(dir);
-        show(dir, "functions.txt", FUNCTIONS_SHOWN);
-        show(dir, "lines.txt", LINES_SHOWN);
     } else {
         struct cli_sentences problems = {0};
         cli_fold_run(dir->path, &problems);

@@ -11,6 +11,7 @@
 #define LINES_USUAL 3
 
 struct samples {
+    const sw_summary *summary;
     const struct sw__page *page;
     const sw_stacks *stacks;
     size_t top;
@@ -104,7 +105,7 @@ static void put_head(const struct samples *samples)
     char percent[SW__CELL] = "-";
     char running[SW__CELL];
     char name[SW__CELL];
-    sw_text_count(number, totals->kept);
+    sw_text_count(number, counts.running + counts.waiting);
     if (totals->looks) {
         sw__text_percent(percent, sizeof percent, totals->leaf_only + totals->given_up,
                          totals->looks);
@@ -113,16 +114,19 @@ static void put_head(const struct samples *samples)
                     *samples->thread.thread ? samples->thread.thread : "(unnamed)");
     sw__text_percent(running, sizeof running, counts.running,
                      counts.running + counts.waiting);
-    const int used = snprintf(text, sizeof text, "(sampled %s time%s, %s rejected; ",
-                              number, totals->kept == 1 ? "" : "s", percent);
+    char process[48] = "";
+    if (sw_summary_process_count(samples->summary) > 1 && samples->thread.pid) {
+        snprintf(process, sizeof process, " of process %u", samples->thread.pid);
+    }
+    const int used = snprintf(
+        text, sizeof text, "(thread %s%s, sampled %s time%s, %s rejected; ", name,
+        process, number, counts.running + counts.waiting == 1 ? "" : "s", percent);
     char *rest = text + used;
     const size_t room = sizeof text - (size_t)used;
     if (counts.running) {
-        snprintf(rest, room,
-                 "shares are of the %s of its samples in which thread %s was running)",
-                 running, name);
+        snprintf(rest, room, "shares are of the %s in which it was running)", running);
     } else {
-        snprintf(rest, room, "thread %s was waiting in all of its samples)", name);
+        snprintf(rest, room, "it was waiting in all of them)");
     }
     sw_write_text(samples->page->writer, "\n");
     sw__page_wrap(samples->page, "Where Python was ", SW__BOLD, text);
@@ -131,8 +135,10 @@ static void put_head(const struct samples *samples)
 void sw__report_samples(const struct sw__page *page, const sw_summary *summary,
                         size_t top)
 {
-    struct samples samples = {
-        .page = page, .stacks = sw_summary_stacks(summary), .top = top};
+    struct samples samples = {.page = page,
+                              .summary = summary,
+                              .stacks = sw_summary_stacks(summary),
+                              .top = top};
     if (!samples.stacks || !choose_thread(&samples, summary)) {
         return;
     }

@@ -647,10 +647,9 @@ def test_nothing_is_left_behind() -> None:
         assert "stepwatch.functions" not in [monitoring.get_tool(i) for i in range(6)]
 
 
+@pytest.mark.usefixtures("plain_memory")
 def test_a_lot_does_not_grow() -> None:
     """Once all functions are known, calls take no memory."""
-    if "libasan" in Path("/proc/self/maps").read_text(encoding="utf-8"):
-        pytest.skip("the address sanitizer keeps freed memory")
     with stepwatch.functions():
         fib(10)
         before = resident()

@@ -282,6 +282,7 @@ def run_python(code: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 
 
+@pytest.mark.usefixtures("plain_memory")
 def test_memory_stays_small(tmp_path: Path) -> None:
     code = f"""
 import gc, os, stepwatch
@@ -309,6 +310,7 @@ print(seen, peak - base)
     assert grown < 4 << 20
 
 
+@pytest.mark.usefixtures("plain_memory")
 def test_nothing_leaks(tmp_path: Path) -> None:
     code = f"""
 import gc, os, stepwatch
