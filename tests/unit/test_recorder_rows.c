@@ -1,6 +1,7 @@
 /* Tables of rows, and a look at other threads: what samplers and profilers need of the recorder. */
 #include "recorder_util.h"
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/syscall.h>
@@ -455,6 +456,8 @@ static void test_peek_while_threads_come_and_go(void **state)
             assert_true(peek.thread != UINT32_MAX);
             assert_true(peek.phase == SW_PHASE_INHERIT || peek.phase < SW_PHASE_COUNT);
             assert_true((peek.phase == SW_PHASE_INHERIT) == (peek.step == -1));
+        } else {
+            sched_yield(); /* The other one has to get a CPU and the lock. */
         }
     }
     atomic_store(&churn.stop, true);
