@@ -94,13 +94,48 @@ def with_stepwatch(work: Work, calls: int) -> Callable[[], float]:
     return case
 
 
+def with_hooks(work: Work, calls: int) -> Callable[[], float]:
+    """The least that counting every call exactly can cost: hooks that read the clock, no more."""
+    import stepwatch_bench_empty as yardstick
+
+    monitoring: Any = getattr(sys, "monitoring")  # noqa: B009  # from 3.12 on
+    events = monitoring.events
+    hooks = {
+        events.PY_START: yardstick.Clock(),
+        events.PY_RETURN: yardstick.Clock(),
+        events.CALL: yardstick.Clock(False),
+        events.C_RETURN: yardstick.Clock(),
+    }
+
+    def case() -> float:
+        tool = 4
+        monitoring.use_tool_id(tool, "hooks")
+        for event, hook in hooks.items():
+            monitoring.register_callback(tool, event, hook)
+        monitoring.set_events(tool, events.PY_START | events.PY_RETURN | events.CALL)
+        try:
+            return timed(work, calls)
+        finally:
+            monitoring.set_events(tool, 0)
+            for event in hooks:
+                monitoring.register_callback(tool, event, None)
+            monitoring.free_tool_id(tool)
+
+    return case
+
+
 def main() -> None:
     run, rounds = sys.argv[1], int(sys.argv[2])
     missing = {}
+    absent = {}
     cases = {}
     for name, (work, calls) in WORKS.items():
         cases[f"{name}_plain"] = plain(work, calls)
         cases[f"{name}_cprofile"] = with_cprofile(work, calls)
+        try:
+            cases[f"{name}_hooks"] = with_hooks(work, calls)
+        except (AttributeError, ImportError) as error:
+            absent[f"{name}_hooks"] = str(error)
         if timing.lacks(stepwatch, "functions"):
             missing[f"{name}_stepwatch"] = "stepwatch.functions"
         else:
@@ -109,7 +144,7 @@ def main() -> None:
     stepwatch.start(out=run, quiet=True)
     figures = timing.measure(cases, rounds)
     stepwatch.stop()
-    timing.emit(figures, missing=missing)
+    timing.emit(figures, missing=missing, absent=absent)
 
 
 if __name__ == "__main__":

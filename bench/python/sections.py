@@ -71,6 +71,12 @@ def named(count: int) -> None:
             pass
 
 
+def clock_named(count: int, module: Any) -> None:
+    for _ in repeat(None, count):
+        with module.clock("a"):
+            pass
+
+
 def class_new(count: int) -> None:
     for _ in repeat(None, count):
         with Timer("a"):
@@ -117,8 +123,9 @@ def main() -> None:
 
         off["empty_c"] = timing.loop(kept, COUNT, stepwatch_bench_empty.Empty())
         yardstick["clock"] = timing.loop(kept, COUNT, stepwatch_bench_empty.Clock())
+        yardstick["clock_named"] = timing.loop(clock_named, COUNT, stepwatch_bench_empty)
     except ImportError as error:
-        absent["off_empty_c"] = absent["clock"] = str(error)
+        absent["off_empty_c"] = absent["clock"] = absent["clock_named"] = str(error)
     on = {
         **yardstick,
         "class_new": timing.loop(class_new, FEWER),

@@ -14,7 +14,11 @@ WORKS = {
 CASES = {
     f"{work}_{tool}": f"{text}, {name}"
     for work, text in WORKS.items()
-    for tool, name in (("stepwatch", "`stepwatch.functions()`"), ("cprofile", "cProfile"))
+    for tool, name in (
+        ("stepwatch", "`stepwatch.functions()`"),
+        ("cprofile", "cProfile"),
+        ("hooks", "the least: hooks that read the clock"),
+    )
 }
 # From 3.12 on there is sys.monitoring; before, the interpreter's part is the same for both.
 LIMITS = {"3.9": 1.0, "3.10": 1.0, "3.11": 1.0, "3.12": 0.5, "3.13": 0.5}
@@ -28,6 +32,17 @@ PROMISES = tuple(
             over(f"{work}_stepwatch", f"{work}_plain"), over(f"{work}_cprofile", f"{work}_plain")
         ),
         LIMITS,
+        unless=f"{work}_hooks",
+    )
+    for work, text in WORKS.items()
+) + tuple(
+    # Where every call is told of, no profiler can be cheaper than being told.
+    Promise(
+        f"{work}_hooks",
+        f"a call in {text}, in hooks that only read the clock",
+        (f"{work}_stepwatch", f"{work}_hooks"),
+        share(over(f"{work}_stepwatch", f"{work}_plain"), over(f"{work}_hooks", f"{work}_plain")),
+        {"3.12": 1.6, "3.13": 1.6},
     )
     for work, text in WORKS.items()
 )

@@ -17,6 +17,13 @@
 #include <string.h>
 #include <structmember.h>
 
+#if PY_VERSION_HEX >= 0x030b0000
+#include <internal/pycore_moduleobject.h>
+#define MODULE_STATE(module) _PyModule_GetState(module) /* without a call */
+#else
+#define MODULE_STATE(module) PyModule_GetState(module)
+#endif
+
 #define PLAIN_METHODS (PY_VERSION_HEX >= 0x030e0000)
 
 /* Beyond this many names the recorder has no more of them either; a program that makes names without end must not
@@ -358,44 +365,36 @@ static PyObject *section_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     return section_find(type, name, phase);
 }
 
-/* section("name"), as it stands in a loop: the string of the program is the same object each time, so its address finds
- * the section. The table keeps the string, so the address stays its own. */
-static PyObject *section_type_call(PyObject *type, PyObject *const *args, size_t nargsf,
-                                   PyObject *names)
+/* Any other way to call the type. */
+static CORE_NOINLINE PyObject *section_type_call_any(PyObject *type,
+                                                     PyObject *const *args,
+                                                     Py_ssize_t count, PyObject *names)
 {
-    const Py_ssize_t count = PyVectorcall_NARGS(nargsf);
-    if (names || count != 1 || !PyUnicode_CheckExact(args[0])) {
-        const Py_ssize_t given = count + (names ? PyTuple_GET_SIZE(names) : 0);
-        PyObject *const positional = PyTuple_New(count);
-        PyObject *const keywords = names ? PyDict_New() : NULL;
-        PyObject *result = NULL;
-        int bad = !positional || (names && !keywords);
-        for (Py_ssize_t i = 0; i < given && !bad; i++) {
-            if (i < count) {
-                Py_INCREF(args[i]);
-                PyTuple_SET_ITEM(positional, i, args[i]);
-            } else {
-                bad =
-                    PyDict_SetItem(keywords, PyTuple_GET_ITEM(names, i - count), args[i]);
-            }
+    const Py_ssize_t given = count + (names ? PyTuple_GET_SIZE(names) : 0);
+    PyObject *const positional = PyTuple_New(count);
+    PyObject *const keywords = names ? PyDict_New() : NULL;
+    PyObject *result = NULL;
+    int bad = !positional || (names && !keywords);
+    for (Py_ssize_t i = 0; i < given && !bad; i++) {
+        if (i < count) {
+            Py_INCREF(args[i]);
+            PyTuple_SET_ITEM(positional, i, args[i]);
+        } else {
+            bad = PyDict_SetItem(keywords, PyTuple_GET_ITEM(names, i - count), args[i]);
         }
-        if (!bad) {
-            result = section_new((PyTypeObject *)type, positional, keywords);
-        }
-        Py_XDECREF(positional);
-        Py_XDECREF(keywords);
-        return result;
     }
-#ifndef Py_GIL_DISABLED
-    core_state *state = PyModule_GetState(((PyHeapTypeObject *)type)->ht_module);
-    PyObject *const name = args[0];
-    core_recent *recent =
-        &state->recent[((uintptr_t)name >> 4) %
-                       (sizeof(state->recent) / sizeof(state->recent[0]))];
-    if (recent->name == name) {
-        Py_INCREF(recent->section);
-        return recent->section;
+    if (!bad) {
+        result = section_new((PyTypeObject *)type, positional, keywords);
     }
+    Py_XDECREF(positional);
+    Py_XDECREF(keywords);
+    return result;
+}
+
+/* The section of a name that is not in the table of recent ones, and now is. */
+static CORE_NOINLINE PyObject *section_type_call_new(PyObject *type, PyObject *name,
+                                                     core_recent *recent)
+{
     PyObject *found = section_find((PyTypeObject *)type, name, Py_None);
     if (found) {
         Py_INCREF(name);
@@ -404,6 +403,29 @@ static PyObject *section_type_call(PyObject *type, PyObject *const *args, size_t
         Py_XSETREF(recent->section, found);
     }
     return found;
+}
+
+/* section("name"), as it stands in a loop: the string of the program is the same object each time, so its address finds
+ * the section. The table keeps the string, so the address stays its own. What is unusual is apart, so that the usual case
+ * saves no registers. */
+static PyObject *section_type_call(PyObject *type, PyObject *const *args, size_t nargsf,
+                                   PyObject *names)
+{
+    const Py_ssize_t count = PyVectorcall_NARGS(nargsf);
+    if (names || count != 1 || !PyUnicode_CheckExact(args[0])) {
+        return section_type_call_any(type, args, count, names);
+    }
+#ifndef Py_GIL_DISABLED
+    core_state *state = MODULE_STATE(((PyHeapTypeObject *)type)->ht_module);
+    PyObject *const name = args[0];
+    core_recent *recent =
+        &state->recent[((uintptr_t)name >> 4) %
+                       (sizeof(state->recent) / sizeof(state->recent[0]))];
+    if (recent->name == name) {
+        Py_INCREF(recent->section);
+        return recent->section;
+    }
+    return section_type_call_new(type, name, recent);
 #else
     return section_find((PyTypeObject *)type, args[0], Py_None);
 #endif
