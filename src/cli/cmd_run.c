@@ -19,7 +19,7 @@
 #include "cli/run_results.h"
 #include "cli/supervise.h"
 
-#define SAMPLER_HZ "200" /* where nobody says otherwise */
+#define SAMPLER_HZ "100" /* where nobody says otherwise */
 
 enum { OUT, NAME, SET, FUNCTIONS, LINES, NO_REPORT, MODULE, OPTIONS };
 

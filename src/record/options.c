@@ -50,7 +50,7 @@ enum kind {
     X(step_usage, "bool", "on", KIND_BOOL, step_usage,                                   \
       "Read CPU time, context switches and page faults at steps.")                       \
     X(sampler_hz, "number", "0", KIND_HERTZ, sampler_hz,                                 \
-      "Looks at the stacks of Python threads, 0 to 1000 times a second; 0: none. 200 "   \
+      "Looks at the stacks of Python threads, 0 to 1000 times a second; 0: none. 100 "   \
       "under stepwatch run.")                                                            \
     X(hot_dir, "text", "", KIND_PATH, hot_dir,                                           \
       "Folder for the file that is written while recording; empty: /dev/shm, else the "  \

@@ -325,7 +325,7 @@ def test_within_another_run(stepwatch: Run, stepwatch_cli: Path, tmp_path: Path)
 @pytest.mark.parametrize(
     ("hertz", "extra", "expected"),
     [
-        ((), {}, "200"),
+        ((), {}, "100"),
         (("--set", "sampler_hz=0"), {}, "0"),
         (("--set", "sampler_hz=12.5"), {}, "12.5"),
         ((), {"STEPWATCH_SAMPLER_HZ": "50"}, "50"),
