@@ -5,11 +5,10 @@
  * copied on suspicion (`extents`); when that was not enough the rest is read piece by piece, only to know what to copy next time, and
  * the look is repeated.
  *
- * The stack is then read from the second copy, beginning at the innermost frame. A frame that has called another does not
- * change until that one returns: frames that are the same in both copies, byte by byte where they lie in the data stack,
- * were in the stack all the time. Let k be the frame above them. It was called by the last of them, and that is all that can
- * be said of what lies above: whatever the second copy shows in its place has been there between the two. So the
- * sample is the frames that stood still and k. If k is the innermost frame the stack is whole. */
+ * The stack is then read from the second copy, beginning at the innermost frame. Where a function and its caller are the
+ * same in both copies, it was there all the time, or came and went as it does in a loop. Let k be the outermost frame of
+ * which that is not so: it was called by the one below, and what lies above it may belong to the function that was in its
+ * place before. So the sample is the frames up to k. If k is the innermost frame the stack is whole. */
 #include "sampler.h"
 
 #include <stdlib.h>
@@ -21,7 +20,6 @@
 #define CHUNKS_MOST 8u
 #define MARGIN 1024u     /* the stack may grow before the next look */
 #define FORGET_AFTER 64u /* looks without need for an extent */
-#define SAME_STACK_MOST 32768u
 
 struct sampler_walker {
     core_memory *reader;
@@ -277,25 +275,20 @@ static enum walk_result copy(sampler_walker *walker, walk_thread *thread)
     return walker->leaf ? WALK_WHOLE : WALK_EMPTY;
 }
 
-/* Whether a frame that has called another is the same in both copies. `inner`: the frame that it called. */
-static bool stood_still(sampler_walker *walker, walk_thread *thread, uint64_t address,
-                        uint64_t inner)
+/* Whether the same function, called from the same frame, was at an address in both copies. Its variables and its instruction
+ * may have changed meanwhile: a function that calls others all the time is where it was. What a frame that has ended
+ * left behind counts as well, as the one that takes its place is nearly always another call of the same function. */
+static bool stayed(sampler_walker *walker, walk_thread *thread, uint64_t address)
 {
     const walk_extent *extent = extent_of(walker, thread, address, layout_frame_size);
     if (!extent) {
         return false;
     }
     const size_t at = extent->offset + (size_t)(address - extent->address);
-    /* In the data stack everything up to the next frame belongs to this one: variables and temporaries. */
-    if (inner > address && inner - address <= SAME_STACK_MOST &&
-        inner < extent->address + extent->size && extent->size > layout_frame_size) {
-        return memcmp(walker->first + at, walker->second + at, inner - address) == 0;
-    }
     layout_frame a, b;
     layout_frame_parse(walker->first + at, &a);
     layout_frame_parse(walker->second + at, &b);
-    return a.kind == b.kind && a.code == b.code && a.previous == b.previous &&
-           (a.instruction == b.instruction || a.kind == LAYOUT_SHIM);
+    return a.kind == b.kind && a.code == b.code && a.previous == b.previous;
 }
 
 /* Follows the frames of the second copy into walker->chain, leaf first. How many, 0 when they are none. `*cut`: where
@@ -360,10 +353,12 @@ static enum walk_result judge(sampler_walker *walker, walk_thread *thread,
     }
     uint32_t leaf = 0;
     for (uint32_t i = depth - 1; i > 0 && leaf == 0; i--) {
-        if (!stood_still(walker, thread, walker->chain[i].address,
-                         walker->chain[i - 1].address)) {
+        if (!stayed(walker, thread, walker->chain[i].address)) {
             leaf = i;
         }
+    }
+    if (leaf == 0 && depth > 1 && !stayed(walker, thread, walker->chain[0].address)) {
+        leaf = 1; /* It may be what another call left there. */
     }
     layout_frame before;
     const walk_extent *extent =
