@@ -1,6 +1,6 @@
 """Draw text from a terminal as an SVG picture, for the README.
 
-stepwatch report RUN --unicode --width 92 | tools/terminal_svg.py "stepwatch run -- ./mlp" > x.svg
+stepwatch report RUN --unicode --width 92 | tools/terminal_svg.py "stepwatch run train.py" > x.svg
 """
 
 from __future__ import annotations
