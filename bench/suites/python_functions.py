@@ -32,7 +32,10 @@ PROMISES = tuple(
             over(f"{work}_stepwatch", f"{work}_plain"), over(f"{work}_cprofile", f"{work}_plain")
         ),
         LIMITS,
-        unless=f"{work}_hooks",
+        least=share(
+            over(f"{work}_hooks", f"{work}_plain"), over(f"{work}_cprofile", f"{work}_plain")
+        ),
+        least_needs=(f"{work}_hooks",),
     )
     for work, text in WORKS.items()
 ) + tuple(

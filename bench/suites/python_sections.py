@@ -31,22 +31,23 @@ CLASS = over("class", "empty")
 CALL, OFF_CALL = over("bare_call", "empty"), over("off_bare_call", "off_empty")
 
 # No section can cost less than reading the clock twice where it reads it.
-FLOOR = "kept_clock"
-NAMED_FLOOR = "named_clock"
+CLOCK, CLOCK_NAMED = over("clock", "empty"), over("clock_named", "empty")
+CONTEXT = over("contextmanager", "empty")
+RECORD_FUNCTION = over("record_function", "empty")
 
 PROMISES = (
     Promise(
-        FLOOR,
+        "kept_clock",
         "`with s`, in managers that only read the clock twice",
         ("kept", "clock"),
-        share(KEPT, over("clock", "empty")),
+        share(KEPT, CLOCK),
         limited(1.25),
     ),
     Promise(
-        NAMED_FLOOR,
+        "named_clock",
         '`with stepwatch.section("a")`, in managers that only read the clock twice',
         ("named", "clock_named"),
-        share(NAMED, over("clock_named", "empty")),
+        share(NAMED, CLOCK_NAMED),
         limited(1.4),
     ),
     Promise(
@@ -55,15 +56,17 @@ PROMISES = (
         ("kept", "class"),
         share(KEPT, CLASS),
         limited(1 / 5),
-        unless=FLOOR,
+        least=share(CLOCK, CLASS),
+        least_needs=("clock",),
     ),
     Promise(
         "kept_contextmanager",
         "`with s`, in @contextmanager timers",
         ("kept", "contextmanager"),
-        share(KEPT, over("contextmanager", "empty")),
+        share(KEPT, CONTEXT),
         limited(1 / 20),
-        unless=FLOOR,
+        least=share(CLOCK, CONTEXT),
+        least_needs=("clock",),
     ),
     Promise(
         "named_class",
@@ -71,15 +74,17 @@ PROMISES = (
         ("named", "class"),
         share(NAMED, CLASS),
         limited(1 / 3.5),
-        unless=NAMED_FLOOR,
+        least=share(CLOCK_NAMED, CLASS),
+        least_needs=("clock_named",),
     ),
     Promise(
         "named_record_function",
         '`with stepwatch.section("a")`, in torch record_functions',
         ("named", "record_function"),
-        share(NAMED, over("record_function", "empty")),
+        share(NAMED, RECORD_FUNCTION),
         limited(1 / 80),
-        unless=NAMED_FLOOR,
+        least=share(CLOCK_NAMED, RECORD_FUNCTION),
+        least_needs=("clock_named",),
     ),
     Promise(
         "off_kept",

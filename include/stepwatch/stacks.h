@@ -61,14 +61,13 @@ SW_API int sw_stacks_add(sw_stacks *stacks, const sw_stack_frame *frames, size_t
                          const sw_stack_tag *tag, const sw_stack_counts *counts);
 #define SW_STACKS_DEPTH 4096
 
-/* The samplers themselves. looks = kept + given_up; kept includes leaf_only. */
+/* The samplers themselves. looks = kept + given_up; kept includes partial. */
 typedef struct sw_stacks_totals {
     uint64_t samplers; /* 0: none ran */
     double hz;         /* asked for; NaN: not known, or not the same everywhere */
     uint64_t looks;    /* at a thread's stack */
     uint64_t kept;     /* looks that became samples */
-    uint64_t
-        leaf_only; /* of these, with nothing but the leaf: the stack changed meanwhile */
+    uint64_t partial; /* of these, with a part of the stack: the rest changed meanwhile */
     uint64_t given_up;
     double cpu_s;     /* CPU time that they used; NaN: not known */
     uint64_t damaged; /* samples in the files whose stacks could not be read */

@@ -127,10 +127,11 @@ static const core_column sample_columns[] = {
     {"time_ns", CORE_INTEGER, false}, {"thread", CORE_NAME, true},
     {"phase", CORE_NAME, true},       {"section", CORE_NAME, true},
     {"state", CORE_TEXT, true},       {"in_call", CORE_TRUTH, false},
-    {"leaf_only", CORE_TRUTH, false}, {"name", CORE_NAME, true},
-    {"file", CORE_NAME, true},        {"line", CORE_INTEGER, true},
-    {"depth", CORE_INTEGER, false},   {"stack", CORE_TEXT, true},
-    {"pid", CORE_INTEGER, false},     {"domain", CORE_NAME, true},
+    {"leaf_only", CORE_TRUTH, false}, {"outer_only", CORE_TRUTH, false},
+    {"name", CORE_NAME, true},        {"file", CORE_NAME, true},
+    {"line", CORE_INTEGER, true},     {"depth", CORE_INTEGER, false},
+    {"stack", CORE_TEXT, true},       {"pid", CORE_INTEGER, false},
+    {"domain", CORE_NAME, true},
 };
 
 /* The name of the function that a frame runs, as qualified as it is known. */
@@ -186,7 +187,8 @@ static void sample_row(core_reader *reader, const sw_event *event, core_cell *ce
                                            sample->node));
     core_put_bytes(cell++, (core_bytes){state, 1});
     core_put_truth(cell++, sample->in_call != 0);
-    core_put_truth(cell++, sample->leaf_only != 0);
+    core_put_truth(cell++, sample->leaf_only == 1);
+    core_put_truth(cell++, sample->leaf_only == 2);
     core_put_bytes(cell++, sample->depth ? function_of(trace, &frames[0])
                                          : (core_bytes){NULL, 0});
     core_put_bytes(cell++, core_name_of(trace, code ? code->key[0] : 0));

@@ -348,7 +348,7 @@ void sw_stacks_add_totals(sw_stacks *stacks, const sw_stacks_totals *totals)
     to->samplers = sw__add(to->samplers, totals->samplers);
     to->looks = sw__add(to->looks, totals->looks);
     to->kept = sw__add(to->kept, totals->kept);
-    to->leaf_only = sw__add(to->leaf_only, totals->leaf_only);
+    to->partial = sw__add(to->partial, totals->partial);
     to->given_up = sw__add(to->given_up, totals->given_up);
     to->damaged = sw__add(to->damaged, totals->damaged);
 }

@@ -130,7 +130,7 @@ static void load_samplers(sw_stacks *stacks, const sw_trace *trace)
             .hz = row->key[0] ? hz : NAN,
             .looks = row->value[0],
             .kept = row->value[1],
-            .leaf_only = row->value[2],
+            .partial = row->value[2],
             .given_up = row->value[3],
             .cpu_s = (double)row->value[4] * sw_trace_ns_per_tick(trace) / 1e9,
         };

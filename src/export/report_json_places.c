@@ -270,13 +270,13 @@ void sw__json_sampler(sw_writer *w, const sw_summary *summary)
     }
     const sw_stacks_totals *totals = sw_stacks_get_totals(stacks);
     const sw_stack_counts counts = sw_stacks_count(stacks, NULL);
-    const double rejected = (double)totals->leaf_only + (double)totals->given_up;
+    const double rejected = (double)totals->partial + (double)totals->given_up;
     sw_json_key(w, "sampler");
     sw_json_object_begin(w);
     put_double(w, "hz", totals->hz);
     put_uint(w, "looks", totals->looks);
     put_uint(w, "kept", totals->kept);
-    put_uint(w, "leaf_only", totals->leaf_only);
+    put_uint(w, "partial", totals->partial);
     put_uint(w, "given_up", totals->given_up);
     put_double(w, "reject_share", totals->looks ? rejected / (double)totals->looks : NAN);
     put_double(w, "cpu_s", totals->cpu_s);

@@ -107,7 +107,7 @@ static void put_head(const struct samples *samples)
     char name[SW__CELL];
     sw_text_count(number, counts.running + counts.waiting);
     if (totals->looks) {
-        sw__text_percent(percent, sizeof percent, totals->leaf_only + totals->given_up,
+        sw__text_percent(percent, sizeof percent, totals->partial + totals->given_up,
                          totals->looks);
     }
     sw__report_cell(samples->page, name, 24,

@@ -140,7 +140,7 @@ def test_functions_and_lines_of_the_report(stepwatch: Run, sampled: Path) -> Non
     report = json.loads(export(stepwatch, sampled, "--to", "json"))
     sampler = report["sampler"]
     assert sampler["hz"] == 100
-    assert (sampler["looks"], sampler["kept"], sampler["leaf_only"]) == (200, 200, 4)
+    assert (sampler["looks"], sampler["kept"], sampler["partial"]) == (200, 200, 4)
     assert sampler["given_up"] == 0
     assert sampler["reject_share"] == 0.02
     assert (sampler["running"], sampler["waiting"]) == (80, 120)

@@ -440,7 +440,7 @@ static void descriptors_closed(void)
         CHECK_EQ(tally.result, 0);
         CHECK_EQ(tally.counted, tally.present);
         /* The file is opened again, so there need be no loss. */
-        check_said(&run, run.err_text[0] != 0);
+        check_said_or_whole(&run, &tally);
         run_free(&run);
     }
     run_free(&plain);

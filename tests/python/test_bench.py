@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,19 @@ def judged(**found: Any) -> bool | None:
 def test_promise_is_judged_by_rounds() -> None:
     assert judged(rounds=ROUNDS) is True
     assert judged(rounds={**ROUNDS, "ours": [40.0, 40.0, 50.0]}) is False
+
+
+@pytest.mark.parametrize(("yardstick", "expected"), [(45.0, None), (20.0, False)])
+def test_only_a_yardstick_that_misses_excuses(yardstick: float, expected: bool | None) -> None:
+    promise = dataclasses.replace(
+        PROMISE,
+        least=pythons.share(pythons.over("least", "empty"), pythons.over("theirs", "empty")),
+        least_needs=("least",),
+    )
+    rounds = {**ROUNDS, "ours": [50.0, 50.0, 60.0], "least": [yardstick, yardstick, yardstick]}
+    result = pythons.summarize({"3.12": {"rounds": rounds}}, [promise], {"": "empty"})
+    (verdict,) = pythons.verdicts(result, [promise])
+    assert verdict.ok is expected
 
 
 def test_missing_breaks_a_promise() -> None:

@@ -210,7 +210,7 @@ def test_samples(tmp_path: Path, build_dir: Path, no_recording: None) -> None:  
     assert (first["stack"], first["depth"], first["in_call"]) == ("main;Model.work", 2, True)
     unknown = {key for key, value in second.items() if value is None}
     assert unknown == {"phase", "section", "state", "name", "file", "line", "stack"}
-    assert second["leaf_only"] is True
+    assert (second["leaf_only"], second["outer_only"]) == (True, False)
 
 
 def test_files_removed_while_iterating(record_run: Recorder) -> None:

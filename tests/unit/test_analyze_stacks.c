@@ -481,7 +481,7 @@ static void test_totals_of_samplers(void **state)
                                   .hz = 100,
                                   .looks = 10,
                                   .kept = 8,
-                                  .leaf_only = 1,
+                                  .partial = 1,
                                   .given_up = 2,
                                   .cpu_s = 0.5};
     sw_stacks_add_totals(stacks, &one);
@@ -490,7 +490,7 @@ static void test_totals_of_samplers(void **state)
     assert_true(sum->hz == 100 && sum->cpu_s == 1);
     assert_int_equal(sum->looks, 20);
     assert_int_equal(sum->kept, 16);
-    assert_int_equal(sum->leaf_only, 2);
+    assert_int_equal(sum->partial, 2);
     assert_int_equal(sum->given_up, 4);
     sw_stacks_totals other = one;
     other.hz = 200;
@@ -549,7 +549,7 @@ static void test_a_run_with_samples(void **state)
     assert_int_equal(totals->samplers, 1);
     assert_int_equal(totals->looks, 210);
     assert_int_equal(totals->kept, 200);
-    assert_int_equal(totals->leaf_only, 6);
+    assert_int_equal(totals->partial, 6);
     assert_int_equal(totals->given_up, 10);
     assert_int_equal(totals->damaged, 0);
     assert_true(fabs(totals->cpu_s - 0.001) < 1e-5); /* 2500 ticks a microsecond */
