@@ -33,8 +33,8 @@ for python in "${pythons[@]}"; do
     [ -n "$python" ] || continue
     version=$("$python" -c 'import platform; print(platform.python_version())')
     echo "Python $version:"
-    if ! LD_PRELOAD=$preload "${wrapper[@]}" "$python" -m pytest -q -m "$marks" \
-        -p no:cacheprovider tests/python "$@"; then
+    if ! LD_PRELOAD=$preload tools/pytest_twice.sh "${wrapper[@]}" "$python" -m pytest -q \
+        -m "$marks" tests/python "$@"; then
         failed+=("$version")
     fi
 done
