@@ -309,7 +309,30 @@ typedef struct sw_record_gpu {
  *   SAMPLER   the sampler itself, one row a thread of it. key: asked for, in Hz. value: looks, samples kept, of these
  *             kept in part (the leaf or the outer frames only), looks given up, ticks of CPU time
  *   PROFILE   a profile by its number (which is the row's index). key: kind (1 functions, 2 lines), name (name id). value:
- *             ticks at its start, ticks it ran in all, events seen, events lost */
+ *             ticks at its start, ticks it ran in all, events seen, events lost
+ *
+ * Tables of training. "site" is the index of a SITE row plus 1, 0 unknown.
+ *
+ *   SITE      where something was built. key: what (enum sw_site_what), file (name id), line, class of the object (name
+ *             id). value: the function around (name id)
+ *   MODULE    a part of a model. key: section (name id: "Net.conv1"), class (name id), dtype of its own parameters (name
+ *             id, 0 none), site. value: own parameters (elements), their bytes, trainable ones, ticks of its backward
+ *             where that was measured, and how many times it was. flags 1: root of a model, 2: a loss
+ *   LOADER    a data loader. key: name (name id), class of the dataset (name id), workers, batch size (0 unknown). value:
+ *             SW_LOADER_… bits, prefetch factor, samples of the dataset (UINT64_MAX unknown), passes begun, site
+ *   STAGE     a stage of producing batches. key: loader (name id), worker (UINT32_MAX: the training process), kind (enum
+ *             sw_stage_kind), stage (name id). value: calls, ticks, ns of CPU time (0 unknown), shortest and longest
+ *             call in ticks
+ *   COMPILED  compilations of one function for one reason. key: function, reason, file (name ids), line. value:
+ *             compilations, ticks in all, of these ticks tracing, lowering, in the back end. flags 1: not the
+ *             first of the function
+ *   WAIT      the program waits for a device at one place. key: call, file (name ids), line, kind (enum sw_wait_kind).
+ *             value: calls, ticks, bytes, longest call in ticks, calls with pinned memory
+ *   SETTING   a setting of the framework. key: what, name, value as text (name ids). value: as a number (bits of an
+ *             IEEE 754 double; NaN: none)
+ *   OPERATOR  an operator of the framework, as its own profiler saw it. key: name, shapes (name ids), phase (enum sw_phase;
+ *             SW_PHASE_INHERIT: outside steps), device (0 CPU, 1 GPU). value: calls, ns without and with what it
+ *             called (nanoseconds, not ticks), bytes, floating-point operations */
 #define SW_TABLE_TABLE(X)                                                                \
     X(0, CODE, "code")                                                                   \
     X(1, FUNCTION, "function")                                                           \
@@ -318,7 +341,15 @@ typedef struct sw_record_gpu {
     X(4, CONTEXT, "context")                                                             \
     X(5, STACK, "stack")                                                                 \
     X(6, SAMPLER, "sampler")                                                             \
-    X(7, PROFILE, "profile")
+    X(7, PROFILE, "profile")                                                             \
+    X(8, SITE, "site")                                                                   \
+    X(9, MODULE, "module")                                                               \
+    X(10, LOADER, "loader")                                                              \
+    X(11, STAGE, "stage")                                                                \
+    X(12, COMPILED, "compiled")                                                          \
+    X(13, WAIT, "wait")                                                                  \
+    X(14, SETTING, "setting")                                                            \
+    X(15, OPERATOR, "operator")
 
 enum sw_table {
 #define SW_TABLE_ENUM(number, name, text) SW_TABLE_##name = number,
@@ -328,6 +359,52 @@ enum sw_table {
 };
 #define SW_ROW_NATIVE 0x0001     /* CODE: not written in Python */
 #define SW_ROW_IN_CONTEXT 0x0001 /* STACK: the parent is a CONTEXT */
+#define SW_ROW_MODEL 0x0001      /* MODULE: root of a model */
+#define SW_ROW_LOSS 0x0002       /* MODULE: a loss */
+#define SW_ROW_AGAIN 0x0001      /* COMPILED: not the first of the function */
+
+enum sw_site_what {
+    SW_SITE_LOADER = 1,
+    SW_SITE_OPTIMIZER = 2,
+    SW_SITE_MODEL = 3,
+    SW_SITE_DATASET = 4
+};
+
+#define SW_LOADER_PIN 0x01        /* pin_memory */
+#define SW_LOADER_PERSISTENT 0x02 /* persistent_workers */
+#define SW_LOADER_DROP_LAST 0x04  /* drop_last */
+#define SW_LOADER_SHUFFLED 0x08
+#define SW_LOADER_ITERABLE 0x10 /* the dataset is iterable-style */
+#define SW_LOADER_FOREIGN 0x20  /* not the framework's own loader */
+
+/* Number and name of the stages of producing a batch. */
+#define SW_STAGE_TABLE(X)                                                                \
+    X(1, GETITEM, "getitem")     /* a sample of the dataset */                           \
+    X(2, TRANSFORM, "transform") /* a step of a chain of transforms, by name */          \
+    X(3, COLLATE, "collate")                                                             \
+    X(4, FETCH, "fetch")         /* a whole batch in its worker */                       \
+    X(5, SERIALISE, "serialise") /* put into the queue */                                \
+    X(6, ROOM, "room")           /* the worker waits for room in the queue */            \
+    X(7, INDEX, "index")         /* the worker waits for work */                         \
+    X(8, WAIT, "wait")           /* the training process waits for the batch */          \
+    X(9, UNPICKLE, "unpickle")                                                           \
+    X(10, PIN, "pin")                                                                    \
+    X(11, START, "start") /* making the iterator */                                      \
+    X(12, FIRST, "first") /* the first batch of a pass */                                \
+    X(13, SHUTDOWN, "shutdown")
+
+enum sw_stage_kind {
+#define SW_STAGE_ENUM(number, name, text) SW_STAGE_##name = number,
+    SW_STAGE_TABLE(SW_STAGE_ENUM)
+#undef SW_STAGE_ENUM
+        SW_STAGE_KINDS
+};
+
+enum sw_wait_kind {
+    SW_WAIT_SYNC = 1, /* the host asked for a value */
+    SW_WAIT_H2D = 2,  /* copy to the device */
+    SW_WAIT_D2H = 3   /* copy from the device */
+};
 
 typedef struct sw_row {
     uint16_t table; /* enum sw_table */
@@ -337,7 +414,7 @@ typedef struct sw_row {
     uint64_t value[5];
 } sw_row;
 
-/* Names of kinds and phases; NULL for numbers outside the table. */
+/* Names of kinds, phases and stages; NULL for numbers outside the table. */
 static inline const char *sw_record_kind_name(unsigned kind)
 {
     switch (kind) {
@@ -358,6 +435,18 @@ static inline const char *sw_phase_name(unsigned phase)
         return text;
         SW_PHASE_TABLE(SW_PHASE_CASE)
 #undef SW_PHASE_CASE
+    default:
+        return 0;
+    }
+}
+static inline const char *sw_stage_kind_name(unsigned kind)
+{
+    switch (kind) {
+#define SW_STAGE_CASE(number, name, text)                                                \
+    case number:                                                                         \
+        return text;
+        SW_STAGE_TABLE(SW_STAGE_CASE)
+#undef SW_STAGE_CASE
     default:
         return 0;
     }
