@@ -88,6 +88,9 @@ SW_API SW_NOPLT void sw_section_leave(sw_section *section);
 SW_API void sw_section_begin(sw_section *section, uint64_t key);
 SW_API void sw_section_end(sw_section *section, uint64_t key, unsigned flags);
 
+/* How many sections are open on this thread in the default domain. */
+SW_API unsigned sw_section_depth(void);
+
 /* For a call that runs in stretches (a generator): each stretch is a begin and a suspend, the last one a begin and a
  * finish. `*spent`, which the caller keeps and sets to 0 before the first begin, adds up the ticks: the call counts once,
  * with the sum of its stretches. */
@@ -182,6 +185,9 @@ SW_API void sw_step_abandon(void);
 SW_API void sw_step_next(int unit);
 /* Forgets the open step, as if it had not begun: there was no batch. */
 SW_API void sw_step_cancel(void);
+/* Within a step: what this thread did since the tick `since` under the phase that is running counts as `phase` instead. For
+ * work that is known only when it is over, such as a compilation. Never more than the running phase has. */
+SW_API void sw_phase_charge(int phase, uint64_t since);
 /* The steps that follow belong to this epoch. */
 SW_API void sw_epoch(uint32_t epoch);
 /* An optimizer step happened (report.json, "updates"). */

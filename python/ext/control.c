@@ -1,5 +1,6 @@
 /* Functions that hand their arguments to the recorder: start, stop, steps by hand, marks and counters. */
 #include "run.h"
+#include "training.h"
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -252,6 +253,7 @@ PyDoc_STRVAR(stop_doc,
 static PyObject *core_stop(PyObject *module, PyObject *Py_UNUSED(ignored))
 {
     if (sw_is_recording()) {
+        core_train_finish();
         core_process_ends(module);
         core_lines_sync();
         core_functions_flush(module);
@@ -306,6 +308,7 @@ PyDoc_STRVAR(step_begin_doc, "step_begin()\n--\n\nBegin a step on this thread.")
 static PyObject *core_step_begin(PyObject *Py_UNUSED(module),
                                  PyObject *Py_UNUSED(ignored))
 {
+    core_train_explicit();
     sw_step_begin();
     Py_RETURN_NONE;
 }

@@ -5,6 +5,7 @@
  * again; each pass is an epoch. */
 #include "core.h"
 #include "section.h"
+#include "training.h"
 #include <stddef.h>
 #include <structmember.h>
 
@@ -25,10 +26,12 @@ static void pass_end(pass_object *self)
 {
     PyObject *error = PyErr_Occurred();
     const int failed = error && !PyErr_GivenExceptionMatches(error, PyExc_StopIteration);
-    if (failed) {
-        sw_end_error(self->wait);
-    } else {
-        sw_end(self->wait);
+    if (core_train_wait_end()) {
+        if (failed) {
+            sw_end_error(self->wait);
+        } else {
+            sw_end(self->wait);
+        }
     }
     if (self->steps && step_owner == self) {
         sw_step_cancel();
@@ -44,13 +47,19 @@ static PyObject *pass_next(PyObject *object)
         return NULL;
     }
     if (self->steps) {
+        core_train_explicit();
         step_owner = self;
         sw_step_next(SW_STEP_BATCH);
     }
-    sw_begin(self->wait);
+    /* A loader that is watched by itself waits within this. */
+    if (core_train_wait_begin()) {
+        sw_begin(self->wait);
+    }
     PyObject *item = self->next(inner);
     if (item) {
-        sw_end(self->wait);
+        if (core_train_wait_end()) {
+            sw_end(self->wait);
+        }
     } else {
         pass_end(self);
     }
@@ -420,6 +429,7 @@ typedef struct step_object {
 
 static PyObject *step_enter(PyObject *self, PyObject *Py_UNUSED(ignored))
 {
+    core_train_explicit();
     step_owner = self;
     sw_step_begin_unit(SW_STEP_MANUAL);
     Py_INCREF(self);

@@ -1,10 +1,12 @@
 /* The module stepwatch._core: what it consists of, and its state. */
 #include "core.h"
+#include "training.h"
+#include "user_code.h"
 
 static int (*const parts[])(PyObject *module) = {
-    core_control_add,   core_section_add,   core_decorator_add,
-    core_iterators_add, core_functions_add, core_lines_add,
-    core_sampler_add,   core_run_add,       core_process_add,
+    core_control_add,   core_section_add,   core_decorator_add, core_iterators_add,
+    core_functions_add, core_lines_add,     core_sampler_add,   core_run_add,
+    core_process_add,   core_user_code_add, core_records_add,   core_training_add,
 };
 
 int core_type_add(PyObject *module, enum core_slot slot, PyType_Spec *spec)

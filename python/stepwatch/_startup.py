@@ -68,8 +68,15 @@ def _begin_here() -> None:
     _begun_in = os.getpid()
     _core.start()
     if _core.is_recording():
+        _attempt("the frameworks are not watched", _begin_integrations)
         _attempt("there is no line profile", _begin_lines)
         _attempt("there is no function profile", _begin_functions)
+
+
+def _begin_integrations() -> None:
+    from stepwatch import integrations
+
+    integrations.install()
 
 
 def _begin_functions() -> None:

@@ -42,6 +42,14 @@
 #define SW__FRAME_KEYED 2  /* frame.flags: its key counts */
 #define SW__FRAME_CHILD 4  /* frame.flags: child_before counts */
 
+/* The phase that counts when a section with phase `inner` begins while `running` does: what runs within a validation or
+ * a checkpoint belongs to it, whatever it is. */
+SW__INLINE uint8_t sw__phase_within(uint8_t running, uint8_t inner)
+{
+    return running == SW_PHASE_VALIDATION || running == SW_PHASE_CHECKPOINT ? running
+                                                                            : inner;
+}
+
 /* A named stretch of code. Lives for ever, also across fork; `gate` is the only part that changes. */
 struct sw_section {
     _Atomic uint32_t gate; /* that of its domain while it records, 0 otherwise */

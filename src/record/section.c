@@ -57,7 +57,7 @@ static void sw__frame_open(struct sw__lane *lane, uint32_t node,
     __atomic_store_n(&frame->start, now, __ATOMIC_RELAXED);
     sw__frame_set(frame, tail);
     if (phased) {
-        sw__phase_switch(lane, now, section->phase);
+        sw__phase_switch(lane, now, sw__phase_within(lane->phase, section->phase));
     }
 }
 
@@ -348,6 +348,12 @@ static SW__COLD void sw__end_slow(struct sw_section *section, uint64_t key,
         sw__frame_pull(lane, match, now, flags, spent);
     }
     sw__lane_idle(lane);
+}
+
+unsigned sw_section_depth(void)
+{
+    const struct sw__lane *lane = sw__self_lane;
+    return (unsigned)(lane->top - lane->bottom) + lane->overflow;
 }
 
 void sw_section_end(sw_section *section, uint64_t key, unsigned flags)

@@ -15,7 +15,7 @@ static void sw__step_phases(struct sw__lane *lane)
         if (section && section->phase < SW_PHASE_COUNT) {
             __atomic_store_n(&at->phase_before, phase, __ATOMIC_RELAXED);
             flags |= SW__FRAME_PHASED;
-            phase = section->phase;
+            phase = sw__phase_within(phase, section->phase);
         }
         __atomic_store_n(&at->flags, flags, __ATOMIC_RELAXED);
     }
@@ -306,6 +306,29 @@ void sw_step_cancel(void)
         if (sw__session.settings.schedule.form != SW_SCHEDULE_ALWAYS) {
             atomic_store_explicit(&sw__events_on, false, memory_order_relaxed);
         }
+    }
+    sw__lane_leave(lane);
+}
+
+void sw_phase_charge(int phase, uint64_t since)
+{
+    struct sw__lane *lane = sw__step_lane(NULL);
+    if (!lane) {
+        return;
+    }
+    const uint64_t now = sw__clock_now();
+    if (sw__step_is_open(lane) && phase >= 0 && phase < SW_PHASE_COUNT &&
+        sw__phase_within(lane->phase, (uint8_t)phase) == phase &&
+        now > lane->phase_since) {
+        uint64_t *running = &lane->phase_ticks[lane->phase];
+        *running += now - lane->phase_since;
+        lane->phase_since = now;
+        since = since < lane->step_start ? lane->step_start : since;
+        uint64_t moved = now > since ? now - since : 0;
+        moved = moved < *running ? moved : *running;
+        *running -= moved;
+        lane->phase_ticks[phase] += moved;
+        lane->phases |= 1u << phase;
     }
     sw__lane_leave(lane);
 }

@@ -1,0 +1,661 @@
+/* Steps without code: which of several sources gives a thread its steps, and what is validation.
+ *
+ * A loader that is asked for a batch, an optimizer that has stepped, a framework's hook, a loop that was found: each says
+ * here what it saw, and the strongest source that there is draws the boundaries. What is not known at the time is decided
+ * later: the first batches of a loader may turn out to be those of a validation, and then their step did not happen. */
+#include "training.h"
+#include "section.h"
+#include <string.h>
+
+enum { GROUPS = 32 };
+enum group_kind { GROUP_UNKNOWN, GROUP_TRAINS, GROUP_EVALUATES };
+
+/* A loader, or whatever else a pass is made over. */
+typedef struct train_group {
+    const void *object; /* NULL: the entry is free */
+    PyObject *weak;     /* NULL: it cannot have one, and its address must do */
+    enum group_kind kind;
+    uint32_t passes;
+} train_group;
+
+/* What a thread knows of its training. Invariants: `owner` and `group` mean something only while a pass goes on; `open`
+ * is true while the recorder has a step open that somebody began here. */
+typedef struct train_state {
+    uint32_t recording;
+    int rank;      /* source that has proved itself */
+    int open_rank; /* of the step that is open */
+    bool open;
+    bool worked;   /* something was trained in the open step */
+    bool backward; /* … up to a backward */
+    bool validating;
+    unsigned waiting;
+    unsigned updates;  /* since the owner last asked */
+    const void *owner; /* whose next question ends the open step */
+    PyObject *owner_weak;
+    const void *group;
+    const void *other; /* who else asked since */
+    train_group groups[GROUPS];
+    unsigned newest;
+} train_state;
+
+static _Thread_local train_state *train_self;
+
+static sw_section *gate;
+static sw_section *wait_section;
+static sw_section *validation_section;
+static PyObject *owner_gone; /* called when an owner is freed */
+static PyObject *step_watcher;
+
+/* An activation of its own: it may end out of order. */
+#define VALIDATION_KEY ((uint64_t)(uintptr_t)&validation_section)
+
+/* --- The state of a thread ----------------------------------------------------------- */
+
+static void owner_clear(train_state *state)
+{
+    state->owner = NULL;
+    Py_CLEAR(state->owner_weak);
+}
+
+static void state_reset(train_state *state)
+{
+    owner_clear(state);
+    for (size_t i = 0; i < GROUPS; i++) {
+        Py_CLEAR(state->groups[i].weak);
+    }
+    memset(state, 0, sizeof *state);
+}
+
+/* The state of this thread in this recording; NULL when nothing is recorded. */
+static train_state *state_now(void)
+{
+    if (!SW_GATE(gate)) {
+        return NULL;
+    }
+    train_state *state = train_self;
+    if (!state) {
+        state = train_self = PyMem_RawCalloc(1, sizeof *state);
+        if (!state) {
+            return NULL;
+        }
+    }
+    const uint32_t recording = sw_recording_number();
+    if (state->recording != recording) {
+        state_reset(state);
+        state->recording = recording;
+    }
+    return state;
+}
+
+static PyObject *weak_of(PyObject *object, PyObject *callback)
+{
+    PyObject *weak = PyWeakref_NewRef(object, callback);
+    if (!weak) {
+        PyErr_Clear();
+    }
+    return weak;
+}
+
+static bool weak_is(PyObject *weak, const void *object)
+{
+    if (!weak) {
+        return true;
+    }
+    /* Borrowed, and only compared. */
+#if PY_VERSION_HEX >= 0x030d0000
+    PyObject *target = NULL;
+    if (PyWeakref_GetRef(weak, &target) < 0) {
+        PyErr_Clear();
+    }
+    const bool same = target == object;
+    Py_XDECREF(target);
+    return same;
+#else
+    return PyWeakref_GetObject(weak) == object;
+#endif
+}
+
+static train_group *group_find(train_state *state, const void *object)
+{
+    for (size_t i = 0; object && i < GROUPS; i++) {
+        if (state->groups[i].object == object) {
+            return weak_is(state->groups[i].weak, object) ? &state->groups[i] : NULL;
+        }
+    }
+    return NULL;
+}
+
+/* The entry of a group; the oldest one gives way. */
+static train_group *group_get(train_state *state, PyObject *object)
+{
+    train_group *group = group_find(state, object);
+    if (group) {
+        return group;
+    }
+    size_t at = 0;
+    while (at < GROUPS && state->groups[at].object != object) {
+        at++;
+    }
+    if (at == GROUPS) {
+        at = state->newest++ % GROUPS;
+    }
+    group = &state->groups[at];
+    Py_CLEAR(group->weak);
+    *group = (train_group){.object = object, .weak = weak_of(object, NULL)};
+    return group;
+}
+
+static enum group_kind group_kind_of(train_state *state, const void *object)
+{
+    const train_group *group = group_find(state, object);
+    return group ? group->kind : GROUP_UNKNOWN;
+}
+
+/* --- Validation ------------------------------------------------------------------------ */
+
+/* Lasts until training goes on. Where sections of the program are open it would end in the middle of them; there only the
+ * calls of modules count. */
+static void validation_begin(train_state *state)
+{
+    if (!state->validating && sw_section_depth() == 0) {
+        state->validating = true;
+        sw_section_begin(validation_section, VALIDATION_KEY);
+    }
+}
+
+static void validation_end(train_state *state)
+{
+    if (state->validating) {
+        state->validating = false;
+        sw_section_end(validation_section, VALIDATION_KEY, 0);
+    }
+}
+
+/* --- Steps ------------------------------------------------------------------------------- */
+
+static void step_forget(train_state *state)
+{
+    if (state->open) {
+        state->open = false;
+        sw_step_cancel();
+    }
+}
+
+static void step_told(void)
+{
+    PyObject *watcher = step_watcher;
+    if (!watcher) {
+        return;
+    }
+    Py_INCREF(watcher);
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyObject *result = PyObject_CallFunction(watcher, "L", (long long)sw_step_number());
+    if (!result) {
+        PyErr_Clear();
+    }
+    Py_XDECREF(result);
+    Py_DECREF(watcher);
+    PyErr_Restore(type, value, trace);
+}
+
+/* Whether the open step was one at all: a loader that nobody trains with gives none. */
+static bool step_counts(train_state *state)
+{
+    return state->worked || state->open_rank != TRAIN_LOADER ||
+           group_kind_of(state, state->group) == GROUP_TRAINS;
+}
+
+/* Ends the open step, if there is one, and begins the next. */
+static void step_begin(train_state *state, int rank, PyObject *owner, const void *group,
+                       int unit)
+{
+    validation_end(state);
+    const bool overtaken = state->open && state->open_rank < rank;
+    if (state->open && (overtaken ? state->updates == 0 : !step_counts(state))) {
+        step_forget(state);
+    }
+    if (state->owner != owner) {
+        owner_clear(state);
+        state->owner = owner;
+        state->owner_weak = owner ? weak_of(owner, owner_gone) : NULL;
+    }
+    const train_group *known = group_find(state, group);
+    if (known && known->passes) {
+        sw_epoch(known->passes - 1);
+    }
+    sw_step_next(unit);
+    state->open = true;
+    state->open_rank = rank;
+    state->group = group;
+    state->worked = state->backward = false;
+    state->updates = 0;
+    state->other = NULL;
+    if (rank != TRAIN_LOADER) {
+        state->rank = rank > state->rank ? rank : state->rank;
+    }
+    step_told();
+}
+
+/* Whether the loop that `owner` drives may draw a boundary now, as somebody else has a step open. */
+static bool may_take_over(train_state *state, int rank, PyObject *owner,
+                          const void *group)
+{
+    if (!state->open || state->open_rank < rank || state->owner == owner ||
+        !state->owner) {
+        return true;
+    }
+    if (state->open_rank > rank) {
+        return false;
+    }
+    if (state->group == group && group) {
+        return true; /* Another pass over the same, such as next(iter(loader)) for every batch. */
+    }
+    if (group_kind_of(state, state->group) != GROUP_TRAINS && !state->worked &&
+        group_kind_of(state, group) == GROUP_TRAINS) {
+        return true;
+    }
+    /* Asked twice with an update in between, while the one that had the step did not ask: it no longer drives the loop. */
+    const bool drives = state->other == owner && state->updates > 0;
+    state->other = owner;
+    return drives;
+}
+
+/* What a question of `owner` is: 1 a step began, 0 it is part of another's step, 2 of a validation. */
+static int question(train_state *state, int rank, PyObject *owner, PyObject *group,
+                    bool evaluating, int unit)
+{
+    const bool goes_on = state->open && state->owner == owner;
+    if (!goes_on && rank <= TRAIN_LOADER &&
+        (evaluating || group_kind_of(state, group) == GROUP_EVALUATES)) {
+        if (state->open && !step_counts(state)) {
+            step_forget(state);
+        }
+        validation_begin(state);
+        return 2;
+    }
+    if (state->rank > rank || !may_take_over(state, rank, owner, group)) {
+        return 0;
+    }
+    step_begin(state, rank, owner, group, unit);
+    return 1;
+}
+
+static void step_left(train_state *state)
+{
+    if (state->open && state->worked) {
+        state->open = false;
+        sw_step_abandon();
+    } else {
+        step_forget(state);
+    }
+    validation_end(state);
+}
+
+/* The owner of a pass is freed: the loop was left. Called with the dead weak reference. */
+static PyObject *train_owner_gone(PyObject *Py_UNUSED(module), PyObject *weak)
+{
+    train_state *state = train_self;
+    if (state && state->owner_weak == weak) {
+        owner_clear(state);
+        if (SW_GATE(gate) && state->recording == sw_recording_number()) {
+            step_left(state);
+        }
+    }
+    Py_RETURN_NONE;
+}
+
+void core_train_explicit(void)
+{
+    train_state *state = train_self ? state_now() : NULL;
+    if (!state) {
+        state = SW_GATE(gate) ? state_now() : NULL;
+    }
+    if (state && state->rank != TRAIN_EXPLICIT) {
+        validation_end(state);
+        step_forget(state);
+        owner_clear(state);
+        state->rank = TRAIN_EXPLICIT;
+    }
+}
+
+void core_train_finish(void)
+{
+    train_state *state = train_self ? state_now() : NULL;
+    if (state) {
+        validation_end(state);
+        if (!state->worked || state->open_rank <= TRAIN_UPDATE) {
+            step_forget(state);
+        }
+        owner_clear(state);
+    }
+}
+
+void core_train_works(bool backward)
+{
+    train_state *state = state_now();
+    if (!state) {
+        return;
+    }
+    validation_end(state);
+    if (state->rank <= TRAIN_UPDATE &&
+        (!state->open || (state->open_rank == TRAIN_UPDATE && !state->backward &&
+                          !state->owner && !backward))) {
+        /* There is no loader. The step begins with the forward that the first backward follows; those before were trials. */
+        step_forget(state);
+        if (state->rank != TRAIN_LOOP) {
+            step_begin(state, TRAIN_UPDATE, NULL, NULL, SW_STEP_UPDATE);
+        }
+    }
+    state->worked = true;
+    state->backward |= backward;
+    if (state->open && state->open_rank == TRAIN_LOADER && state->rank < TRAIN_LOADER) {
+        state->rank = TRAIN_LOADER;
+    }
+    if (state->open && state->group && backward) {
+        train_group *group = group_find(state, state->group);
+        if (group) {
+            group->kind = GROUP_TRAINS;
+        }
+    }
+}
+
+void core_train_evaluates(bool trained)
+{
+    train_state *state = state_now();
+    if (!state || state->validating) {
+        return;
+    }
+    if (state->open && !state->worked &&
+        (state->open_rank == TRAIN_UPDATE || !step_counts(state))) {
+        train_group *group = group_find(state, state->group);
+        if (group && state->open_rank == TRAIN_LOADER) {
+            group->kind = GROUP_EVALUATES;
+            owner_clear(state);
+        }
+        step_forget(state);
+        validation_begin(state);
+    } else if (!state->open || trained) {
+        validation_begin(state);
+    }
+}
+
+bool core_train_wait_begin(void)
+{
+    train_state *state = state_now();
+    return !state || state->waiting++ == 0;
+}
+
+bool core_train_wait_end(void)
+{
+    train_state *state = state_now();
+    if (!state || state->waiting == 0) {
+        return true;
+    }
+    return --state->waiting == 0;
+}
+
+/* --- What Python calls -------------------------------------------------------------------- */
+
+static int int_of(PyObject *object)
+{
+    const long value = PyLong_AsLong(object);
+    return value > INT_MAX || value < INT_MIN ? -1 : (int)value;
+}
+
+static int arity(const char *name, Py_ssize_t count, Py_ssize_t least, Py_ssize_t most)
+{
+    if (count < least || count > most) {
+        PyErr_Format(PyExc_TypeError, "%s() takes from %zd to %zd arguments, %zd given",
+                     name, least, most, count);
+        return -1;
+    }
+    return 0;
+}
+
+/* The source, the owner, and what else a question has. */
+typedef struct train_asked {
+    int rank;
+    PyObject *owner;
+    PyObject *group; /* NULL: none */
+} train_asked;
+
+static int asked_get(const char *name, PyObject *const *args, Py_ssize_t count,
+                     Py_ssize_t most, train_asked *out)
+{
+    if (arity(name, count, 2, most) != 0) {
+        return -1;
+    }
+    out->rank = int_of(args[0]);
+    if (out->rank == -1 && PyErr_Occurred()) {
+        return -1;
+    }
+    if (out->rank < TRAIN_LOOP || out->rank > TRAIN_FRAMEWORK) {
+        PyErr_Format(PyExc_ValueError, "%s(): there is no source %d of steps", name,
+                     out->rank);
+        return -1;
+    }
+    out->owner = args[1];
+    out->group = count > 2 && args[2] != Py_None ? args[2] : NULL;
+    return 0;
+}
+
+static PyObject *train_wait(PyObject *Py_UNUSED(module), PyObject *const *args,
+                            Py_ssize_t count)
+{
+    train_asked asked;
+    if (asked_get("train_wait", args, count, 4, &asked) != 0) {
+        return NULL;
+    }
+    train_state *state = state_now();
+    if (!state || state->waiting++ > 0) {
+        return PyLong_FromLong(0);
+    }
+    const bool evaluating = count > 3 && PyObject_IsTrue(args[3]) == 1;
+    const int answer =
+        question(state, asked.rank, asked.owner, asked.group, evaluating, SW_STEP_BATCH);
+    sw_begin(wait_section);
+    return PyLong_FromLong(answer);
+}
+
+/* Closes the wait. Returns the state, NULL when it was one within another or nothing is recorded. */
+static train_state *wait_over(bool failed)
+{
+    train_state *state = state_now();
+    if (!state || state->waiting == 0 || --state->waiting > 0) {
+        return NULL;
+    }
+    if (failed) {
+        sw_end_error(wait_section);
+    } else {
+        sw_end(wait_section);
+    }
+    return state;
+}
+
+static PyObject *train_got(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(owner))
+{
+    wait_over(false);
+    Py_RETURN_NONE;
+}
+
+static PyObject *pass_over(PyObject *owner, bool failed)
+{
+    train_state *state = wait_over(failed);
+    if (state && state->owner == owner) {
+        owner_clear(state);
+        step_forget(state);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *train_end(PyObject *Py_UNUSED(module), PyObject *owner)
+{
+    return pass_over(owner, false);
+}
+
+static PyObject *train_failed(PyObject *Py_UNUSED(module), PyObject *owner)
+{
+    return pass_over(owner, true);
+}
+
+static PyObject *train_epoch(PyObject *Py_UNUSED(module), PyObject *object)
+{
+    train_state *state = state_now();
+    if (!state) {
+        return PyLong_FromLong(0);
+    }
+    return PyLong_FromUnsignedLong(group_get(state, object)->passes++);
+}
+
+static PyObject *train_step(PyObject *Py_UNUSED(module), PyObject *const *args,
+                            Py_ssize_t count)
+{
+    train_asked asked;
+    if (asked_get("train_step", args, count, 4, &asked) != 0) {
+        return NULL;
+    }
+    int unit = SW_STEP_BATCH;
+    if (count > 3) {
+        unit = int_of(args[3]);
+        if (unit == -1 && PyErr_Occurred()) {
+            return NULL;
+        }
+    }
+    train_state *state = state_now();
+    const bool began =
+        state && question(state, asked.rank, asked.owner, asked.group, false, unit) == 1;
+    return PyBool_FromLong(began);
+}
+
+static PyObject *train_step_end(PyObject *Py_UNUSED(module), PyObject *const *args,
+                                Py_ssize_t count)
+{
+    train_asked asked;
+    if (asked_get("train_step_end", args, count, 3, &asked) != 0) {
+        return NULL;
+    }
+    const bool complete = count < 3 || PyObject_IsTrue(args[2]) == 1;
+    train_state *state = state_now();
+    if (state && state->open && state->open_rank == asked.rank &&
+        state->owner == asked.owner) {
+        validation_end(state);
+        state->open = false;
+        if (complete) {
+            sw_step_end();
+        } else {
+            sw_step_abandon();
+        }
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *train_release(PyObject *Py_UNUSED(module), PyObject *owner)
+{
+    train_state *state = state_now();
+    if (state && state->owner == owner) {
+        owner_clear(state);
+        step_left(state);
+        if (state->rank <= TRAIN_FRAMEWORK) {
+            state->rank = TRAIN_NONE;
+        }
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *train_works(PyObject *Py_UNUSED(module), PyObject *const *args,
+                             Py_ssize_t count)
+{
+    if (arity("train_works", count, 0, 1) != 0) {
+        return NULL;
+    }
+    core_train_works(count == 0 || PyObject_IsTrue(args[0]) == 1);
+    Py_RETURN_NONE;
+}
+
+static PyObject *train_update(PyObject *Py_UNUSED(module), PyObject *owner)
+{
+    train_state *state = state_now();
+    if (!state) {
+        Py_RETURN_NONE;
+    }
+    validation_end(state);
+    sw_update();
+    state->updates++;
+    if (state->rank <= TRAIN_UPDATE && state->rank != TRAIN_LOOP &&
+        (!state->open || state->open_rank == TRAIN_UPDATE) &&
+        (!state->owner || state->owner == owner)) {
+        step_begin(state, TRAIN_UPDATE, owner, NULL, SW_STEP_UPDATE);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *train_evaluates(PyObject *Py_UNUSED(module), PyObject *trained)
+{
+    core_train_evaluates(PyObject_IsTrue(trained) == 1);
+    Py_RETURN_NONE;
+}
+
+/* For tests and notes: (source that gives steps, whether a step is open, whether this is validation). */
+static PyObject *train_now(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    const train_state *state = state_now();
+    return state ? Py_BuildValue("(iOO)", state->open ? state->open_rank : state->rank,
+                                 state->open ? Py_True : Py_False,
+                                 state->validating ? Py_True : Py_False)
+                 : Py_BuildValue("(iOO)", 0, Py_False, Py_False);
+}
+
+static PyObject *on_step(PyObject *Py_UNUSED(module), PyObject *watcher)
+{
+    PyObject *before = step_watcher;
+    step_watcher = watcher == Py_None ? NULL : watcher;
+    Py_XINCREF(step_watcher);
+    Py_XDECREF(before);
+    Py_RETURN_NONE;
+}
+
+#define FAST(function) (PyCFunction)(void (*)(void)) function
+
+static PyMethodDef training_methods[] = {
+    {"train_wait", FAST(train_wait), METH_FASTCALL,
+     PyDoc_STR("train_wait(source, owner, group=None, evaluating=False, /)\n--\n\n"
+               "A loop asks for its next batch: 1 a step began, 0 it is part of one,\n"
+               "2 of a validation.")},
+    {"train_got", train_got, METH_O, PyDoc_STR("The batch is there.")},
+    {"train_end", train_end, METH_O, PyDoc_STR("There is no further batch.")},
+    {"train_failed", train_failed, METH_O, PyDoc_STR("Asking for the batch raised.")},
+    {"train_epoch", train_epoch, METH_O,
+     PyDoc_STR("A pass begins; return its number, from 0.")},
+    {"train_step", FAST(train_step), METH_FASTCALL,
+     PyDoc_STR("train_step(source, owner, group=None, unit=1, /)\n--\n\n"
+               "Begin a step, and end the open one; tell whether this source may.")},
+    {"train_step_end", FAST(train_step_end), METH_FASTCALL,
+     PyDoc_STR("train_step_end(source, owner, complete=True, /)\n--\n\n"
+               "End the step, and begin none.")},
+    {"train_release", train_release, METH_O,
+     PyDoc_STR("The owner gives no further steps; others may.")},
+    {"train_works", FAST(train_works), METH_FASTCALL,
+     PyDoc_STR("train_works(backward=True, /)\n--\n\nTraining happens here.")},
+    {"train_update", train_update, METH_O, PyDoc_STR("An optimizer step has ended.")},
+    {"train_evaluates", train_evaluates, METH_O,
+     PyDoc_STR("A module is called in eval mode and without gradients.")},
+    {"train_now", train_now, METH_NOARGS,
+     PyDoc_STR("(source, a step is open, this is validation)")},
+    {"on_step", on_step, METH_O,
+     PyDoc_STR("Call this with the number of each step that begins; None: nobody.")},
+    {"_owner_gone", train_owner_gone, METH_O, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+int core_training_add(PyObject *module)
+{
+    gate = sw_section_get_n("", 0, SW_PHASE_INHERIT);
+    wait_section = sw_section_get_n("data_wait", 9, SW_PHASE_DATA_WAIT);
+    validation_section = sw_section_get_n("validation", 10, SW_PHASE_VALIDATION);
+    if (PyModule_AddFunctions(module, training_methods) != 0) {
+        return -1;
+    }
+    owner_gone = PyObject_GetAttrString(module, "_owner_gone");
+    return owner_gone ? 0 : -1;
+}

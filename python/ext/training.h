@@ -1,0 +1,32 @@
+/* Who gives a thread its steps: what the other files of the extension need to know. */
+#ifndef STEPWATCH_EXT_TRAINING_H
+#define STEPWATCH_EXT_TRAINING_H
+
+#include "core.h"
+#include <stdbool.h>
+
+/* Sources of steps; a higher one wins. */
+enum train_source {
+    TRAIN_NONE = 0,
+    TRAIN_LOOP = 1,      /* a loop of the program, found by watching it */
+    TRAIN_UPDATE = 2,    /* calls of an optimizer, or of a compiled update */
+    TRAIN_LOADER = 3,    /* batches of a data loader */
+    TRAIN_FRAMEWORK = 4, /* a framework's own word */
+    TRAIN_EXPLICIT = 5   /* the program's own calls */
+};
+
+/* The program itself says what a step is: from now on nobody else does on this thread. */
+void core_train_explicit(void);
+/* The recording ends: a step that had only just begun did not happen. */
+void core_train_finish(void);
+/* A training forward (false) or a backward (true) begins on this thread. */
+void core_train_works(bool backward);
+/* A module is called in eval mode without gradients; `trained`: it was trained before. */
+void core_train_evaluates(bool trained);
+/* Waits nest: only the outermost one of a thread is a section. Returns whether this one is. */
+bool core_train_wait_begin(void);
+bool core_train_wait_end(void);
+
+int core_training_add(PyObject *module);
+
+#endif

@@ -1,0 +1,120 @@
+/* The user's own code, told from the standard library, installed packages and this one.
+ *
+ * A file's answer never changes, so it is kept by the file name object: code objects of one file share it. */
+#include "user_code.h"
+#include <string.h>
+#if PY_VERSION_HEX < 0x030b0000
+#include <frameobject.h>
+#endif
+
+/* str → True or False; the interpreters of a process have the same folders. */
+static PyObject *known;
+/* Folders that are not the user's, each with a slash at its end. */
+static PyObject *foreign;
+
+static void foreign_add(PyObject *path)
+{
+    if (path && PyUnicode_Check(path) && PyUnicode_GetLength(path) > 1) {
+        PyObject *folder = PyUnicode_FromFormat("%U/", path);
+        if (folder) {
+            (void)PyList_Append(foreign, folder);
+            Py_DECREF(folder);
+        }
+    }
+    PyErr_Clear();
+}
+
+/* The standard library lies where its os module does. */
+static void foreign_find(PyObject *module)
+{
+    PyObject *os = PyImport_ImportModule("os");
+    PyObject *own = PyModule_GetFilenameObject(module);
+    PyObject *files[] = {os ? PyModule_GetFilenameObject(os) : NULL, own};
+    for (size_t i = 0; i < 2; i++) {
+        if (files[i]) {
+            const Py_ssize_t length = PyUnicode_GetLength(files[i]);
+            const Py_ssize_t slash = PyUnicode_FindChar(files[i], '/', 0, length, -1);
+            PyObject *folder = slash > 0 ? PyUnicode_Substring(files[i], 0, slash) : NULL;
+            foreign_add(folder);
+            Py_XDECREF(folder);
+            Py_DECREF(files[i]);
+        }
+        PyErr_Clear();
+    }
+    Py_XDECREF(os);
+}
+
+static bool is_user_file(PyObject *file)
+{
+    Py_ssize_t length = 0;
+    const char *text = PyUnicode_AsUTF8AndSize(file, &length);
+    if (!text) {
+        PyErr_Clear();
+        return false;
+    }
+    if (strstr(text, "/site-packages/") || strstr(text, "/dist-packages/")) {
+        return false;
+    }
+    if (text[0] == '<') {
+        /* A cell of a notebook or a prompt is the user's; frozen modules and generated code are not. */
+        return strncmp(text, "<ipython-input", 14) == 0 || strcmp(text, "<stdin>") == 0 ||
+               strcmp(text, "<string>") == 0;
+    }
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(foreign); i++) {
+        if (PyUnicode_Tailmatch(file, PyList_GET_ITEM(foreign, i), 0, length, -1) == 1) {
+            return false;
+        }
+    }
+    PyErr_Clear();
+    return true;
+}
+
+bool core_is_user_code(PyCodeObject *code)
+{
+    PyObject *file = code->co_filename;
+    PyObject *answer = PyDict_GetItemWithError(known, file);
+    if (!answer) {
+        PyErr_Clear();
+        if (PyDict_Size(known) > 65536) {
+            PyDict_Clear(known);
+        }
+        answer = is_user_file(file) ? Py_True : Py_False;
+        if (PyDict_SetItem(known, file, answer) != 0) {
+            PyErr_Clear();
+        }
+    }
+    return answer == Py_True;
+}
+
+bool core_user_site_find(core_user_site *out)
+{
+    PyFrameObject *frame = PyEval_GetFrame();
+    Py_XINCREF(frame);
+    while (frame) {
+        PyCodeObject *code = PyFrame_GetCode(frame);
+        if (core_is_user_code(code)) {
+            *out = (core_user_site){code, PyFrame_GetLineNumber(frame)};
+            Py_DECREF(frame);
+            return true;
+        }
+        Py_DECREF(code);
+        PyFrameObject *back = PyFrame_GetBack(frame);
+        Py_DECREF(frame);
+        frame = back;
+    }
+    return false;
+}
+
+int core_user_code_add(PyObject *module)
+{
+    if (known) {
+        return 0;
+    }
+    known = PyDict_New();
+    foreign = PyList_New(0);
+    if (!known || !foreign) {
+        return -1;
+    }
+    foreign_find(module);
+    return 0;
+}

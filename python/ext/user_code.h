@@ -1,0 +1,21 @@
+/* The user's own code, told from the standard library, installed packages and this one. */
+#ifndef STEPWATCH_EXT_USER_CODE_H
+#define STEPWATCH_EXT_USER_CODE_H
+
+#include "core.h"
+#include <stdbool.h>
+
+typedef struct core_user_site {
+    PyCodeObject *code; /* a reference that the caller gives back */
+    int line;
+} core_user_site;
+
+/* The innermost frame of the calling thread that runs the user's code; false: there is none. Leaves no exception. */
+bool core_user_site_find(core_user_site *out);
+/* Whether this code is the user's: its file lies neither below the Python installation, nor in a folder of installed
+ * packages, nor in this package. */
+bool core_is_user_code(PyCodeObject *code);
+
+int core_user_code_add(PyObject *module);
+
+#endif

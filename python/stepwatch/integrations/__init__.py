@@ -1,0 +1,63 @@
+"""Adapters of frameworks: they tell the recorder what a training program does, without its help.
+
+Nothing is imported here that the program has not imported itself. Each adapter waits for its
+framework and then puts plain functions in the place of some of the framework's public ones.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from importlib import import_module
+
+from stepwatch import _core
+from stepwatch.integrations import _imports, _notes, _patch
+
+# What is watched for, and the adapter of this package that takes it from there.
+_ADAPTERS: tuple[tuple[str, str], ...] = (
+    ("torch", "torch_hooks"),
+    ("jax", "jax_hooks"),
+    ("lightning.pytorch", "lightning_hooks"),
+    ("pytorch_lightning", "lightning_hooks"),
+    ("transformers", "hf_hooks"),
+    ("accelerate", "accelerate_hooks"),
+    ("keras", "keras_hooks"),
+)
+# Those that need no framework.
+_ALWAYS = ("logs", "collector", "loops")
+
+_installed = False
+
+
+def install() -> None:
+    """Watch the frameworks that the program uses, those that it imports later among them.
+
+    Does nothing where phases are not wanted (``phases=false``), and nothing twice.
+    """
+    global _installed
+    if _installed or _core.option("phases") in ("false", "off", "0"):
+        return
+    _installed = True
+    for name in _ALWAYS:
+        _begin(name, None)
+    for framework, name in _ADAPTERS:
+        _imports.watch(framework, partial(_begin, name))
+
+
+def remove() -> None:
+    """Put everything back."""
+    global _installed
+    _installed = False
+    _imports.forget()
+    _patch.restore()
+
+
+def _begin(name: str, module: object) -> None:
+    try:
+        adapter = import_module(f"{__name__}.{name}")
+        adapter.install(module)
+    except ModuleNotFoundError as error:
+        if error.name != f"{__name__}.{name}":
+            _notes.note_once(f"{name} is not watched: {error}")
+    except Exception as error:
+        what = getattr(module, "__name__", name)
+        _notes.note_once(f"{what} is not watched: {type(error).__name__}: {error}")

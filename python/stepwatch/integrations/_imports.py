@@ -1,0 +1,89 @@
+"""Tell when a module has been imported, without importing it."""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+    from typing import Any
+
+_waiting: dict[str, list[Callable[[Any], None]]] = {}
+
+
+class _Finder:
+    """Sees the modules that are waited for being imported, and lets the others find them."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name not in _waiting:
+            return None
+        for finder in sys.meta_path:
+            if finder is self:
+                continue
+            find = getattr(finder, "find_spec", None)
+            spec: ModuleSpec | None = find(name, path, target) if find is not None else None
+            if spec is not None:
+                if spec.loader is not None:
+                    _tell_after(spec)
+                return spec
+        return None
+
+
+_finder = _Finder()
+
+
+def _tell_after(spec: ModuleSpec) -> None:
+    """Tell when the module of the spec has been run."""
+    loader: Any = spec.loader
+    run = loader.exec_module
+
+    def exec_module(module: ModuleType) -> None:
+        # The loader is the module's to keep; it shall be as it was.
+        del loader.exec_module
+        run(module)
+        _tell(spec.name)
+
+    # In the loader of this one module; its class is Python's own.
+    loader.exec_module = exec_module
+
+
+def _tell(name: str) -> None:
+    for function in _waiting.pop(name, ()):
+        _call(function, name)
+    _unhook()
+
+
+def _call(function: Callable[[Any], None], name: str) -> None:
+    try:
+        function(sys.modules[name])
+    except Exception as error:
+        from stepwatch.integrations import _notes
+
+        _notes.note_once(f"{name} is not watched: {type(error).__name__}: {error}")
+
+
+def _unhook() -> None:
+    if not _waiting and _finder in sys.meta_path:
+        sys.meta_path.remove(_finder)
+
+
+def watch(name: str, function: Callable[[Any], None]) -> None:
+    """Call the function with the module once that has been imported: now, or when it is."""
+    module = sys.modules.get(name)
+    # One that is half imported is told when it is whole; nobody sees when that is but its spec.
+    spec = getattr(module, "__spec__", None)
+    if module is not None and not getattr(spec, "_initializing", False):
+        _call(function, name)
+        return
+    _waiting.setdefault(name, []).append(function)
+    if _finder not in sys.meta_path:
+        sys.meta_path.insert(0, _finder)
+
+
+def forget() -> None:
+    """Wait for nothing any more."""
+    _waiting.clear()
+    _unhook()

@@ -1,0 +1,408 @@
+"""Who gives a thread its steps, and what is validation: the rules, without any framework."""
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+import stepwatch
+
+HEADER = """
+import stepwatch
+from stepwatch import _core
+
+LOOP, UPDATE, LOADER, FRAMEWORK = 1, 2, 3, 4
+
+
+class Loader:
+    def __init__(self, count):
+        self.count = count
+
+    def __iter__(self):
+        _core.train_epoch(self)
+        return Pass(self)
+
+
+class Pass:
+    evaluating = False
+
+    def __init__(self, loader):
+        self.loader, self.left = loader, loader.count
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        _core.train_wait(LOADER, self, self.loader, Pass.evaluating)
+        if self.left == 0:
+            _core.train_end(self)
+            raise StopIteration
+        self.left -= 1
+        _core.train_got(self)
+        return self.left
+
+
+class Optimizer:
+    def step(self):
+        _core.train_update(self)
+
+
+def train(optimizer=None):
+    _core.train_works(False)
+    _core.train_works(True)
+    if optimizer:
+        optimizer.step()
+
+
+stepwatch.start(out=OUT, policy="stream")
+"""
+
+
+def record(tmp_path: Path, program: str) -> stepwatch.Run:
+    """Run the program and return what it recorded."""
+    out = tmp_path / "run"
+    script = f"OUT = {str(out)!r}\n" + HEADER + textwrap.dedent(program) + "\nstepwatch.stop()\n"
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    assert result.stderr == ""
+    return stepwatch.open(out)
+
+
+def steps_of(run: stepwatch.Run) -> Any:
+    return run.report().to_dict()["steps"]
+
+
+def calls(run: stepwatch.Run) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for row in run.sections:
+        found[row["name"]] = found.get(row["name"], 0) + row["calls"]
+    return found
+
+
+def test_loader_gives_steps_and_epochs(tmp_path: Path) -> None:
+    run = record(
+        tmp_path,
+        """
+        loader, optimizer = Loader(5), Optimizer()
+        for epoch in range(3):
+            for batch in loader:
+                train(optimizer)
+        """,
+    )
+    steps = steps_of(run)
+    assert (steps["count"], steps["incomplete"], steps["updates"]) == (15, 0, 15)
+    assert steps["unit"] == "batch"
+    assert [row["epoch"] for row in run.steps] == [0] * 5 + [1] * 5 + [2] * 5
+    # Asking for the batch that is not there is waiting, too.
+    assert calls(run)["data_wait"] == 18
+
+
+def test_gradient_accumulation(tmp_path: Path) -> None:
+    steps = steps_of(
+        record(
+            tmp_path,
+            """
+            optimizer = Optimizer()
+            for i, batch in enumerate(Loader(12)):
+                train(optimizer if i % 4 == 3 else None)
+            """,
+        )
+    )
+    assert (steps["count"], steps["updates"]) == (12, 3)
+
+
+def test_several_optimizers_and_no_loader(tmp_path: Path) -> None:
+    steps = steps_of(
+        record(
+            tmp_path,
+            """
+            one, two = Optimizer(), Optimizer()
+            for _ in range(10):
+                train(one)
+                train(two)
+            """,
+        )
+    )
+    assert (steps["count"], steps["updates"], steps["unit"]) == (10, 20, "update")
+
+
+def test_no_loader_trials_before_are_no_step(tmp_path: Path) -> None:
+    run = record(
+        tmp_path,
+        """
+        import time
+        _core.train_works(False)
+        time.sleep(0.2)
+        optimizer = Optimizer()
+        for _ in range(4):
+            train(optimizer)
+        """,
+    )
+    steps = steps_of(run)
+    assert (steps["count"], steps["incomplete"]) == (4, 0)
+    assert steps["step_ms"]["max"] < 150
+
+
+@pytest.mark.parametrize("flag", [True, False])
+def test_validation_between_epochs(tmp_path: Path, flag: bool) -> None:
+    run = record(
+        tmp_path,
+        f"""
+        loader, check, optimizer = Loader(4), Loader(3), Optimizer()
+        for epoch in range(2):
+            for batch in loader:
+                train(optimizer)
+            Pass.evaluating = {flag}
+            for batch in check:
+                _core.train_evaluates(True)
+            Pass.evaluating = False
+        """,
+    )
+    assert steps_of(run)["count"] == 8
+    assert calls(run)["validation"] == 2
+    assert [row["epoch"] for row in run.steps] == [0] * 4 + [1] * 4
+
+
+def test_validation_before_the_first_epoch_is_no_step(tmp_path: Path) -> None:
+    run = record(
+        tmp_path,
+        """
+        loader, check, optimizer = Loader(4), Loader(3), Optimizer()
+        for batch in check:
+            _core.train_evaluates(False)
+        for batch in loader:
+            train(optimizer)
+        for batch in check:
+            _core.train_evaluates(True)
+        """,
+    )
+    steps = steps_of(run)
+    assert (steps["count"], steps["incomplete"]) == (4, 0)
+    assert calls(run)["validation"] == 2
+
+
+def test_validation_within_a_step(tmp_path: Path) -> None:
+    run = record(
+        tmp_path,
+        """
+        import time
+        loader, check, optimizer = Loader(6), Loader(2), Optimizer()
+        for i, batch in enumerate(loader):
+            train(optimizer)
+            if i % 3 == 2:
+                Pass.evaluating = True
+                for _ in check:
+                    _core.train_evaluates(True)
+                    time.sleep(0.02)
+                Pass.evaluating = False
+        """,
+    )
+    report = run.report().to_dict()
+    assert report["steps"]["count"] == 6
+    phases = {row["phase"]: row["ms"] for row in report["steps"]["phases"]}
+    # Waiting for its batches belongs to it.
+    assert phases["validation"] * 6 > 75
+    assert calls(run)["validation"] == 2
+
+
+def test_a_teacher_in_eval_mode_is_no_validation(tmp_path: Path) -> None:
+    run = record(
+        tmp_path,
+        """
+        for batch in Loader(5):
+            _core.train_works(False)
+            _core.train_evaluates(False)
+            train(Optimizer())
+        """,
+    )
+    assert steps_of(run)["count"] == 5
+    assert "validation" not in calls(run)
+
+
+def test_loader_without_training_gives_no_steps(tmp_path: Path) -> None:
+    """Batches that are only collected; then the updates are the steps."""
+    steps = steps_of(
+        record(
+            tmp_path,
+            """
+            batches, optimizer = list(Loader(50)), Optimizer()
+            for batch in batches[:7]:
+                train(optimizer)
+            """,
+        )
+    )
+    assert (steps["count"], steps["unit"]) == (7, "update")
+
+
+def test_break_makes_a_step_incomplete(tmp_path: Path) -> None:
+    run = record(
+        tmp_path,
+        """
+        import time
+        for i, batch in enumerate(Loader(9)):
+            train(Optimizer())
+            if i == 3:
+                break
+        time.sleep(0.2)
+        """,
+    )
+    steps = steps_of(run)
+    assert (steps["count"], steps["incomplete"]) == (4, 1)
+    assert max(row["duration_ns"] for row in run.steps) < 150e6
+
+
+def test_second_loader_is_part_of_the_step(tmp_path: Path) -> None:
+    run = record(
+        tmp_path,
+        """
+        for a, b in zip(Loader(6), Loader(9)):
+            train(Optimizer())
+        """,
+    )
+    assert steps_of(run)["count"] == 6
+    assert calls(run)["data_wait"] == 6 + 1 + 6
+
+
+def test_loader_asked_anew_for_every_batch(tmp_path: Path) -> None:
+    steps = steps_of(
+        record(
+            tmp_path,
+            """
+            loader = Loader(3)
+            for _ in range(5):
+                batch = next(iter(loader))
+                train(Optimizer())
+            """,
+        )
+    )
+    assert steps["count"] == 5
+
+
+def test_the_loop_that_goes_on_takes_over(tmp_path: Path) -> None:
+    """An iterator that is kept, and not asked any more, does not stop the steps."""
+    steps = steps_of(
+        record(
+            tmp_path,
+            """
+            optimizer = Optimizer()
+            kept = iter(Loader(100))
+            for _ in range(3):
+                next(kept)
+                train(optimizer)
+            for batch in Loader(10):
+                train(optimizer)
+            """,
+        )
+    )
+    assert steps["count"] in (11, 12)  # The first of the second loop belong to the last before.
+
+
+def test_explicit_steps_win(tmp_path: Path) -> None:
+    run = record(
+        tmp_path,
+        """
+        optimizer = Optimizer()
+        for batch in Loader(5):
+            with stepwatch.step():
+                train(optimizer)
+        """,
+    )
+    steps = steps_of(run)
+    assert (steps["count"], steps["unit"], steps["incomplete"]) == (5, "manual", 0)
+
+
+def test_steps_over_a_watched_loader_waits_once(tmp_path: Path) -> None:
+    run = record(
+        tmp_path,
+        """
+        for batch in stepwatch.steps(Loader(5)):
+            train(Optimizer())
+        """,
+    )
+    assert steps_of(run)["count"] == 5
+    assert calls(run)["data_wait"] == 6
+
+
+def test_framework_wins_over_loader(tmp_path: Path) -> None:
+    steps = steps_of(
+        record(
+            tmp_path,
+            """
+            class Trainer: pass
+            trainer, optimizer = Trainer(), Optimizer()
+            for batch in Loader(5):
+                _core.train_step(FRAMEWORK, trainer)
+                train(optimizer)
+            _core.train_release(trainer)
+            for batch in Loader(3):
+                train(optimizer)
+            """,
+        )
+    )
+    assert steps["count"] == 8
+
+
+def test_charge_moves_time_between_phases(tmp_path: Path) -> None:
+    run = record(
+        tmp_path,
+        """
+        import time
+        with stepwatch.step():
+            with stepwatch.section("forward"):
+                begin = _core.now()
+                time.sleep(0.05)
+                _core.charge("compile", begin)
+                time.sleep(0.02)
+                _core.charge("compile", _core.now() + 10**12)
+        _core.charge("compile", 0)
+        """,
+    )
+    (step,) = run.steps
+    phases = {row["phase"]: row["ms"] for row in run.report().to_dict()["steps"]["phases"]}
+    assert phases["compile"] >= 50
+    assert 20 <= phases["forward"] < 50 + 20
+    assert step["compile_ns"] + step["forward_ns"] + step["other_ns"] == step["duration_ns"]
+
+
+def test_steps_are_told(tmp_path: Path) -> None:
+    run = record(
+        tmp_path,
+        """
+        seen = []
+        _core.on_step(seen.append)
+        for batch in Loader(3):
+            train(Optimizer())
+        _core.on_step(None)
+        assert seen == [0, 1, 2, 3], seen  # The last one had no batch.
+        """,
+    )
+    assert steps_of(run)["count"] == 3
+
+
+def test_wrong_calls_raise() -> None:
+    core: Any = stepwatch._core
+    with pytest.raises(ValueError, match="no source"):
+        core.train_wait(9, object())
+    with pytest.raises(TypeError):
+        core.train_wait(3)
+    with pytest.raises(ValueError, match="phase"):
+        core.charge("nonsense", 0)
+    with pytest.raises(ValueError, match="table"):
+        core.put_row(0, 999, 0, (), ())
+
+
+def test_nothing_is_recorded_nothing_happens() -> None:
+    core = stepwatch._core
+    assert core.train_wait(3, object()) == 0
+    core.train_got(object())
+    core.train_works()
+    core.train_update(object())
+    assert core.train_now() == (0, False, False)
+    assert core.put_row(0, 8, 0, (1, "a.py", 3, "Net"), ()) == (0, 2**32 - 1)
+    assert core.option("policy") == ""
+    site = core.user_site()
+    assert site is not None
+    assert site[0] == __file__
+    assert core.ticks_per_second() > 1e6
