@@ -10,51 +10,17 @@ from __future__ import annotations
 
 import sys
 
+from stepwatch import _imports
 from stepwatch._core import decorated, section, stretches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from importlib.machinery import ModuleSpec
-    from types import ModuleType
     from typing import Any
-
-_PACKAGE = "torch._dynamo"
-
-
-class _Finder:
-    """Sees torch._dynamo being imported, and registers when it is there."""
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        if name != _PACKAGE:
-            return None
-        sys.meta_path.remove(self)
-        for finder in sys.meta_path:
-            spec = finder.find_spec(name, path, target)
-            if spec is not None:
-                _register_after(spec)
-                return spec
-        return None
-
-
-def _register_after(spec: ModuleSpec) -> None:
-    """Register when the module of the spec has been run."""
-    loader: Any = spec.loader
-    run = loader.exec_module
-
-    def exec_module(module: ModuleType) -> None:
-        run(module)
-        register()
-
-    # In the loader of this one module; its class is Python's own.
-    loader.exec_module = exec_module
 
 
 def install() -> None:
     """Register with dynamo, now or when it is imported."""
-    if _PACKAGE in sys.modules:
-        register()
-    else:
-        sys.meta_path.insert(0, _Finder())
+    _imports.watch("torch._dynamo", lambda _: register())
 
 
 def register() -> None:

@@ -6,11 +6,15 @@ framework and then puts plain functions in the place of some of the framework's 
 
 from __future__ import annotations
 
-from functools import partial
-from importlib import import_module
+import sys
 
-from stepwatch import _core
-from stepwatch.integrations import _imports, _notes, _patch
+from stepwatch import _core, _imports
+from stepwatch.integrations import _notes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 # What is watched for, and the adapter of this package that takes it from there.
 _ADAPTERS: tuple[tuple[str, str], ...] = (
@@ -40,20 +44,29 @@ def install() -> None:
     for name in _ALWAYS:
         _begin(name, None)
     for framework, name in _ADAPTERS:
-        _imports.watch(framework, partial(_begin, name))
+        _imports.watch(framework, _beginner(name))
 
 
 def remove() -> None:
     """Put everything back."""
     global _installed
     _installed = False
-    _imports.forget()
-    _patch.restore()
+    for framework, _ in _ADAPTERS:
+        _imports.forget(framework)
+    patch = sys.modules.get(f"{__name__}._patch")
+    if patch is not None:
+        patch.restore()
+
+
+def _beginner(name: str) -> Callable[[object], None]:
+    return lambda module: _begin(name, module)
 
 
 def _begin(name: str, module: object) -> None:
     try:
-        adapter = import_module(f"{__name__}.{name}")
+        # Not importlib: the program may never import it, and would find it imported.
+        __import__(f"{__name__}.{name}")
+        adapter: Any = sys.modules[f"{__name__}.{name}"]
         adapter.install(module)
     except ModuleNotFoundError as error:
         if error.name != f"{__name__}.{name}":

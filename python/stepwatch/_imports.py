@@ -60,9 +60,7 @@ def _call(function: Callable[[Any], None], name: str) -> None:
     try:
         function(sys.modules[name])
     except Exception as error:
-        from stepwatch.integrations import _notes
-
-        _notes.note_once(f"{name} is not watched: {type(error).__name__}: {error}")
+        print(f"stepwatch: {name} is not watched: {type(error).__name__}: {error}", file=sys.stderr)
 
 
 def _unhook() -> None:
@@ -83,7 +81,7 @@ def watch(name: str, function: Callable[[Any], None]) -> None:
         sys.meta_path.insert(0, _finder)
 
 
-def forget() -> None:
-    """Wait for nothing any more."""
-    _waiting.clear()
+def forget(name: str) -> None:
+    """Wait for this module no longer."""
+    _waiting.pop(name, None)
     _unhook()
