@@ -535,13 +535,16 @@ static PyObject *train_step_end(PyObject *Py_UNUSED(module), PyObject *const *ar
     if (asked_get("train_step_end", args, count, 3, &asked) != 0) {
         return NULL;
     }
+    const bool forget = count == 3 && args[2] == Py_None;
     const bool complete = count < 3 || PyObject_IsTrue(args[2]) == 1;
     train_state *state = state_now();
     if (state && state->open && state->open_rank == asked.rank &&
         state->owner == asked.owner) {
         validation_end(state);
         state->open = false;
-        if (complete) {
+        if (forget) {
+            sw_step_cancel();
+        } else if (complete) {
             sw_step_end();
         } else {
             sw_step_abandon();
@@ -632,7 +635,7 @@ static PyMethodDef training_methods[] = {
                "Begin a step, and end the open one; tell whether this source may.")},
     {"train_step_end", FAST(train_step_end), METH_FASTCALL,
      PyDoc_STR("train_step_end(source, owner, complete=True, /)\n--\n\n"
-               "End the step, and begin none.")},
+               "End the step, and begin none; None: there was no batch, forget it.")},
     {"train_release", train_release, METH_O,
      PyDoc_STR("The owner gives no further steps; others may.")},
     {"train_works", FAST(train_works), METH_FASTCALL,

@@ -38,6 +38,14 @@ def load_ipython_extension(shell: object) -> None:
     _ipython.load(shell)
 
 
+def __getattr__(name: str) -> object:
+    """Import the face of a framework when it is asked for: it imports the framework."""
+    if name in ("hf", "jax", "keras", "lightning", "torch"):
+        __import__(f"{__name__}.{name}")
+        return globals()[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 __all__ = [
     "Lines",
     "Report",

@@ -22,8 +22,7 @@ _ADAPTERS: tuple[tuple[str, str], ...] = (
     ("jax", "jax_hooks"),
     ("lightning.pytorch", "lightning_hooks"),
     ("pytorch_lightning", "lightning_hooks"),
-    ("transformers", "hf_hooks"),
-    ("accelerate", "accelerate_hooks"),
+    ("transformers.trainer", "hf_hooks"),
     ("keras", "keras_hooks"),
 )
 # Those that need no framework.

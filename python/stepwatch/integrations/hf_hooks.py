@@ -1,0 +1,95 @@
+"""Hugging Face's Trainer: it takes several batches at once, and trains on one after the other."""
+
+from __future__ import annotations
+
+from stepwatch import _core, section
+from stepwatch.integrations import _patch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+FRAMEWORK = 4
+
+
+class _Progress:
+    """How far a trainer is: whether the open step has trained on its batch already."""
+
+    trained = False
+
+
+_progress = _Progress()
+
+
+def install(module: Any) -> None:
+    """Watch the Trainer of ``transformers.trainer``."""
+    trainer = module.Trainer
+    # Older versions ask for one batch at a time: there the loader's own steps are right.
+    if _patch.replace(trainer, "get_batch_samples", _get_batch_samples):
+        _patch.replace(trainer, "training_step", _training_step)
+    _patch.replace(trainer, "_inner_training_loop", _training)
+    _patch.replace(trainer, "_run_epoch", _epoch)
+    _patch.replace(trainer, "evaluate", _inside(section("validation", phase="validation")))
+    _patch.replace(trainer, "_save_checkpoint", _inside(section("checkpoint", phase="checkpoint")))
+    _patch.replace(trainer, "log", _inside(section("logging", phase="logging")))
+
+
+def _get_batch_samples(original: Callable[..., Any]) -> Callable[..., Any]:
+    def get_batch_samples(self: Any, *args: Any, **kwargs: Any) -> Any:
+        _core.train_step(FRAMEWORK, self, self)
+        _progress.trained = False
+        result = original(self, *args, **kwargs)
+        if not result[0]:
+            _core.train_step_end(FRAMEWORK, self, None)
+        return result
+
+    return get_batch_samples
+
+
+def _training_step(original: Callable[..., Any]) -> Callable[..., Any]:
+    def training_step(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if _progress.trained:
+            # The next of the batches that were taken at once, for accumulated gradients.
+            _core.train_step(FRAMEWORK, self, self)
+        _progress.trained = True
+        return original(self, *args, **kwargs)
+
+    return training_step
+
+
+def _training(original: Callable[..., Any]) -> Callable[..., Any]:
+    def _inner_training_loop(self: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return original(self, *args, **kwargs)
+        finally:
+            _core.train_release(self)
+
+    return _inner_training_loop
+
+
+def _epoch(original: Callable[..., Any]) -> Callable[..., Any]:
+    def _run_epoch(self: Any, *args: Any, **kwargs: Any) -> Any:
+        _core.train_epoch(self)
+        complete = False
+        try:
+            result = original(self, *args, **kwargs)
+            complete = True
+            return result
+        finally:
+            _core.train_step_end(FRAMEWORK, self, complete)
+
+    return _run_epoch
+
+
+def _inside(around: section) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Make functions that run in a section."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def function(self: Any, *args: Any, **kwargs: Any) -> Any:
+            with around:
+                return original(self, *args, **kwargs)
+
+        return function
+
+    return make
