@@ -361,3 +361,29 @@ def test_an_absent_framework_is_named(tmp_path: Path, name: str, kind: str) -> N
     assert result.returncode == 1
     assert f"stepwatch.{name}.{kind} needs the package" in result.stderr
     assert "cannot be imported here" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("file", "options", "count"),
+    [
+        ("lightning_fit.py", [], 64),
+        ("hf_trainer.py", [], 50),
+        ("keras_fit.py", [], 80),
+        ("accelerate_loop.py", [], 160),
+    ],
+)
+def test_examples(
+    tmp_path: Path, build_dir: Path, file: str, options: list[str], count: int
+) -> None:
+    for package in ("lightning", "transformers", "keras", "accelerate"):
+        if find_spec(package) is None:
+            pytest.skip(f"{package} is not installed")
+    example = Path(__file__).parents[2] / "examples" / "python" / file
+    tool = build_dir / "src" / "cli" / "stepwatch"
+    command = [str(tool), "run", "-o", "run", "--", sys.executable, "-W", "ignore", str(example)]
+    result = subprocess.run([*command, *options], cwd=tmp_path, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    steps = report_of(tmp_path / "run")["steps"]
+    assert (steps["count"], steps["incomplete"]) == (count, 0)
+    updates = count // 4 if file == "accelerate_loop.py" else count
+    assert steps["updates"] == updates

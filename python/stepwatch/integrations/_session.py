@@ -19,6 +19,10 @@ class Session:
         self._own = False
         self.run: stepwatch.Run | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what belongs to this process."""
+        return {"_config": self._config, "_own": False, "run": None}
+
     def begin(self) -> None:
         """Begin, and watch the frameworks."""
         if not stepwatch.is_recording():
