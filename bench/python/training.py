@@ -1,0 +1,298 @@
+"""What watching a training costs: on and off in turn, in one process.
+
+training.py RUN PROGRAM TOOL PAIRS STEPS
+
+PROGRAM is one of cnn, lightning, hf, jax. A pair is STEPS steps with the tool and as many without,
+the first of the two changing places; beginning and ending the tool is not timed, for it happens
+once a run. The figures go to RUN.json, for some tools print a lot.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, redirect_stderr, redirect_stdout
+from pathlib import Path
+from time import perf_counter_ns
+from typing import Any, Callable
+
+warnings.simplefilter("ignore")
+
+Work = Callable[[int], None]
+Tool = Callable[[], "AbstractContextManager[object]"]
+
+
+class AbsentError(Exception):
+    """Something that is measured is not installed."""
+
+
+# --- Programs -------------------------------------------------------------------------
+
+
+def cnn() -> Work:
+    """A plain loop over a loader: a small network of eight modules, about 1.3 ms a step."""
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    model = nn.Sequential(
+        nn.Conv2d(1, 8, 3),
+        nn.ReLU(),
+        nn.Conv2d(8, 16, 3, stride=2),
+        nn.ReLU(),
+        nn.AdaptiveAvgPool2d(4),
+        nn.Flatten(),
+        nn.Linear(256, 10),
+    )
+    criterion = nn.CrossEntropyLoss()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+    data = TensorDataset(torch.randn(4096, 1, 28, 28), torch.randint(0, 10, (4096,)))
+
+    def work(steps: int) -> None:
+        done = 0
+        while done < steps:
+            for images, labels in DataLoader(data, batch_size=16, shuffle=True):
+                optimizer.zero_grad()
+                loss = criterion(model(images), labels)
+                loss.backward()
+                optimizer.step()
+                done += 1
+                if done == steps:
+                    break
+
+    return work
+
+
+def lightning() -> Work:
+    """A fit of Lightning's."""
+    import logging
+
+    import lightning.pytorch as pl
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
+    torch.set_num_threads(1)
+    data = TensorDataset(torch.randn(16000, 64), torch.randint(0, 10, (16000,)))
+
+    class Net(pl.LightningModule):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 10))
+
+        def training_step(self, batch: Any, _: int) -> Any:
+            return nn.functional.cross_entropy(self.body(batch[0]), batch[1])
+
+        def configure_optimizers(self) -> Any:
+            return torch.optim.SGD(self.parameters(), lr=0.01)
+
+    net = Net()
+    profiler: list[Any] = [None]
+
+    def work(steps: int) -> None:
+        trainer = pl.Trainer(
+            max_steps=steps,
+            accelerator="cpu",
+            logger=False,
+            enable_checkpointing=False,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+            profiler=profiler[0],
+        )
+        trainer.fit(net, DataLoader(data, batch_size=16))
+
+    work.profiler = profiler  # type: ignore[attr-defined]
+    return work
+
+
+def hf() -> Work:
+    """A training of the Trainer's."""
+    import torch
+    from torch import nn
+    from transformers import Trainer, TrainingArguments
+
+    torch.set_num_threads(1)
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 10))
+
+        def forward(self, x: Any = None, labels: Any = None) -> Any:
+            out = self.body(x)
+            return {"loss": nn.functional.cross_entropy(out, labels), "logits": out}
+
+    class Data(torch.utils.data.Dataset[Any]):
+        rows = torch.randn(16000, 64)
+
+        def __len__(self) -> int:
+            return len(self.rows)
+
+        def __getitem__(self, index: int) -> Any:
+            return {"x": self.rows[index], "labels": index % 10}
+
+    net = Net()
+
+    def work(steps: int) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            arguments = TrainingArguments(
+                output_dir=folder,
+                max_steps=steps,
+                per_device_train_batch_size=16,
+                report_to=[],
+                save_strategy="no",
+                logging_strategy="no",
+                use_cpu=True,
+                disable_tqdm=True,
+            )
+            Trainer(net, arguments, train_dataset=Data()).train()
+
+    return work
+
+
+def jax() -> Work:
+    """A loop over a compiled update, about 1 ms a step."""
+    import jax
+    import jax.numpy as jnp
+    import numpy
+
+    random = numpy.random.default_rng(0)
+    x = random.standard_normal((256, 256), dtype="float32")
+    y = random.standard_normal((256, 16), dtype="float32")
+
+    def loss(parameters: Any, x: Any, y: Any) -> Any:
+        return jnp.mean((jnp.tanh(x @ parameters[0]) @ parameters[1] - y) ** 2)
+
+    @jax.jit
+    def update(parameters: Any, x: Any, y: Any) -> Any:
+        value, grads = jax.value_and_grad(loss)(parameters, x, y)
+        return [p - 0.01 * g for p, g in zip(parameters, grads)], value
+
+    state = [jnp.ones((256, 256)) * 0.01, jnp.ones((256, 16)) * 0.01]
+
+    def work(steps: int) -> None:
+        nonlocal state
+        for _ in range(steps):
+            state, value = update(state, x, y)
+            float(value)
+
+    return work
+
+
+PROGRAMS: dict[str, Callable[[], Work]] = {"cnn": cnn, "lightning": lightning, "hf": hf, "jax": jax}
+
+# --- Tools ----------------------------------------------------------------------------
+
+
+@contextmanager
+def ours(**config: Any) -> Iterator[None]:
+    import stepwatch
+    from stepwatch import integrations
+
+    with tempfile.TemporaryDirectory() as folder:
+        stepwatch.start(out=f"{folder}/run", quiet=True, **config)
+        if not stepwatch.is_recording():
+            raise SystemExit("stepwatch does not record")
+        integrations.install()
+        try:
+            yield
+        finally:
+            stepwatch.stop()
+            integrations.remove()
+
+
+@contextmanager
+def torch_profiler(**config: Any) -> Iterator[None]:
+    from torch.profiler import ProfilerActivity, profile
+
+    with profile(activities=[ProfilerActivity.CPU], **config):
+        yield
+
+
+@contextmanager
+def c_profile() -> Iterator[None]:
+    import cProfile
+
+    with cProfile.Profile():
+        yield
+
+
+@contextmanager
+def nothing() -> Iterator[None]:
+    yield
+
+
+TOOLS: dict[str, Tool] = {
+    "nothing": nothing,
+    "stepwatch": lambda: ours(sampler_hz=100),
+    "statistics": lambda: ours(sampler_hz=0, events=False),
+    "torch.profiler": torch_profiler,
+    "torch.profiler-all": lambda: torch_profiler(
+        record_shapes=True, profile_memory=True, with_stack=True
+    ),
+    "cProfile": c_profile,
+}
+
+
+def lightning_simple(work: Any) -> Tool:
+    @contextmanager
+    def tool() -> Iterator[None]:
+        from lightning.pytorch.profilers import SimpleProfiler
+
+        work.profiler[0] = SimpleProfiler()
+        try:
+            yield
+        finally:
+            work.profiler[0] = None
+
+    return tool
+
+
+# --- Measuring ------------------------------------------------------------------------
+
+
+def timed(work: Work, steps: int) -> int:
+    gc.collect()
+    begin = perf_counter_ns()
+    work(steps)
+    return perf_counter_ns() - begin
+
+
+def main() -> None:
+    run, program, name, pairs, steps = sys.argv[1:6]
+    result: dict[str, Any] = {}
+    with open(os.devnull, "w") as sink, redirect_stdout(sink), redirect_stderr(sink):
+        try:
+            work = PROGRAMS[program]()
+        except ImportError as error:
+            result["absent"] = str(error)
+        else:
+            tool = lightning_simple(work) if name == "simple" else TOOLS[name]
+            # Whatever happens once, happens now: with the tool and without.
+            with tool():
+                work(max(20, int(steps) // 10))
+            work(max(20, int(steps) // 10))
+            found = []
+            for pair in range(int(pairs)):
+                figures = {}
+                for on in (True, False) if pair % 2 else (False, True):
+                    if on:
+                        with tool():
+                            figures["on"] = timed(work, int(steps))
+                    else:
+                        figures["off"] = timed(work, int(steps))
+                found.append(figures)
+            result = {"pairs": found, "steps": int(steps)}
+    Path(f"{run}.json").write_text(json.dumps(result), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
