@@ -269,7 +269,7 @@ def timed(work: Work, steps: int) -> int:
 def main() -> None:
     run, program, name, pairs, steps = sys.argv[1:6]
     result: dict[str, Any] = {}
-    with open(os.devnull, "w") as sink, redirect_stdout(sink), redirect_stderr(sink):
+    with Path(os.devnull).open("w") as sink, redirect_stdout(sink), redirect_stderr(sink):
         try:
             work = PROGRAMS[program]()
         except ImportError as error:
