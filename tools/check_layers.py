@@ -41,6 +41,7 @@ PUBLIC: dict[str, str] = {
     "schedule.h": "record",
     "trace.h": "read",
     "stacks.h": "analyze",
+    "training.h": "analyze",
     "analyze.h": "analyze",
     "functions.h": "analyze",
     "lines.h": "analyze",

@@ -18,12 +18,12 @@
 #include <stepwatch/records.h>
 #include <stepwatch/stacks.h>
 #include <stepwatch/trace.h>
+#include <stepwatch/training.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#define SW_UNKNOWN UINT64_MAX
 #define SW_NO_ROW UINT32_MAX
 
 typedef struct sw_summary sw_summary;
@@ -131,8 +131,9 @@ typedef struct sw_summary_worst {
 
 /* Steps of one thread. `count` includes incomplete and warm-up steps, and one that was still open. The
  * figures below `counted` are over complete steps outside the warm-up. Warm-up is what the schedule says,
- * and leading steps that took more than twice the median, looking at the first tenth of the steps (rounded up), at
- * most 10, in runs of at least 5. When step records were given up (`thinned`), the figures cover all complete
+ * and, in runs of at least 5 steps, leading steps that are slow against the rest (the median and five times the spread, a
+ * fifth of the median at least, and longer than nine in ten): among the first tenth of the steps, at most 10, or with
+ * compilation in them. When step records were given up (`thinned`), the figures cover all complete
  * steps, warm-up included, from totals that are kept for every step. */
 typedef struct sw_summary_steps {
     uint64_t count, incomplete, updates, warmup;
@@ -143,6 +144,7 @@ typedef struct sw_summary_steps {
     uint64_t total_ns, min_ns, max_ns, p50_ns, p90_ns, p99_ns;
     double mean_ns, std_ns; /* std: of the sample, NaN below 2 steps */
     double steps_per_s;     /* 1 / mean */
+    double samples_per_s;   /* NaN: the batch size is not known */
     sw_summary_phase phase[SW_PHASE_COUNT];
     sw_summary_worst worst[SW_SUMMARY_WORST];
     size_t worst_count;
@@ -183,6 +185,15 @@ typedef struct sw_summary_part {
 SW_API size_t sw_summary_part_count(const sw_summary *summary);
 SW_API const sw_summary_part *sw_summary_get_part(const sw_summary *summary,
                                                   size_t index);
+
+/* What the tables of training say; never NULL. Owned by the summary. */
+SW_API const sw_training *sw_summary_training(const sw_summary *summary);
+/* The loader that feeds the steps; NULL: none was recorded. */
+SW_API const sw_training_loader *sw_summary_main_loader(const sw_summary *summary);
+/* How many complete steps there were, and how long they took, over all processes (ranks): what the times of modules are to be
+ * compared with. */
+SW_API void sw_summary_all_steps(const sw_summary *summary, uint64_t *count,
+                                 uint64_t *total_ns);
 
 /* What recording cost: the number of section ends and records, times what the recorder measured at its
  * start that one costs. Percent of the time that was recorded, summed over threads and processes. */

@@ -329,7 +329,7 @@ typedef struct sw_record_gpu {
  *   WAIT      the program waits for a device at one place. key: call, file (name ids), line, kind (enum sw_wait_kind).
  *             value: calls, ticks, bytes, longest call in ticks, calls with pinned memory
  *   SETTING   a setting of the framework. key: what, name, value as text (name ids). value: as a number (bits of an
- *             IEEE 754 double; NaN: none)
+ *             IEEE 754 double; NaN, or 0 beside a text: none)
  *   OPERATOR  an operator of the framework, as its own profiler saw it. key: name, shapes (name ids), phase (enum sw_phase;
  *             SW_PHASE_INHERIT: outside steps), device (0 CPU, 1 GPU). value: calls, ns without and with what it
  *             called (nanoseconds, not ticks), bytes, floating-point operations */

@@ -1,6 +1,8 @@
 /* The run from its beginning to its end in parts that do not overlap, and the epochs. */
 #include <stdlib.h>
+#include <string.h>
 
+#include "analyze/aside.h"
 #include "analyze/shares.h"
 #include "analyze/steps.h"
 
@@ -8,6 +10,8 @@ enum part {
     STARTUP,
     WARMUP,
     STEPS,
+    VALIDATION,
+    CHECKPOINT,
     BETWEEN_STEPS,
     BETWEEN_EPOCHS,
     TEARDOWN,
@@ -15,12 +19,15 @@ enum part {
     PARTS
 };
 static const char *const part_names[PARTS] = {
-    "startup", "warmup", "steps", "between_steps", "between_epochs", "teardown", "other"};
+    "startup",       "warmup",         "steps",    "validation", "checkpoint",
+    "between_steps", "between_epochs", "teardown", "other"};
 
 /* A walk along the run: everything up to `at` is in a part. */
 struct walk {
     uint64_t at, end;
     uint64_t ns[PARTS];
+    struct sw__gap *gaps; /* NULL: not asked for */
+    size_t gap_count;
 };
 
 static void walk_to(struct walk *walk, uint64_t moment, enum part part)
@@ -28,6 +35,10 @@ static void walk_to(struct walk *walk, uint64_t moment, enum part part)
     moment = moment < walk->end ? moment : walk->end;
     if (moment > walk->at) {
         walk->ns[part] += moment - walk->at;
+        if (walk->gaps && part != STEPS && part != WARMUP) {
+            walk->gaps[walk->gap_count++] =
+                (struct sw__gap){.begin = walk->at, .end = moment, .part = part};
+        }
         walk->at = moment;
     }
 }
@@ -61,29 +72,133 @@ static void walk_steps(struct walk *walk, const struct sw__step_list *list)
     walk_to(walk, walk->end, TEARDOWN);
 }
 
+/* --- validation and checkpoints --- */
+
+/* Up to `ns` of one part become part of another; what there was not is returned. */
+static uint64_t move(struct walk *walk, enum part from, enum part to, uint64_t ns)
+{
+    const uint64_t moved = ns < walk->ns[from] ? ns : walk->ns[from];
+    walk->ns[from] -= moved;
+    walk->ns[to] += moved;
+    return ns - moved;
+}
+
+/* Of what the thread spent aside, `outside` lies in the gaps. Where spans do not say in which, it is taken where validation
+ * and checkpoints are wont to be. */
+static void move_outside(struct walk *walk, const struct sw__aside *aside,
+                         const uint64_t outside[SW__ASIDES])
+{
+    static const enum part usual[] = {BETWEEN_EPOCHS, BETWEEN_STEPS, TEARDOWN, STARTUP,
+                                      OTHER};
+    sw__aside_place(aside, walk->gaps, walk->gap_count);
+    for (unsigned kind = 0; kind < SW__ASIDES; kind++) {
+        const enum part to = kind == SW__ASIDE_VALIDATION ? VALIDATION : CHECKPOINT;
+        uint64_t left = outside[kind];
+        for (size_t i = 0; i < walk->gap_count; i++) {
+            const struct sw__gap *gap = &walk->gaps[i];
+            const uint64_t here = gap->aside[kind] < left ? gap->aside[kind] : left;
+            left -= here - move(walk, gap->part, to, here);
+        }
+        for (size_t i = 0; i < sizeof usual / sizeof usual[0] && left > 0; i++) {
+            left = move(walk, usual[i], to, left);
+        }
+    }
+}
+
+/* The thread whose timeline this is: that of the steps, or else the one that validated longest. */
+static int find_aside(const sw_summary *summary, const struct sw__step_list *list,
+                      struct sw__aside *aside)
+{
+    if (list->lane) {
+        return sw__aside_find(aside, list->trace, list->lane);
+    }
+    *aside = (struct sw__aside){0};
+    for (size_t t = 0; t < summary->traces; t++) {
+        const sw_trace *trace = sw__summary_trace(summary, t);
+        for (size_t l = 0; l < sw_trace_lane_count(trace); l++) {
+            struct sw__aside other;
+            const int error = sw__aside_find(&other, trace, sw_trace_get_lane(trace, l));
+            const bool better =
+                !error && sw__add(other.ns[0], other.ns[1]) >
+                              (aside->lane ? sw__add(aside->ns[0], aside->ns[1]) : 0);
+            sw__aside_free(better ? aside : &other);
+            if (better) {
+                *aside = other;
+            }
+            if (error) {
+                sw__aside_free(aside);
+                return error;
+            }
+        }
+    }
+    return SW_OK;
+}
+
+static int move_aside(sw_summary *summary, const struct sw__step_list *list,
+                      struct walk *walk)
+{
+    static const enum part to[SW__ASIDES] = {VALIDATION, CHECKPOINT};
+    static const enum sw_phase phases[SW__ASIDES] = {SW_PHASE_VALIDATION,
+                                                     SW_PHASE_CHECKPOINT};
+    struct sw__aside aside;
+    uint64_t outside[SW__ASIDES] = {0};
+    int error = find_aside(summary, list, &aside);
+    if (error || !aside.lane) {
+        return error;
+    }
+    for (unsigned kind = 0; kind < SW__ASIDES; kind++) {
+        const uint64_t warmup = list->aside_ns[kind][1];
+        uint64_t steps = list->aside_ns[kind][0];
+        if (list->lane && list->count < list->lane->steps) {
+            /* Records were given up; the totals of complete steps were not. */
+            const uint64_t all = list->lane->phase_ns[phases[kind]];
+            steps = sw__sub(all, warmup) > steps ? sw__sub(all, warmup) : steps;
+        }
+        (void)move(walk, WARMUP, to[kind], warmup);
+        (void)move(walk, STEPS, to[kind], steps);
+        /* Sums of ticks and differences of moments are rounded apart. */
+        const uint64_t rounding = 1000 + 2 * (uint64_t)list->count;
+        const uint64_t inside = sw__add(warmup, steps);
+        outside[kind] =
+            aside.ns[kind] > sw__add(inside, rounding) ? aside.ns[kind] - inside : 0;
+    }
+    if (outside[0] || outside[1]) {
+        move_outside(walk, &aside, outside);
+    }
+    sw__aside_free(&aside);
+    return SW_OK;
+}
+
 int sw__summary_timeline(sw_summary *summary, const struct sw__step_list *list)
 {
     struct walk walk = {.at = summary->origin_ns,
                         .end = sw__add(summary->origin_ns, summary->run.duration_ns)};
+    /* A gap before each step, one before a step that is open, and one at the end. */
+    walk.gaps = sw__alloc_zero(list->count + 3, sizeof *walk.gaps);
+    summary->parts = sw__summary_take(summary, PARTS, sizeof *summary->parts);
+    if (!summary->parts || !walk.gaps) {
+        sw__free(walk.gaps);
+        return SW_ENOMEM;
+    }
     if (list->lane && (list->count > 0 || list->lane->step_open)) {
         walk_steps(&walk, list);
     } else {
         walk_to(&walk, walk.end, OTHER);
     }
+    const int error = move_aside(summary, list, &walk);
     uint64_t parts[PARTS];
     sw__shares(walk.ns, PARTS, (uint64_t)1 << 32, parts);
-    summary->parts = sw__summary_take(summary, PARTS, sizeof *summary->parts);
-    if (!summary->parts) {
-        return SW_ENOMEM;
-    }
-    for (size_t i = 0; i < PARTS; i++) {
+    for (size_t i = 0; i < PARTS && !error; i++) {
         if (walk.ns[i] > 0) {
             summary->parts[summary->part_count++] = (sw_summary_part){
                 part_names[i], walk.ns[i], (double)parts[i] / 4294967296.0};
         }
     }
-    return SW_OK;
+    sw__free(walk.gaps);
+    return error;
 }
+
+/* --- epochs --- */
 
 static int by_epoch(const void *left, const void *right)
 {

@@ -8,13 +8,12 @@
 
 #include <stepwatch/write.h>
 
+#include "analyze/aside.h"
 #include "analyze/quantiles.h"
 #include "analyze/shares.h"
 #include "analyze/steps.h"
 
 #define STEP_UNITS (sizeof(sw_record_step) / SW_RECORD_UNIT)
-#define WARMUP_MOST 10
-#define WARMUP_STEPS 5 /* shorter runs have no warm-up of their own accord */
 
 /* --- the thread whose steps these are --- */
 
@@ -67,6 +66,7 @@ static int find_step_lane(sw_summary *summary, struct sw__step_list *list)
                 list->trace = trace;
                 list->lane = lane;
                 list->lane_index = l;
+                list->trace_index = t;
             }
         }
     }
@@ -135,6 +135,7 @@ static int read_steps(struct sw__step_list *list)
             .epoch = record->epoch,
             .complete = !(record->head.flags & (SW_STEP_INCOMPLETE | SW_RECORD_CUT)),
             .warmup = (record->head.flags & SW_STEP_WARMUP) != 0,
+            .compiles = record->phase_ticks[SW_PHASE_COMPILE] > 0,
         };
     }
     sw_cursor_free(cursor);
@@ -153,13 +154,12 @@ static int by_value(const void *left, const void *right)
     return (*a > *b) - (*a < *b);
 }
 
-/* Sorted durations of the steps that `counts` accepts. */
-static size_t sorted_durations(const struct sw__step_list *list, bool with_warmup,
-                               uint64_t *out)
+/* Sorted durations of the steps that count. */
+static size_t sorted_durations(const struct sw__step_list *list, uint64_t *out)
 {
     size_t count = 0;
     for (size_t i = 0; i < list->count; i++) {
-        if (list->steps[i].complete && (with_warmup || !list->steps[i].warmup)) {
+        if (list->steps[i].complete && !list->steps[i].warmup) {
             out[count++] = duration(&list->steps[i]);
         }
     }
@@ -167,28 +167,6 @@ static size_t sorted_durations(const struct sw__step_list *list, bool with_warmu
         qsort(out, count, sizeof *out, by_value);
     }
     return count;
-}
-
-/* Leading steps that took more than twice the median are warm-up too. */
-static void mark_warmup(struct sw__step_list *list, uint64_t *scratch)
-{
-    size_t count = sorted_durations(list, true, scratch);
-    if (count < WARMUP_STEPS) {
-        return;
-    }
-    uint64_t median = scratch[sw__rank(count, 0.5)];
-    size_t most = (count + 9) / 10;
-    most = most < WARMUP_MOST ? most : WARMUP_MOST;
-    for (size_t i = 0, seen = 0; i < list->count && seen < most; i++) {
-        if (!list->steps[i].complete) {
-            continue;
-        }
-        if (duration(&list->steps[i]) <= sw__add(median, median)) {
-            return;
-        }
-        list->steps[i].warmup = true;
-        seen++;
-    }
 }
 
 /* --- phases --- */
@@ -254,6 +232,10 @@ static int read_phases(struct sw__step_list *list, sw_summary_steps *steps,
         uint64_t phases[SW_PHASE_COUNT];
         phases_of(record, duration(step), phases);
         tables->waits[i] = phases[SW_PHASE_DATA_WAIT];
+        uint64_t *validation = &list->aside_ns[SW__ASIDE_VALIDATION][step->warmup];
+        uint64_t *checkpoint = &list->aside_ns[SW__ASIDE_CHECKPOINT][step->warmup];
+        *validation = sw__add(*validation, phases[SW_PHASE_VALIDATION]);
+        *checkpoint = sw__add(*checkpoint, phases[SW_PHASE_CHECKPOINT]);
         if (!step->complete || step->warmup) {
             continue;
         }
@@ -343,7 +325,7 @@ static int explain_worst(sw_summary *summary, sw_summary_steps *steps,
 static void exact_figures(const struct sw__step_list *list, sw_summary_steps *steps,
                           uint64_t *sorted)
 {
-    size_t count = sorted_durations(list, false, sorted);
+    size_t count = sorted_durations(list, sorted);
     steps->counted = count;
     if (count == 0) {
         return;
@@ -449,8 +431,10 @@ static int fill_steps(sw_summary *summary, struct sw__step_list *list)
                                 .p99_ns = SW_UNKNOWN,
                                 .mean_ns = NAN,
                                 .std_ns = NAN,
-                                .steps_per_s = NAN};
+                                .steps_per_s = NAN,
+                                .samples_per_s = NAN};
     summary->has_steps = true;
+    summary->step_trace = list->trace_index;
 
     uint64_t kept[SW_SUMMARY_WORST + 1][SW_PHASE_COUNT] = {{0}};
     struct phase_tables tables = {0};
@@ -462,7 +446,7 @@ static int fill_steps(sw_summary *summary, struct sw__step_list *list)
         error = tables.durations[p] ? SW_OK : SW_ENOMEM;
     }
     if (!error) {
-        mark_warmup(list, scratch);
+        sw__find_warmup(list, scratch);
         exact_figures(list, steps, scratch);
         for (size_t i = 0; i < list->count; i++) {
             steps->warmup += list->steps[i].warmup;

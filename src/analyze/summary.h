@@ -39,6 +39,7 @@ struct sw_summary {
     sw_summary_steps steps;
     sw_summary_step_thread *step_threads;
     size_t step_thread_count;
+    size_t step_trace; /* where the step thread is */
     sw_summary_epoch *epochs;
     size_t epoch_count;
     sw_summary_part *parts;
@@ -47,6 +48,8 @@ struct sw_summary {
     sw_stacks *stacks;       /* NULL: no sampler ran */
     sw_functions *functions; /* NULL: none were counted, here and below */
     sw_lines *lines;
+    sw_training *training;
+    const sw_training_loader *main_loader;
 
     struct sw__note *first_note, *last_note;
 };
@@ -59,6 +62,7 @@ int sw__summary_overhead(sw_summary *summary);
 int sw__summary_losses(sw_summary *summary); /* the notes */
 int sw__summary_samples(sw_summary *summary);
 int sw__summary_profiles(sw_summary *summary);
+int sw__summary_training(sw_summary *summary);
 
 /* Zeroed memory that lives as long as the summary. */
 void *sw__summary_take(sw_summary *summary, size_t count, size_t size);

@@ -1,0 +1,60 @@
+/* Where training meets the steps: the loader that feeds them, and samples a second. */
+#include <math.h>
+#include <string.h>
+
+#include "analyze/summary.h"
+
+/* Samples of a step on average: the batch size, unless the last batch of every pass is known to be smaller. */
+static double samples_a_step(const sw_summary *summary, const sw_training_loader *loader)
+{
+    const uint64_t size = loader->batch_size;
+    const uint64_t samples = loader->samples;
+    const sw_summary_epoch *epoch = sw_summary_get_epoch(summary, 0);
+    if (epoch && samples != SW_UNKNOWN && samples > 0 &&
+        !(loader->bits & SW_LOADER_DROP_LAST) &&
+        epoch->steps == samples / size + (samples % size != 0)) {
+        return (double)samples / (double)epoch->steps;
+    }
+    return (double)size;
+}
+
+int sw__summary_training(sw_summary *summary)
+{
+    const int error = sw_training_of_run(&summary->training, summary->source, NULL);
+    if (error) {
+        return error;
+    }
+    sw_summary_steps *steps = &summary->steps;
+    const bool batches = summary->has_steps && steps->unit == SW_STEP_BATCH;
+    summary->main_loader = sw_training_main_loader(summary->training, summary->step_trace,
+                                                   batches ? steps->count : 0);
+    const sw_training_loader *loader = summary->main_loader;
+    steps->samples_per_s = batches && loader && loader->batch_size != SW_UNKNOWN
+                               ? steps->steps_per_s * samples_a_step(summary, loader)
+                               : NAN;
+    return SW_OK;
+}
+
+const sw_training *sw_summary_training(const sw_summary *summary)
+{
+    return summary->training;
+}
+
+const sw_training_loader *sw_summary_main_loader(const sw_summary *summary)
+{
+    return summary->main_loader;
+}
+
+void sw_summary_all_steps(const sw_summary *summary, uint64_t *count, uint64_t *total_ns)
+{
+    *count = 0;
+    *total_ns = 0;
+    for (size_t i = 0; i < summary->step_thread_count; i++) {
+        const sw_summary_step_thread *thread = &summary->step_threads[i];
+        /* Another domain of the same thread counts the same time again. */
+        if (strcmp(thread->domain, summary->step_threads[0].domain) == 0) {
+            *count = sw__add(*count, sw__sub(thread->count, thread->incomplete));
+            *total_ns = sw__add(*total_ns, thread->total_ns);
+        }
+    }
+}
