@@ -141,7 +141,7 @@ static void put_steps(sw_writer *w, const sw_summary *summary)
     put_double(w, "std", steps->std_ns / 1e6);
     sw_json_object_end(w);
     put_double(w, "steps_per_s", steps->steps_per_s);
-    put_double(w, "samples_per_s", NAN);
+    put_double(w, "samples_per_s", steps->samples_per_s);
     put_phases(w, steps);
     sw_json_key(w, "worst");
     sw_json_array_begin(w);
@@ -304,7 +304,7 @@ static void put_processes(sw_writer *w, const sw_summary *summary)
 void sw_export_report_json(sw_writer *writer, const sw_summary *summary)
 {
     static const char *const not_watched =
-        "This version records sections, steps and counters only.";
+        "This version does not watch it.";
     sw_writer *w = writer;
     sw_json_start(w, true);
     sw_json_object_begin(w);
@@ -314,11 +314,11 @@ void sw_export_report_json(sw_writer *writer, const sw_summary *summary)
     put_timeline(w, summary);
     put_steps(w, summary);
     put_epochs(w, summary);
-    put_missing(w, "loader", not_watched);
+    sw__json_loader(w, summary);
     put_sections(w, summary);
     sw__json_functions(w, summary);
     sw__json_lines(w, summary);
-    put_missing(w, "modules", not_watched);
+    sw__json_modules(w, summary);
     put_missing(w, "memory", not_watched);
     put_missing(w, "monitor", not_watched);
     put_missing(w, "gpu", not_watched);
@@ -335,6 +335,7 @@ void sw_export_report_json(sw_writer *writer, const sw_summary *summary)
     put_counters(w, summary);
     put_processes(w, summary);
     sw__json_sampler(w, summary);
+    sw__json_training(w, summary);
     sw_json_object_end(w);
     sw_write_text(w, "\n");
 }

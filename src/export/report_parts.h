@@ -11,12 +11,20 @@
 void sw__json_functions(sw_writer *w, const sw_summary *summary);
 void sw__json_lines(sw_writer *w, const sw_summary *summary);
 void sw__json_sampler(sw_writer *w, const sw_summary *summary);
+/* "modules" and "loader", and the members of training that the contract does not name. */
+void sw__json_modules(sw_writer *w, const sw_summary *summary);
+void sw__json_loader(sw_writer *w, const sw_summary *summary);
+void sw__json_training(sw_writer *w, const sw_summary *summary);
 
 /* Where Python was, as the sampler saw it: at most `top` rows a table. Nothing without samples. */
 void sw__report_samples(const struct sw__page *page, const sw_summary *summary,
                         size_t top);
 /* What the exact profiles counted: functions by self time, and the hottest lines. Nothing without them. */
 void sw__report_profiles(const struct sw__page *page, const sw_summary *summary,
+                         size_t top);
+
+/* The loader, the slowest modules, recompilations and waits; nothing of what was not recorded. */
+void sw__report_training(const struct sw__page *page, const sw_summary *summary,
                          size_t top);
 
 /* Text of a program for a cell: harmless, and short enough in bytes too. */

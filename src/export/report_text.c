@@ -159,6 +159,10 @@ static void put_step_line(const struct report *report, const sw_summary_steps *s
             }
             snprintf(item(&items), ITEM, "%s steps/s", text);
         }
+        if (!isnan(steps->samples_per_s) && steps->samples_per_s < 1e18) {
+            sw_text_count(text, (uint64_t)(steps->samples_per_s + 0.5));
+            snprintf(item(&items), ITEM, "%s samples/s", text);
+        }
     }
     if (steps->warmup) {
         plural(item(&items), ITEM, steps->warmup, "warm-up left out", "warm-up left out");
@@ -574,6 +578,7 @@ void sw_export_report_text(sw_writer *writer, const sw_summary *summary,
         put_timeline(&report);
         put_phases(&report, steps);
     }
+    sw__report_training(&report.page, summary, report.top);
     put_tree(&report);
     put_flat(&report);
     sw__report_profiles(&report.page, summary, report.top);
