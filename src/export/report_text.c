@@ -177,6 +177,22 @@ static void put_step_line(const struct report *report, const sw_summary_steps *s
     flow(&report->page, &items, 7);
 }
 
+/* Phases that were measured and took no time, in one line: what is not named was not measured. */
+static void put_idle(const struct report *report, const sw_summary_steps *steps)
+{
+    char text[SW_PHASE_COUNT * 20] = "";
+    size_t used = 0;
+    for (unsigned p = 1; p < SW_PHASE_COUNT; p++) {
+        if (steps->phase[p].measured && steps->phase[p].total_ns == 0) {
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s",
+                                     used ? ", " : "", sw_phase_name(p));
+        }
+    }
+    if (used > 0) {
+        sw__page_wrap(&report->page, "  no time in ", SW__PLAIN, text);
+    }
+}
+
 static void put_phases(const struct report *report, const sw_summary_steps *steps)
 {
     uint64_t amounts[SW_PHASE_COUNT];
@@ -205,7 +221,7 @@ static void put_phases(const struct report *report, const sw_summary_steps *step
                 best = p;
             }
         }
-        if (best == SW_PHASE_COUNT) {
+        if (best == SW_PHASE_COUNT || amounts[best] == 0) {
             break;
         }
         done[best] = true;
@@ -218,6 +234,7 @@ static void put_phases(const struct report *report, const sw_summary_steps *step
         sw__page_bar(&report->page, (double)amounts[best] / (double)most, width);
         blank(report);
     }
+    put_idle(report, steps);
 }
 
 /* Slow steps are worth a line when they are slower than the others. */

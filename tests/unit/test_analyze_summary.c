@@ -13,71 +13,12 @@
 
 #include <stepwatch/analyze.h>
 
-#include "trace_builder.h"
+#include "run_fixture.h"
 
 #define START 1000000000u
 #define MS 1000000u
 #define SECTION 1
 #define NONE 255
-
-/* A folder for the traces of one test. */
-struct fixture {
-    char folder[64];
-    unsigned files;
-    sw_run *run;
-    sw_summary *summary;
-};
-
-static struct fixture *fixture_new(void)
-{
-    struct fixture *fixture = calloc(1, sizeof *fixture);
-    strcpy(fixture->folder, "/tmp/test_analyze_XXXXXX");
-    assert_non_null(mkdtemp(fixture->folder));
-    return fixture;
-}
-
-static void write_trace(struct fixture *fixture, struct tb *tb)
-{
-    char path[128];
-    size_t size;
-    tb_seal(tb);
-    tb->super.file_id[0] = (uint8_t)('a' + fixture->files);
-    snprintf(path, sizeof path, "%s/%u.stepwatch", fixture->folder, fixture->files++);
-    for (size_t i = 0; i < tb->block_count;
-         i++) { /* blocks carry part of the file's id */
-        memcpy(&tb->blocks[i].head->file_id, tb->super.file_id,
-               sizeof tb->blocks[i].head->file_id);
-    }
-    uint8_t *bytes = tb_home(tb, &size);
-    tb_write(path, bytes, size);
-    free(bytes);
-    tb_free(tb);
-}
-
-static void write_run_json(struct fixture *fixture, const char *text)
-{
-    char path[128];
-    snprintf(path, sizeof path, "%s/run.json", fixture->folder);
-    tb_write(path, text, strlen(text));
-}
-
-static const sw_summary *summarise(struct fixture *fixture)
-{
-    sw_error_info info = {0};
-    assert_int_equal(sw_run_open(&fixture->run, fixture->folder, &info), 0);
-    assert_int_equal(sw_summary_create(&fixture->summary, fixture->run, &info), 0);
-    return fixture->summary;
-}
-
-static void fixture_free(struct fixture *fixture)
-{
-    char command[128];
-    sw_summary_free(fixture->summary);
-    sw_run_free(fixture->run);
-    snprintf(command, sizeof command, "rm -r %s", fixture->folder);
-    assert_int_equal(system(command), 0);
-    free(fixture);
-}
 
 static const sw_summary_section *find(const sw_summary *summary,
                                       enum sw_summary_rows rows, const char *name,
@@ -94,24 +35,6 @@ static const sw_summary_section *find(const sw_summary *summary,
         }
     }
     return NULL;
-}
-
-static bool has_note(const sw_summary *summary, const char *part)
-{
-    const char *note;
-    for (size_t i = 0; (note = sw_summary_note(summary, i)) != NULL; i++) {
-        if (strstr(note, part)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void call(struct tb *tb, struct tb_lane *lane, uint32_t section, uint64_t at,
-                 uint64_t ns)
-{
-    tb_begin(tb, lane, section, at);
-    tb_end(tb, lane, at + ns, 0);
 }
 
 /* --- sections --- */
@@ -325,40 +248,6 @@ static void open_sections_are_shown(void **state)
 }
 
 /* --- steps --- */
-
-/* Appends a step record with an epoch; the lane's totals follow. */
-static void step(struct tb *tb, struct tb_lane *lane, uint64_t begin,
-                 const uint64_t *phases, uint32_t epoch, unsigned flags)
-{
-    sw_record_step record = {.head = {.kind = SW_RECORD_STEP,
-                                      .units = sizeof record / SW_RECORD_UNIT,
-                                      .flags = (uint16_t)(SW_RECORD_INTERVAL | flags),
-                                      .ticks = begin},
-                             .number = lane->file->steps,
-                             .epoch = epoch,
-                             .unit = SW_STEP_BATCH,
-                             .domain = lane->domain};
-    uint64_t total = 0;
-    for (size_t i = 0; i < SW_PHASE_SLOTS; i++) {
-        record.phase_ticks[i] = phases[i];
-        total += phases[i];
-    }
-    record.end = begin + total;
-    tb_record(tb, lane->thread, &record);
-    struct sw__fmt_lane *file = lane->file;
-    file->steps++;
-    if (flags & SW_STEP_INCOMPLETE) {
-        file->steps_incomplete++;
-        return;
-    }
-    file->step_ticks += total;
-    file->step_min = total < file->step_min ? total : file->step_min;
-    file->step_max = total > file->step_max ? total : file->step_max;
-    for (size_t i = 0; i < SW_PHASE_SLOTS; i++) {
-        file->phase_ticks[i] += phases[i];
-    }
-    tb_count(tb, file->step_hist, total);
-}
 
 /* 40 steps of 10 ms in two epochs: the first two are slow, number 30 waits for data, the last was left. */
 static struct tb *steps_trace(void)
