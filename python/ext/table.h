@@ -74,6 +74,16 @@ extern const core_table_kind core_table_threads;
 extern const core_table_kind core_table_functions;
 extern const core_table_kind core_table_lines;
 extern const core_table_kind core_table_stacks;
+extern const core_table_kind core_table_modules;
+extern const core_table_kind core_table_loaders;
+extern const core_table_kind core_table_stages;
+extern const core_table_kind core_table_batches;
+extern const core_table_kind core_table_compilations;
+extern const core_table_kind core_table_waits;
+extern const core_table_kind core_table_sites;
+extern const core_table_kind core_table_settings;
+extern const core_table_kind core_table_operators;
+extern const core_table_kind core_table_epochs;
 
 /* --- Readers ---------------------------------------------------------------------- */
 

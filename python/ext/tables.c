@@ -14,6 +14,16 @@ const core_table_kind *const core_tables[CORE_TABLES] = {
     [CORE_TABLE_FUNCTIONS] = &core_table_functions,
     [CORE_TABLE_LINES] = &core_table_lines,
     [CORE_TABLE_STACKS] = &core_table_stacks,
+    [CORE_TABLE_MODULES] = &core_table_modules,
+    [CORE_TABLE_LOADERS] = &core_table_loaders,
+    [CORE_TABLE_STAGES] = &core_table_stages,
+    [CORE_TABLE_BATCHES] = &core_table_batches,
+    [CORE_TABLE_COMPILATIONS] = &core_table_compilations,
+    [CORE_TABLE_WAITS] = &core_table_waits,
+    [CORE_TABLE_SITES] = &core_table_sites,
+    [CORE_TABLE_SETTINGS] = &core_table_settings,
+    [CORE_TABLE_OPERATORS] = &core_table_operators,
+    [CORE_TABLE_EPOCHS] = &core_table_epochs,
 };
 
 /* --- Sections: as in report.json, with the nanoseconds they come from --------------- */

@@ -6,7 +6,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "analyze/aside.h"
 #include "analyze/stacks.h"
+#include "analyze/training.h"
 #include "read/trace_internal.h"
 #include "trace_walk.h"
 
@@ -21,6 +23,25 @@ static int make_file(const uint8_t *data, size_t size)
         abort();
     }
     return fd;
+}
+
+/* Validation and checkpoints of each thread, looked for in two gaps. */
+static void walk_asides(struct trace_walk *walk, const sw_trace *trace)
+{
+    const sw_trace_info *info = sw_trace_get_info(trace);
+    const uint64_t middle = info->start_ns + (info->end_ns - info->start_ns) / 2;
+    for (size_t i = 0; i < sw_trace_lane_count(trace); i++) {
+        struct sw__gap gaps[] = {{.begin = info->start_ns, .end = middle},
+                                 {.begin = middle, .end = info->end_ns}};
+        struct sw__aside aside;
+        walk_check(sw__aside_find(&aside, trace, sw_trace_get_lane(trace, i)) == SW_OK);
+        sw__aside_place(&aside, gaps, 2);
+        for (size_t k = 0; k < 2; k++) {
+            walk_check(gaps[k].aside[0] <= gaps[k].end - gaps[k].begin);
+        }
+        walk_bytes(walk, gaps, sizeof gaps);
+        sw__aside_free(&aside);
+    }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -47,6 +68,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             walk_stacks(&walk, stacks);
             sw_stacks_free(stacks);
         }
+        sw_training *training;
+        const sw_trace *const twice[] = {trace, trace};
+        walk_check(sw__training_of_traces(&training, twice, 2) == SW_OK);
+        walk_training(&walk, training);
+        sw_training_free(training);
+        walk_asides(&walk, trace);
         sw_trace_free(trace);
     }
     return 0;

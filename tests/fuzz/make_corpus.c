@@ -186,6 +186,19 @@ static void bend_rows(struct tb *tb)
     block->used += 13;
 }
 
+/* Names, places and amounts that are not there. */
+static void bend_trained(struct tb *tb)
+{
+    struct sw__fmt_block *block = first_of(tb, SW__BLOCK_ROWS);
+    sw_row *rows = (sw_row *)(block + 1);
+    for (uint32_t i = 0; i < block->used / sizeof *rows; i++) {
+        rows[i].key[i % 4] = i % 2 ? UINT32_MAX : 77;
+        for (uint32_t k = 0; k < 5; k++) {
+            rows[i].value[k] = k % 2 ? UINT64_MAX : (uint64_t)1 << 63;
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 2) {
@@ -202,6 +215,11 @@ int main(int argc, char **argv)
     save_home("sampled", tb, 0);
     bend_rows(tb);
     save_home("bad_rows", tb, 0);
+    tb_free(tb);
+    tb = tb_trained();
+    save_home("trained", tb, 0);
+    bend_trained(tb);
+    save_home("bad_trained", tb, 0);
     tb_free(tb);
     tb = killed();
     save_pair("killed_pair", tb);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <stepwatch/stacks.h>
 #include <stepwatch/trace.h>
+#include <stepwatch/training.h>
 #include <string.h>
 
 struct trace_walk {
@@ -138,6 +139,78 @@ static inline void walk_stacks(struct trace_walk *walk, const sw_stacks *stacks)
             walk_bytes(walk, place->frame.file, strlen(place->frame.file));
         }
         sw_stacks_release(places);
+    }
+}
+
+static inline void walk_text(struct trace_walk *walk, const char *text)
+{
+    walk_bytes(walk, text, text ? strlen(text) : 0);
+}
+
+static inline void walk_loader(struct trace_walk *walk, const sw_training_loader *loader)
+{
+    walk_text(walk, loader->name);
+    walk_text(walk, loader->dataset);
+    walk_text(walk, loader->site ? loader->site->file : NULL);
+    double shares = 0;
+    for (size_t i = 0; i < loader->stage_count; i++) {
+        const sw_training_stage *stage = &loader->stages[i];
+        walk_text(walk, stage->name);
+        walk_check(stage->self_ns <= stage->ns);
+        shares += stage->share >= 0 ? stage->share : 0; /* not if it is NaN */
+    }
+    walk_check(shares < 1.000001);
+    for (size_t i = 0; i < loader->worker_count; i++) {
+        walk_check(!(loader->workers[i].busy_share > 1));
+        walk_check(i == 0 || loader->workers[i].worker > loader->workers[i - 1].worker);
+    }
+}
+
+/* What follows from the tables of training. */
+static inline void walk_training(struct trace_walk *walk, const sw_training *training)
+{
+    size_t count;
+    const sw_training_module *modules = sw_training_modules(training, &count);
+    for (size_t i = 0; i < count; i++) {
+        walk_check(modules[i].name != NULL);
+        walk_text(walk, modules[i].name);
+        walk_text(walk, modules[i].type);
+        walk_text(walk, modules[i].site ? modules[i].site->function : NULL);
+        walk_check(i == 0 || modules[i].self_ns <= modules[i - 1].self_ns);
+    }
+    const sw_training_dtype *dtypes = sw_training_dtypes(training, &count);
+    for (size_t i = 0; i < count; i++) {
+        walk_text(walk, dtypes[i].dtype);
+    }
+    const sw_training_loader *loaders = sw_training_loaders(training, &count);
+    for (size_t i = 0; i < count; i++) {
+        walk_loader(walk, &loaders[i]);
+    }
+    (void)sw_training_main_loader(training, 0, 20);
+    const sw_training_stage *stages = sw_training_stages(training, &count);
+    for (size_t i = 0; i < count; i++) {
+        walk_text(walk, stages[i].loader);
+        walk_check(stages[i].self_ns <= stages[i].ns);
+    }
+    const sw_training_compilation *compiled = sw_training_compilations(training, &count);
+    for (size_t i = 0; i < count; i++) {
+        walk_text(walk, compiled[i].function);
+        walk_text(walk, compiled[i].reason);
+    }
+    const sw_training_wait *waits = sw_training_waits(training, &count);
+    for (size_t i = 0; i < count; i++) {
+        walk_text(walk, waits[i].call);
+        walk_text(walk, waits[i].file);
+    }
+    const sw_training_setting *settings = sw_training_settings(training, &count);
+    for (size_t i = 0; i < count; i++) {
+        walk_text(walk, settings[i].text);
+    }
+    const sw_training_operator *operators = sw_training_operators(training, &count);
+    for (size_t i = 0; i < count; i++) {
+        walk_text(walk, operators[i].shapes);
+        walk_check(operators[i].phase < SW_PHASE_COUNT ||
+                   operators[i].phase == SW_PHASE_INHERIT);
     }
 }
 

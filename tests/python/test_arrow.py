@@ -25,6 +25,16 @@ TABLES = (
     "functions",
     "lines",
     "stacks",
+    "epochs",
+    "modules",
+    "loaders",
+    "stages",
+    "batches",
+    "compilations",
+    "waits",
+    "sites",
+    "settings",
+    "operators",
 )
 
 

@@ -355,6 +355,44 @@ def test_rows() -> None:
     assert sampler.value == (210, 200, 6, 10, 2500000)
 
 
+def test_rows_of_training() -> None:
+    """One row of each table of training, with the meaning that the page gives its fields."""
+    trace = Trace((CORPUS / "trained").read_bytes())
+    names, _ = trace.names()
+    site, model = (trace.rows(8)[i] for i in (0, 1))
+    assert (site.key[0], names[site.key[1]], site.key[2]) == (1, "train.py", 30)
+    module = trace.rows(9)[0]
+    assert (names[module.key[0]], names[module.key[1]]) == ("forward", "Linear")
+    assert trace.rows(8)[module.key[3] - 1] == model
+    assert module.flags == 1
+    assert module.value == (110, 440, 100, 900, 3)
+    assert module.key[0] in {node.section for node in trace.nodes(0, 0).values()}
+    loader = trace.rows(10)[0]
+    assert (names[loader.key[0]], names[loader.key[1]], *loader.key[2:]) == (
+        "train", "Images", 1, 16,
+    )  # fmt: skip
+    assert loader.value == (1 | 8, 2, 2**64 - 1, 3, 1)
+    stages = [
+        (names[s.key[0]], s.key[1], s.key[2], names.get(s.key[3])) for s in trace.rows(11).values()
+    ]
+    assert stages == [
+        ("train", 0, 1, "Images"),
+        ("train", 0, 2, "RandomCrop"),
+        ("train", 2**32 - 1, 8, None),
+    ]
+    compiled = trace.rows(12)[0]
+    assert [names[k] for k in compiled.key[:3]] == ["forward", "shapes differ", "train.py"]
+    assert (compiled.flags, compiled.value) == (1, (2, 5000, 1000, 1000, 3000))
+    wait = trace.rows(13)[0]
+    assert (names[wait.key[0]], wait.key[2], wait.key[3]) == ("Tensor.item", 40, 1)
+    setting = trace.rows(14)[0]
+    assert [names[k] for k in setting.key[:3]] == ["amp", "dtype", "bfloat16"]
+    operator = trace.rows(15)[0]
+    assert (names[operator.key[0]], names[operator.key[1]], *operator.key[2:]) == (
+        "aten::mm", "[8, 8]", 6, 0,
+    )  # fmt: skip
+
+
 def test_tables_of_the_page_are_those_of_the_header() -> None:
     """Numbers and names of tables, in the page and in records.h."""
     root = Path(__file__).parents[2]

@@ -631,3 +631,74 @@ struct tb *tb_sampled(void)
     tb_seal(tb);
     return tb;
 }
+
+struct tb *tb_trained(void)
+{
+    static const char *const names[] = {
+        "Linear",      "float32", "train", "Images",   "RandomCrop", "shapes differ",
+        "Tensor.item", "amp",     "dtype", "bfloat16", "aten::mm",   "[8, 8]"};
+    enum {
+        LINEAR = 21,
+        FLOAT32,
+        TRAIN,
+        IMAGES,
+        CROP,
+        DIFFER,
+        ITEM,
+        AMP,
+        DTYPE,
+        BF16,
+        MM,
+        SHAPES
+    };
+    static const sw_row rows[] = {
+        {SW_TABLE_SITE, 0, 0, {SW_SITE_LOADER, 5, 30, IMAGES}, {1}},
+        {SW_TABLE_SITE, 0, 1, {SW_SITE_MODEL, 5, 12, LINEAR}, {1}},
+        {SW_TABLE_MODULE,
+         SW_ROW_MODEL,
+         0,
+         {2, LINEAR, FLOAT32, 2},
+         {110, 440, 100, 900, 3}},
+        {SW_TABLE_LOADER,
+         0,
+         0,
+         {TRAIN, IMAGES, 1, 16},
+         {SW_LOADER_PIN | SW_LOADER_SHUFFLED, 2, UINT64_MAX, 3, 1}},
+        {SW_TABLE_STAGE,
+         0,
+         0,
+         {TRAIN, 0, SW_STAGE_GETITEM, IMAGES},
+         {80, 8000, 7000, 90, 200}},
+        {SW_TABLE_STAGE,
+         0,
+         1,
+         {TRAIN, 0, SW_STAGE_TRANSFORM, CROP},
+         {80, 6000, 0, 70, 90}},
+        {SW_TABLE_STAGE,
+         0,
+         2,
+         {TRAIN, UINT32_MAX, SW_STAGE_WAIT, 0},
+         {20, 4000, 0, 100, 300}},
+        {SW_TABLE_COMPILED,
+         SW_ROW_AGAIN,
+         0,
+         {2, DIFFER, 5, 14},
+         {2, 5000, 1000, 1000, 3000}},
+        {SW_TABLE_WAIT, 0, 0, {ITEM, 5, 40, SW_WAIT_SYNC}, {20, 2000, 80, 150, 0}},
+        {SW_TABLE_SETTING, 0, 0, {AMP, DTYPE, BF16, 0}, {0}},
+        {SW_TABLE_OPERATOR,
+         0,
+         0,
+         {MM, SHAPES, SW_PHASE_FORWARD, 0},
+         {20, 500, 700, 64, 1024}},
+    };
+    struct tb *tb = tb_example();
+    for (uint32_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        tb_name(tb, LINEAR + i, names[i], SW__NAME_TEXT, SW_PHASE_INHERIT);
+    }
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        tb_row(tb, &rows[i]);
+    }
+    tb_seal(tb);
+    return tb;
+}

@@ -110,6 +110,10 @@ struct tb *tb_example(void);
  * Thread loader, outside steps: 5 running and 95 waiting in load:57. */
 struct tb *tb_sampled(void);
 
+/* The example with a row in every table of training: module "forward" and the loader "train" with two stages in worker 0,
+ * both built in train.py. */
+struct tb *tb_trained(void);
+
 uint64_t tb_random(uint64_t *state);
 
 #endif
