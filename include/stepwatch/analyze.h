@@ -190,6 +190,9 @@ SW_API const sw_summary_part *sw_summary_get_part(const sw_summary *summary,
 SW_API const sw_training *sw_summary_training(const sw_summary *summary);
 /* The loader that feeds the steps; NULL: none was recorded. */
 SW_API const sw_training_loader *sw_summary_main_loader(const sw_summary *summary);
+/* The share of the steps' time that is spent in asking it: data_wait, and without workers also preprocess, augment and
+ * collate, which happen there. NaN: not measured. */
+SW_API double sw_summary_wait_share(const sw_summary *summary);
 /* How many complete steps there were, and how long they took, over all processes (ranks): what the times of modules are to be
  * compared with. */
 SW_API void sw_summary_all_steps(const sw_summary *summary, uint64_t *count,

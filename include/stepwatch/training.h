@@ -84,8 +84,8 @@ SW_API const sw_training_stage *sw_training_stages(const sw_training *training,
 typedef struct sw_training_worker {
     uint32_t worker;
     uint64_t batches;
-    uint64_t busy_ns; /* producing batches and handing them over */
-    uint64_t idle_ns; /* waiting for work or room; SW_UNKNOWN when not recorded */
+    uint64_t busy_ns; /* producing batches */
+    uint64_t idle_ns; /* waiting for work within passes; SW_UNKNOWN when not recorded */
     double busy_share;
     uint64_t getitem_calls, getitem_ns, collate_calls, collate_ns;
 } sw_training_worker;

@@ -46,9 +46,7 @@ struct sw_training {
 /* A loader while its rows come in. */
 struct sw__loader {
     sw_training_loader loader;
-    size_t trace;         /* whose row was the last one */
-    size_t first_trace;   /* whose settings these are */
-    uint64_t passes_here; /* of that trace alone */
+    size_t trace; /* whose settings these are */
 };
 
 struct sw__stage {

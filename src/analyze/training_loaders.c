@@ -6,6 +6,8 @@
 #include "analyze/summary.h"
 #include "analyze/training.h"
 
+#define BETWEEN "between passes" /* name of a stage of kind INDEX */
+
 /* The loader of a name, made if need be; its place in the bag goes to `place`. */
 static struct sw__loader *loader_of(sw_training *training, const char *name,
                                     uint32_t *place)
@@ -30,31 +32,26 @@ static struct sw__loader *loader_of(sw_training *training, const char *name,
     return found;
 }
 
-/* The settings are those of the first process that has such a loader, the newest there. Its passes are what one process
- * began: the ranks of a run go through their loaders together. */
+/* The settings are those of the first process that has such a loader, the newest there. A row counts all passes of its
+ * process, and the ranks of a run go through their loaders together. */
 static void add_settings(const struct sw__training_source *source, const sw_row *row,
                          struct sw__loader *into)
 {
     sw_training_loader *loader = &into->loader;
-    if (!loader->known || into->trace != source->index) {
-        into->passes_here = 0;
-        into->first_trace = loader->known ? into->first_trace : source->index;
-        into->trace = source->index;
-    }
-    into->passes_here = sw__add(into->passes_here, row->value[3]);
-    sw__most(&loader->passes, into->passes_here);
-    if (into->first_trace == source->index) {
-        const sw_training_site *site = sw__row_site(source, row->value[4]);
-        loader->dataset = sw__row_text(source->trace, row->key[1]);
-        loader->worker_setting = row->key[2];
-        loader->batch_size = row->key[3] ? row->key[3] : SW_UNKNOWN;
-        loader->bits = (unsigned)(row->value[0] & 0xffff);
-        loader->prefetch_factor =
-            row->value[1] && row->key[2] ? row->value[1] : SW_UNKNOWN;
-        loader->samples = row->value[2];
-        loader->site = site ? site : loader->site;
-    }
+    into->trace = loader->known ? into->trace : source->index;
     loader->known = true;
+    sw__most(&loader->passes, row->value[3]);
+    if (into->trace != source->index) {
+        return;
+    }
+    const sw_training_site *site = sw__row_site(source, row->value[4]);
+    loader->dataset = sw__row_text(source->trace, row->key[1]);
+    loader->worker_setting = row->key[2];
+    loader->batch_size = row->key[3] ? row->key[3] : SW_UNKNOWN;
+    loader->bits = (unsigned)(row->value[0] & 0xffff);
+    loader->prefetch_factor = row->value[1] && row->key[2] ? row->value[1] : SW_UNKNOWN;
+    loader->samples = row->value[2];
+    loader->site = site ? site : loader->site;
 }
 
 static void add_stage(const struct sw__training_source *source, const sw_row *row,
@@ -227,23 +224,23 @@ static bool has_kind(const sw_training_stage *stages, size_t count, unsigned kin
     return false;
 }
 
-/* Stages of one worker. */
+/* Stages of one worker. Batches go out by a thread of their own, so serialising and waiting for room there keep nobody from
+ * fetching the next. Between two passes nothing is asked of a worker, which says nothing about its speed. */
 static sw_training_worker worker_of(const sw_training_stage *stages, size_t count)
 {
     sw_training_worker worker = {.worker = stages[0].worker, .idle_ns = SW_UNKNOWN};
-    uint64_t calls;
     worker.getitem_ns = sum_of(stages, count, SW_STAGE_GETITEM, &worker.getitem_calls);
     worker.collate_ns = sum_of(stages, count, SW_STAGE_COLLATE, &worker.collate_calls);
     worker.busy_ns = has_kind(stages, count, SW_STAGE_FETCH)
                          ? sum_of(stages, count, SW_STAGE_FETCH, &worker.batches)
                          : sw__add(worker.getitem_ns, worker.collate_ns);
     worker.batches = worker.batches ? worker.batches : worker.collate_calls;
-    worker.busy_ns =
-        sw__add(worker.busy_ns, sum_of(stages, count, SW_STAGE_SERIALISE, &calls));
-    if (has_kind(stages, count, SW_STAGE_ROOM) ||
-        has_kind(stages, count, SW_STAGE_INDEX)) {
-        worker.idle_ns = sw__add(sum_of(stages, count, SW_STAGE_ROOM, &calls),
-                                 sum_of(stages, count, SW_STAGE_INDEX, &calls));
+    for (size_t i = 0; i < count; i++) {
+        if (stages[i].kind == SW_STAGE_INDEX) {
+            const bool between = stages[i].name && strcmp(stages[i].name, BETWEEN) == 0;
+            worker.idle_ns = worker.idle_ns == SW_UNKNOWN ? 0 : worker.idle_ns;
+            worker.idle_ns = sw__add(worker.idle_ns, between ? 0 : stages[i].ns);
+        }
     }
     const double all = (double)worker.busy_ns + (double)worker.idle_ns;
     worker.busy_share =

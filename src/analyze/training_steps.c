@@ -45,6 +45,23 @@ const sw_training_loader *sw_summary_main_loader(const sw_summary *summary)
     return summary->main_loader;
 }
 
+double sw_summary_wait_share(const sw_summary *summary)
+{
+    static const enum sw_phase inside[] = {SW_PHASE_PREPROCESS, SW_PHASE_AUGMENT,
+                                           SW_PHASE_COLLATE};
+    const sw_summary_steps *steps = sw_summary_get_steps(summary);
+    const sw_training_loader *loader = summary->main_loader;
+    if (!steps || !loader || steps->counted == 0 ||
+        !steps->phase[SW_PHASE_DATA_WAIT].measured) {
+        return NAN;
+    }
+    double share = steps->phase[SW_PHASE_DATA_WAIT].share;
+    for (size_t i = 0; i < 3 && loader->known && loader->worker_setting == 0; i++) {
+        share += steps->phase[inside[i]].share;
+    }
+    return share;
+}
+
 void sw_summary_all_steps(const sw_summary *summary, uint64_t *count, uint64_t *total_ns)
 {
     *count = 0;

@@ -199,14 +199,6 @@ static void put_loader(sw_writer *w, const sw_training_loader *loader, double wa
     sw_json_object_end(w);
 }
 
-static double wait_share(const sw_summary *summary)
-{
-    const sw_summary_steps *steps = sw_summary_get_steps(summary);
-    return steps && steps->counted > 0 && steps->phase[SW_PHASE_DATA_WAIT].measured
-               ? steps->phase[SW_PHASE_DATA_WAIT].share
-               : NAN;
-}
-
 void sw__json_loader(sw_writer *w, const sw_summary *summary)
 {
     const sw_training_loader *loader = sw_summary_main_loader(summary);
@@ -219,7 +211,7 @@ void sw__json_loader(sw_writer *w, const sw_summary *summary)
         return;
     }
     sw_json_key(w, "loader");
-    put_loader(w, loader, wait_share(summary));
+    put_loader(w, loader, sw_summary_wait_share(summary));
 }
 
 static void put_loaders(sw_writer *w, const sw_summary *summary)
@@ -235,7 +227,8 @@ static void put_loaders(sw_writer *w, const sw_summary *summary)
     sw_json_key(w, "loaders");
     sw_json_array_begin(w);
     for (size_t i = 0; i < count; i++) {
-        put_loader(w, &loaders[i], &loaders[i] == chosen ? wait_share(summary) : NAN);
+        put_loader(w, &loaders[i],
+                   &loaders[i] == chosen ? sw_summary_wait_share(summary) : NAN);
     }
     sw_json_array_end(w);
 }

@@ -64,7 +64,7 @@ static void put_settings(const struct sw__page *page, const sw_summary *summary,
                          const sw_training_loader *loader)
 {
     struct items items = {.count = 0};
-    const sw_summary_steps *steps = sw_summary_get_steps(summary);
+    const double waits = sw_summary_wait_share(summary);
     char name[48];
     char text[24];
     sw__report_cell(page, name, sizeof name, loader->name ? loader->name : "(unnamed)");
@@ -90,8 +90,8 @@ static void put_settings(const struct sw__page *page, const sw_summary *summary,
         snprintf(item(&items), ITEM, "prefetch_factor %.*s", (int)strcspn(text, " "),
                  text);
     }
-    if (steps && steps->counted > 0 && steps->phase[SW_PHASE_DATA_WAIT].measured) {
-        percent(text, steps->phase[SW_PHASE_DATA_WAIT].share);
+    if (!isnan(waits)) {
+        percent(text, waits);
         snprintf(item(&items), ITEM, "steps wait %s for it", text);
     }
     double busy = 0;

@@ -404,7 +404,8 @@ def test_tables_of_the_page_are_those_of_the_header() -> None:
     assert tables == [(int(n), name) for n, name in re.findall(r"\| (\d+) \| ([A-Z]+) \|", section)]
     stages = header.split("#define SW_STAGE_TABLE(X)")[1].split("enum sw_stage_kind")[0]
     named = re.findall(r"X\((\d+), \w+, \"(\w+)\"", stages)
-    kinds = section.split("The kinds of a STAGE: ")[1].split(". Stages may lie")[0]
+    flat = " ".join(section.split())
+    kinds = flat.split("The kinds of a STAGE: ")[1].split(". Stages may lie")[0]
     assert named == re.findall(r"(\d+)\s(\w+)", kinds)
     flags = dict(re.findall(r"#define SW_RECORD_([A-Z]+)\s*\\?\s*(0x[0-9a-f]+)", header))
     records = page.split("\n## Records\n")[1]

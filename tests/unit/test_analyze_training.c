@@ -46,7 +46,8 @@ enum {
     T_DTYPE,
     T_BF16,
     T_OPERATOR,
-    T_SHAPES
+    T_SHAPES,
+    T_BETWEEN
 };
 
 static struct tb *new_trace(void)
@@ -85,7 +86,8 @@ static struct tb *new_trace(void)
                  {T_DTYPE, "dtype"},
                  {T_BF16, "bfloat16"},
                  {T_OPERATOR, "aten::mm"},
-                 {T_SHAPES, "[[8, 8], [8, 8]]"}};
+                 {T_SHAPES, "[[8, 8], [8, 8]]"},
+                 {T_BETWEEN, "between passes"}};
     struct tb *tb = tb_new(SW_CLOCK_MONOTONIC);
     for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++) {
         tb_name(tb, sections[i].id, sections[i].text, 1, sections[i].phase);
@@ -274,7 +276,12 @@ static struct tb *worker_process(uint32_t number, uint64_t ms, uint64_t idle_ms)
           0,
           5,
           {T_TRAIN, number, SW_STAGE_INDEX, 0},
-          {5, idle_ms * MS, 0, 1, 5}});
+          {5, idle_ms * MS, 0, 1, 5}},
+         {SW_TABLE_STAGE,
+          0,
+          6,
+          {T_TRAIN, number, SW_STAGE_INDEX, T_BETWEEN},
+          {1, 1000 * MS, 0, 1, 5}});
     return tb;
 }
 
@@ -293,7 +300,7 @@ static void workers_join_their_loader(void **state)
     (void)state;
     struct fixture *fixture = fixture_new();
     write_trace(fixture, training_process());
-    write_trace(fixture, worker_process(1, 10, 55));
+    write_trace(fixture, worker_process(1, 10, 50));
     write_trace(fixture, worker_process(0, 10, 0));
     write_trace(fixture, worker_process(0, 10, 0)); /* started again */
     const sw_summary *summary = summarise(fixture);
@@ -321,8 +328,8 @@ static void workers_join_their_loader(void **state)
     assert_int_equal(loader->workers[0].batches, 10);
     assert_true(loader->workers[0].busy_share == 1);
     assert_int_equal(loader->workers[1].worker, 1);
-    assert_int_equal(loader->workers[1].busy_ns, 55 * MS);
-    assert_int_equal(loader->workers[1].idle_ns, 55 * MS);
+    assert_int_equal(loader->workers[1].busy_ns, 50 * MS);
+    assert_int_equal(loader->workers[1].idle_ns, 50 * MS);
     assert_true(fabs(loader->workers[1].busy_share - 0.5) < 1e-12);
     assert_int_equal(loader->workers[1].getitem_calls, 80);
     assert_int_equal(loader->workers[1].getitem_ns, 40 * MS);
@@ -352,7 +359,7 @@ static void workers_join_their_loader(void **state)
 
     /* Each worker for itself. */
     const sw_training_stage *stages = sw_training_stages(training, &count);
-    assert_int_equal(count, 3 + 2 * 6);
+    assert_int_equal(count, 3 + 2 * 7);
     uint64_t fetched = 0;
     for (size_t i = 0; i < count; i++) {
         fetched += stages[i].kind == SW_STAGE_FETCH && stages[i].worker == 0
