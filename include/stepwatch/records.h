@@ -327,7 +327,8 @@ typedef struct sw_record_gpu {
  *             compilations, ticks in all, of these ticks tracing, lowering, in the back end. flags 1: not the
  *             first of the function
  *   WAIT      the program waits for a device at one place. key: call, file (name ids), line, kind (enum sw_wait_kind).
- *             value: calls, ticks, bytes, longest call in ticks, calls with pinned memory
+ *             value: calls, ticks, bytes, longest call in ticks, calls with pinned memory. flags 1: some calls asked not
+ *             to wait (non_blocking)
  *   SETTING   a setting of the framework. key: what, name, value as text (name ids). value: as a number (bits of an
  *             IEEE 754 double; NaN, or 0 beside a text: none)
  *   OPERATOR  an operator of the framework, as its own profiler saw it. key: name, shapes (name ids), phase (enum sw_phase;
@@ -362,6 +363,7 @@ enum sw_table {
 #define SW_ROW_MODEL 0x0001      /* MODULE: root of a model */
 #define SW_ROW_LOSS 0x0002       /* MODULE: a loss */
 #define SW_ROW_AGAIN 0x0001      /* COMPILED: not the first of the function */
+#define SW_ROW_UNBLOCKED 0x0001  /* WAIT: some calls asked not to wait */
 
 enum sw_site_what {
     SW_SITE_LOADER = 1,

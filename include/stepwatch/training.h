@@ -127,7 +127,8 @@ sw_training_compilations(const sw_training *training, size_t *count);
 typedef struct sw_training_wait {
     const char *call, *file;
     uint32_t line;
-    unsigned kind; /* enum sw_wait_kind */
+    unsigned kind;     /* enum sw_wait_kind */
+    bool non_blocking; /* some calls asked not to wait */
     uint64_t calls, ns, bytes, max_ns, pinned_calls;
 } sw_training_wait;
 /* Longest first. */

@@ -266,6 +266,7 @@ static const core_column waits_columns[] = {
     {"bytes", CORE_INTEGER, false},
     {"max_ns", CORE_INTEGER, false},
     {"pinned_calls", CORE_INTEGER, false},
+    {"non_blocking", CORE_TRUTH, false},
 };
 
 TRAINING_LIST(waits, sw_training_wait, sw_training_waits)
@@ -282,6 +283,7 @@ static int waits_at(core_reader *reader, uint64_t index, core_cell *cell)
     core_put_count(cell++, wait->bytes);
     core_put_count(cell++, wait->max_ns);
     core_put_count(cell++, wait->pinned_calls);
+    core_put_truth(cell++, wait->non_blocking);
     return SW_OK;
 }
 

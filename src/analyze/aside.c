@@ -1,5 +1,5 @@
 /* Validation and checkpoints: how long a thread was at them, and how much of that lies between its steps. Inside them no
- * section has a phase of its own, so the topmost sections of these phases hold it all. */
+ * section changes the phase, so the topmost sections of these phases hold it all. */
 #include "analyze/aside.h"
 
 #include <string.h>
@@ -20,7 +20,8 @@ int sw__aside_find(struct sw__aside *aside, const sw_trace *trace,
 {
     *aside = (struct sw__aside){.trace = trace, .lane = lane};
     aside->node = sw__alloc_zero(lane->node_count + 1, sizeof *aside->node);
-    bool *within = sw__alloc_zero(lane->node_count + 1, sizeof *within);
+    /* By node: kind + 1 of the outermost such section that it is or lies in; 0 none. */
+    uint8_t *within = sw__alloc_zero(lane->node_count + 1, sizeof *within);
     if (!aside->node || !within) {
         sw__free(within);
         return SW_ENOMEM;
@@ -30,9 +31,12 @@ int sw__aside_find(struct sw__aside *aside, const sw_trace *trace,
         const int kind = node->kind == 0 ? which(trace, node->section) : -1;
         within[i] = within[node->parent < i ? node->parent : 0];
         if (kind >= 0 && !within[i]) {
-            aside->node[i] = (uint8_t)(kind + 1);
+            aside->node[i] = within[i] = (uint8_t)(kind + 1);
             aside->ns[kind] = sw__add(aside->ns[kind], node->inclusive_ns);
-            within[i] = true;
+        } else if (kind == SW__ASIDE_CHECKPOINT &&
+                   within[i] == SW__ASIDE_VALIDATION + 1) {
+            aside->nested_ns = sw__add(aside->nested_ns, node->inclusive_ns);
+            within[i] = SW__ASIDE_CHECKPOINT + 1;
         }
     }
     const uint64_t end = sw_trace_get_info(trace)->end_ns;

@@ -11,6 +11,7 @@ struct sw__aside {
     const sw_trace_lane *lane;
     uint8_t *node; /* by node: kind + 1 of a topmost section, 0 others */
     uint64_t ns[SW__ASIDES];
+    uint64_t nested_ns; /* checkpoints within validations: in ns[] they are validation */
 };
 
 /* A stretch of the run outside steps. */

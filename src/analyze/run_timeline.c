@@ -165,6 +165,8 @@ static int move_aside(sw_summary *summary, const struct sw__step_list *list,
     if (outside[0] || outside[1]) {
         move_outside(walk, &aside, outside);
     }
+    /* Validation lasts until training goes on, and often the model is saved before that. */
+    (void)move(walk, VALIDATION, CHECKPOINT, aside.nested_ns);
     sw__aside_free(&aside);
     return SW_OK;
 }

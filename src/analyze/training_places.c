@@ -136,6 +136,7 @@ static int add_wait(const struct sw__training_source *source, const sw_row *row)
     if (fresh) {
         *wait = from;
     }
+    wait->non_blocking |= (row->flags & SW_ROW_UNBLOCKED) != 0;
     wait->calls = sw__add(wait->calls, row->value[0]);
     wait->ns = sw__add(wait->ns, sw__row_ns(source, row->value[1]));
     wait->bytes = sw__add(wait->bytes, row->value[2]);

@@ -356,6 +356,7 @@ static void put_waits(sw_writer *w, const sw_training *training)
         put_uint(w, "bytes", waits[i].bytes);
         put_ms(w, "max_ms", waits[i].max_ns);
         put_uint(w, "pinned_calls", waits[i].pinned_calls);
+        put_bool(w, "non_blocking", waits[i].non_blocking);
         sw_json_object_end(w);
     }
     sw_json_array_end(w);

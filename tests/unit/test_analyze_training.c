@@ -405,7 +405,7 @@ static void places_are_added_up(void **state)
               {T_ITEM, T_FILE, 40, SW_WAIT_SYNC},
               {100, MS, 400, 20, 0}},
              {SW_TABLE_WAIT,
-              0,
+              SW_ROW_UNBLOCKED,
               1,
               {T_ITEM, T_FILE, 41, SW_WAIT_H2D},
               {1, (1 + i) * 5 * MS, 8, 5 * MS, 1}},
@@ -438,6 +438,7 @@ static void places_are_added_up(void **state)
     assert_int_equal(waits[0].line, 41);
     assert_int_equal(waits[0].ns, 15 * MS);
     assert_int_equal(waits[0].pinned_calls, 2);
+    assert_true(waits[0].non_blocking && !waits[1].non_blocking);
     assert_string_equal(sw_training_wait_kind_name(waits[0].kind), "h2d");
     assert_int_equal(waits[1].calls, 200);
     assert_int_equal(waits[1].bytes, 800);
@@ -503,7 +504,7 @@ static void check_sum(const sw_summary *summary)
 }
 
 /* 20 steps of 10 ms in two epochs from START + 100 ms on. A trial validation of 5 ms in the startup, one of 30 ms between the
- * epochs with a checkpoint of 4 ms behind it, one of 2 ms in step 13, and a checkpoint of 7 ms at the end. `spans` false:
+ * epochs, 3 of them a checkpoint, with a checkpoint of 4 ms behind it, one of 2 ms in step 13, and a checkpoint of 7 ms at the end. `spans` false:
  * the records of the sections were given up. */
 static struct tb *validating_trace(bool spans)
 {
@@ -516,7 +517,12 @@ static struct tb *validating_trace(bool spans)
     for (unsigned i = 0; i < 20; i++) {
         uint64_t phases[SW_PHASE_SLOTS] = {[SW_PHASE_FORWARD] = 10 * MS};
         if (i == 10) {
-            call(tb, lane, N_VALIDATION, at, 30 * MS);
+            tb_begin(tb, lane, N_VALIDATION, at);
+            tb_begin(tb, lane, N_CHECKPOINT,
+                     at + 10 * MS); /* a checkpoint all the same */
+            call(tb, lane, N_CHECKPOINT, at + 11 * MS, 1 * MS);
+            tb_end(tb, lane, at + 13 * MS, 0);
+            tb_end(tb, lane, at + 30 * MS, 0);
             call(tb, lane, N_CHECKPOINT, at + 31 * MS, 4 * MS);
             at += 40 * MS;
         }
@@ -545,8 +551,8 @@ static void validation_and_checkpoints_are_parts(void **state)
     write_trace(fixture, validating_trace(true));
     const sw_summary *summary = summarise(fixture);
     check_sum(summary);
-    assert_int_equal(part_ns(summary, "validation"), (5 + 30 + 2) * MS);
-    assert_int_equal(part_ns(summary, "checkpoint"), (4 + 7) * MS);
+    assert_int_equal(part_ns(summary, "validation"), (5 + 27 + 2) * MS);
+    assert_int_equal(part_ns(summary, "checkpoint"), (3 + 4 + 7) * MS);
     assert_int_equal(part_ns(summary, "steps"), 198 * MS);
     assert_int_equal(part_ns(summary, "startup"), 95 * MS);
     assert_int_equal(part_ns(summary, "between_epochs"), 6 * MS);
@@ -564,8 +570,8 @@ static void without_spans_the_amounts_stay(void **state)
     write_trace(fixture, validating_trace(false));
     const sw_summary *summary = summarise(fixture);
     check_sum(summary);
-    assert_int_equal(part_ns(summary, "validation"), (5 + 30 + 2) * MS);
-    assert_int_equal(part_ns(summary, "checkpoint"), (4 + 7) * MS);
+    assert_int_equal(part_ns(summary, "validation"), (5 + 27 + 2) * MS);
+    assert_int_equal(part_ns(summary, "checkpoint"), (3 + 4 + 7) * MS);
     assert_int_equal(part_ns(summary, "steps"), 198 * MS);
     /* Where they were is a guess: the gap between the epochs is used up first. */
     assert_int_equal(part_ns(summary, "between_epochs"), 0);
