@@ -84,7 +84,7 @@ static uint64_t move(struct walk *walk, enum part from, enum part to, uint64_t n
 }
 
 /* Of what the thread spent aside, `outside` lies in the gaps. Where spans do not say in which, it is taken where validation
- * and checkpoints are wont to be. */
+ * and checkpoints usually are. */
 static void move_outside(struct walk *walk, const struct sw__aside *aside,
                          const uint64_t outside[SW__ASIDES])
 {

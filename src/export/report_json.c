@@ -303,8 +303,7 @@ static void put_processes(sw_writer *w, const sw_summary *summary)
 
 void sw_export_report_json(sw_writer *writer, const sw_summary *summary)
 {
-    static const char *const not_watched =
-        "This version does not watch it.";
+    static const char *const not_watched = "This version does not watch it.";
     sw_writer *w = writer;
     sw_json_start(w, true);
     sw_json_object_begin(w);
