@@ -1,6 +1,7 @@
 """Prove from the ``#include`` lines that no layer looks upward.
 
     base < store < record < watch
+    base < config < record
     base < store < read < analyze < export < cli
 
 ``record`` and ``read`` do not know each other.  The command, the Python extension and the
@@ -20,8 +21,9 @@ from typing import NamedTuple
 MAY_USE: dict[str, frozenset[str]] = {
     "base": frozenset({"base"}),
     "store": frozenset({"base", "store"}),
-    "record": frozenset({"base", "store", "record"}),
-    "watch": frozenset({"base", "store", "record", "watch"}),
+    "config": frozenset({"base", "config"}),
+    "record": frozenset({"base", "store", "config", "record"}),
+    "watch": frozenset({"base", "store", "config", "record", "watch"}),
     "read": frozenset({"base", "store", "read"}),
     "analyze": frozenset({"base", "store", "read", "analyze"}),
     "export": frozenset({"base", "store", "read", "analyze", "export"}),
@@ -38,6 +40,7 @@ PUBLIC: dict[str, str] = {
     "records.h": "store",
     "store.h": "store",
     "record.h": "record",
+    "config.h": "record",
     "schedule.h": "record",
     "trace.h": "read",
     "stacks.h": "analyze",

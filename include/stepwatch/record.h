@@ -29,8 +29,8 @@ enum sw_policy {
 /* Three-valued switches: 0 follows environment and defaults. */
 enum sw_switch { SW_DEFAULT = 0, SW_ON = 1, SW_OFF = 2 };
 
-/* Configuration. All zero means environment (STEPWATCH_*) and defaults; a field that is set wins over
- * the environment, except that STEPWATCH_ENABLED=0 always switches off. Strings are copied. */
+/* Configuration. All zero means environment (STEPWATCH_*), configuration file and defaults; a field that is set
+ * wins over these, except that STEPWATCH_ENABLED=0 always switches off. Strings are copied. */
 typedef struct sw_config {
     const char *name;   /* of the run; default: the program's name */
     const char *out;    /* run directory; default runs/profiling/<UTC time>-<name> */
@@ -49,6 +49,14 @@ typedef struct sw_config {
     unsigned keep_worst; /* … and the slowest ones (default 20) */
     double sampler_hz;   /* looks at the stacks of Python threads a second, at most 1000
                             (default 0); negative: none. C programs have no such stacks. */
+    const char *
+        runs_dir; /* folder of run directories, where `out` is not given; default runs/profiling */
+    const char
+        *config; /* configuration file, in place of the one that is found; "none": none */
+    const char *const
+        *set; /* "key=value" for any option, ends with NULL; wins over the fields above */
+    const char *const
+        *presets; /* the same in place of a configuration file, below the environment */
 } sw_config;
 
 /* Starts recording. 0, or a negative sw_error: then the program runs on unrecorded. Starting twice
@@ -254,12 +262,19 @@ SW_API int sw_peek_thread(uint32_t tid, bool sampled, sw_peek *out);
 /* The text of a name by its number, cut to `size`; empty when there is none. Returned length as snprintf. */
 SW_API size_t sw_name_text(uint32_t id, char *out, size_t size);
 
+/* Whom an option concerns, where it is not every recording. */
+enum {
+    SW_OPTION_PYTHON = 1,     /* Python programs */
+    SW_OPTION_RUN = 2,        /* `stepwatch run` only */
+    SW_OPTION_ENVIRONMENT = 4 /* can be given by its variable only */
+};
 /* One option of the configuration, for help texts and checks. */
 typedef struct sw_option {
     const char *name;          /* "max_mb"; the variable is STEPWATCH_MAX_MB */
-    const char *type;          /* "bool", "number", "count", "text", "choice" */
+    const char *type;          /* "bool", "number", "count", "text", "choice", "list" */
     const char *default_value; /* as text */
     const char *help;          /* one sentence */
+    unsigned flags;            /* SW_OPTION_… */
 } sw_option;
 /* The table of options, `*count` entries, static. */
 SW_API const sw_option *sw_options(size_t *count);

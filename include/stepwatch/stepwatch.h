@@ -4,6 +4,7 @@
 #define STEPWATCH_STEPWATCH_H
 
 #include <stepwatch/clock.h>
+#include <stepwatch/config.h>
 #include <stepwatch/error.h>
 #include <stepwatch/record.h>
 #include <stepwatch/records.h>

@@ -14,22 +14,28 @@ struct sw__settings {
     bool events;
     bool step_usage;
     bool quiet;
+    bool phases, modules, loader, operators, functions; /* of Python programs */
+    bool report;                                        /* of `stepwatch run` */
+    unsigned progress;                                  /* 0 auto, 1 on, 2 off */
     enum sw_policy policy;
     uint64_t max_bytes; /* 0: no cap */
     unsigned keep_first, keep_last, keep_worst;
     double sampler_hz; /* 0: no samples */
+    double monitor_interval_s;
     sw_schedule schedule;
     char name[128];
     char out[1024];
+    char runs_dir[512];
     char hot_dir[512];
+    char lines[4096];
     char run_id[64]; /* from STEPWATCH_RUN_ID, set by `stepwatch run`; may be empty */
 };
 
 /* Joins `config` (may be NULL; `size` is the caller's sizeof, older callers pass a smaller one and the
- * missing fields count as zero), the environment and the defaults: STEPWATCH_ENABLED=0 first, then the
- * struct, then STEPWATCH_*, then defaults. Unknown STEPWATCH_* variables and values that make no sense
- * give one warning each through `warn` (may be NULL) and are ignored; a bad value in the struct is
- * SW_EINVAL with `info`. Reads environ only; safe before anything else is set up. */
+ * missing fields count as zero), the environment, a configuration file and the defaults: STEPWATCH_ENABLED=0 first, then
+ * the struct, then STEPWATCH_*, then the file, then defaults. Unknown keys and values that make no sense in environment
+ * and file give one warning each through `warn` (may be NULL) and are ignored; a bad value in the struct is SW_EINVAL
+ * with `info`. Safe before anything else is set up. */
 int sw__settings_load(struct sw__settings *out, const sw_config *config, size_t size,
                       void (*warn)(void *arg, const char *sentence), void *arg,
                       sw_error_info *info);

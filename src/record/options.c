@@ -19,58 +19,86 @@ enum kind {
     KIND_PATH,
     KIND_SCHEDULE,
     KIND_POLICY,
-    KIND_CLOCK
+    KIND_CLOCK,
+    KIND_PROGRESS,
+    KIND_MONITOR,
+    KIND_LINES
 };
 
-/* name, type, default, kind, field of struct sw__settings, help. The clock is chosen before there
+/* name, type, default, kind, field of struct sw__settings, flags, help. The clock is chosen before there
  * are settings and has no field; base/clock.c reads its variable. */
 #define OPTION_TABLE(X)                                                                  \
-    X(enabled, "bool", "on", KIND_BOOL, enabled,                                         \
+    X(enabled, "bool", "on", KIND_BOOL, enabled, 0,                                      \
       "Record at all; off in the environment wins over what the program says.")          \
-    X(name, "text", "", KIND_NAME, name,                                                 \
+    X(name, "text", "", KIND_NAME, name, 0,                                              \
       "Name of the run; empty: the name of the program.")                                \
-    X(out, "text", "", KIND_PATH, out,                                                   \
-      "Run directory; empty: runs/profiling/<UTC time>-<name>.")                         \
-    X(policy, "choice", "auto", KIND_POLICY, policy,                                     \
+    X(out, "text", "", KIND_PATH, out, 0,                                                \
+      "Run directory; empty: a new one, <UTC time>-<name>, in runs_dir.")                \
+    X(runs_dir, "text", "runs/profiling", KIND_PATH, runs_dir, 0,                        \
+      "Folder in which run directories are made, where out does not name one.")          \
+    X(policy, "choice", "auto", KIND_POLICY, policy, 0,                                  \
       "Which events are kept: auto (first, last and worst steps), stream (all, until "   \
-      "the "                                                                             \
-      "cap), ring (the newest) or drop (the oldest).")                                   \
-    X(max_mb, "number", "256", KIND_MEGABYTES, max_bytes,                                \
+      "the cap), ring (the newest) or drop (the oldest).")                               \
+    X(max_mb, "number", "256", KIND_MEGABYTES, max_bytes, 0,                             \
       "Cap on the trace of one process in MiB, at least 2; none or negative: no cap.")   \
-    X(events, "bool", "on", KIND_BOOL, events,                                           \
+    X(events, "bool", "on", KIND_BOOL, events, 0,                                        \
       "Record single events, not only statistics and steps.")                            \
-    X(schedule, "text", "always", KIND_SCHEDULE, schedule,                               \
+    X(schedule, "text", "always", KIND_SCHEDULE, schedule, 0,                            \
       "Steps that are recorded in detail, such as wait=1,warmup=1,active=3,every=50.")   \
-    X(keep_first, "count", "50", KIND_COUNT, keep_first,                                 \
+    X(keep_first, "count", "50", KIND_COUNT, keep_first, 0,                              \
       "Policy auto: steps at the beginning that are kept whole.")                        \
-    X(keep_last, "count", "50", KIND_COUNT, keep_last,                                   \
+    X(keep_last, "count", "50", KIND_COUNT, keep_last, 0,                                \
       "Policy auto: steps at the end that are kept whole.")                              \
-    X(keep_worst, "count", "20", KIND_COUNT, keep_worst,                                 \
+    X(keep_worst, "count", "20", KIND_COUNT, keep_worst, 0,                              \
       "Policy auto: slowest steps that are kept whole.")                                 \
-    X(step_usage, "bool", "on", KIND_BOOL, step_usage,                                   \
+    X(step_usage, "bool", "on", KIND_BOOL, step_usage, 0,                                \
       "Read CPU time, context switches and page faults at steps.")                       \
-    X(sampler_hz, "number", "0", KIND_HERTZ, sampler_hz,                                 \
+    X(phases, "bool", "on", KIND_BOOL, phases, SW_OPTION_PYTHON,                         \
+      "Find steps and their phases in torch, JAX and the frameworks, without a change "  \
+      "of the program.")                                                                 \
+    X(modules, "bool", "on", KIND_BOOL, modules, SW_OPTION_PYTHON,                       \
+      "Time each module of a model.")                                                    \
+    X(loader, "bool", "on", KIND_BOOL, loader, SW_OPTION_PYTHON,                         \
+      "Look into data loaders and their workers.")                                       \
+    X(operators, "bool", "off", KIND_BOOL, operators, SW_OPTION_PYTHON,                  \
+      "Record torch operators by torch.profiler in the steps of the schedule.")          \
+    X(functions, "bool", "off", KIND_BOOL, functions, SW_OPTION_PYTHON | SW_OPTION_RUN,  \
+      "Profile every Python function of the program.")                                   \
+    X(lines, "list", "", KIND_LINES, lines, SW_OPTION_PYTHON | SW_OPTION_RUN,            \
+      "Functions whose lines are timed, each MODULE:FUNCTION, separated by commas.")     \
+    X(sampler_hz, "number", "0", KIND_HERTZ, sampler_hz, SW_OPTION_PYTHON,               \
       "Looks at the stacks of Python threads, 0 to 1000 times a second; 0: none. 100 "   \
       "under stepwatch run.")                                                            \
-    X(hot_dir, "text", "", KIND_PATH, hot_dir,                                           \
+    X(monitor_interval_s, "number", "0", KIND_MONITOR, monitor_interval_s, 0,            \
+      "Seconds between looks at CPU, memory and disks; this version has no monitor and " \
+      "takes 0 (none) only.")                                                            \
+    X(progress, "choice", "auto", KIND_PROGRESS, progress, SW_OPTION_RUN,                \
+      "A line on stderr with steps and speed while the program runs: on, off or auto "   \
+      "(on a terminal).")                                                                \
+    X(report, "bool", "on", KIND_BOOL, report, SW_OPTION_RUN,                            \
+      "Report at the end; off leaves the native files only.")                            \
+    X(hot_dir, "text", "", KIND_PATH, hot_dir, 0,                                        \
       "Folder for the file that is written while recording; empty: /dev/shm, else the "  \
       "best there is.")                                                                  \
-    X(clock, "choice", "auto", KIND_CLOCK, name,                                         \
+    X(clock, "choice", "auto", KIND_CLOCK, name, SW_OPTION_ENVIRONMENT,                  \
       "Clock of the records: auto, tsc or monotonic; from the environment only.")        \
-    X(quiet, "bool", "off", KIND_BOOL, quiet, "Do not say on stderr what was lost.")
+    X(quiet, "bool", "off", KIND_BOOL, quiet, 0, "Do not say on stderr what was lost.")
 
 static const sw_option options[] = {
-#define OPTION_PUBLIC(name, type, text, kind, field, help) {#name, type, text, help},
+#define OPTION_PUBLIC(name, type, text, kind, field, flags, help)                        \
+    {#name, type, text, help, flags},
     OPTION_TABLE(OPTION_PUBLIC)
 #undef OPTION_PUBLIC
 };
+_Static_assert(SW__COUNTOF(options) <= SW__OPTIONS_MOST,
+               "lists of options are too short");
 
 static const struct place {
     enum kind kind;
     size_t offset; /* in struct sw__settings */
     size_t size;   /* of the field */
 } places[] = {
-#define OPTION_PLACE(name, type, text, kind, field, help)                                \
+#define OPTION_PLACE(name, type, text, kind, field, flags, help)                         \
     {kind, offsetof(struct sw__settings, field),                                         \
      sizeof(((struct sw__settings *)0)->field)},
     OPTION_TABLE(OPTION_PLACE)
@@ -84,6 +112,7 @@ static const char *const policies[] = {
     [SW_POLICY_DROP] = "drop",
 };
 static const char *const clocks[] = {"auto", "tsc", "monotonic"};
+static const char *const progresses[] = {"auto", "on", "off"};
 
 /* More steps than this cannot be kept whole within any sensible cap. */
 #define COUNT_MOST 1000000u
@@ -246,6 +275,22 @@ static int read_megabytes(const char *value, uint64_t *bytes)
     return sw__option_megabytes(megabytes, bytes, NULL);
 }
 
+/* MODULE:FUNCTION,MODULE:FUNCTION. */
+static bool are_lines(const char *value)
+{
+    for (const char *at = value; *at;) {
+        size_t length = strcspn(at, ",");
+        size_t module = strcspn(at, ":");
+        if (module == 0 || module + 1 >= length ||
+            memchr(at + module + 1, ':', length - module - 1) ||
+            strcspn(at, " \t\r\n") < length || (at[length] && !at[length + 1])) {
+            return false;
+        }
+        at += length + (at[length] == ',');
+    }
+    return true;
+}
+
 /* The number of `value` among words, or -1. */
 static int choice_of(const char *value, const char *const *words, size_t count)
 {
@@ -288,6 +333,8 @@ int sw__option_apply(struct sw__settings *out, int index, const char *value,
     const char *name = options[index].name;
     void *field = (char *)out + place->offset;
     int choice;
+    bool truth;
+    double number;
     sw_schedule schedule;
     sw_error_info why;
     switch (place->kind) {
@@ -336,6 +383,32 @@ int sw__option_apply(struct sw__settings *out, int index, const char *value,
         return choice_of(value, clocks, SW__COUNTOF(clocks)) >= 0
                    ? SW_OK
                    : refuse(info, name, value, "auto, tsc or monotonic");
+    case KIND_PROGRESS:
+        choice = choice_of(value, progresses, SW__COUNTOF(progresses));
+        /* The truths of files: TOML and YAML make them of on and off. */
+        if (choice < 0 && read_bool(value, &truth) == SW_OK) {
+            choice = truth ? 1 : 2;
+        }
+        if (choice < 0) {
+            return refuse(info, name, value, "auto, on or off");
+        }
+        out->progress = (unsigned)choice;
+        return SW_OK;
+    case KIND_MONITOR:
+        if (read_decimal(value, &number) != SW_OK || number != 0) {
+            return refuse(info, name, value, "0: this version has no monitor");
+        }
+        out->monitor_interval_s = 0;
+        return SW_OK;
+    case KIND_LINES:
+        if (strlen(value) >= place->size) {
+            return sw_error_set(info, SW_EINVAL, "%s names too many functions", name);
+        }
+        if (!are_lines(value)) {
+            return refuse(info, name, value, "MODULE:FUNCTION, separated by commas");
+        }
+        memcpy(field, value, strlen(value) + 1);
+        return SW_OK;
     }
     return SW_EINVAL;
 }
@@ -380,7 +453,14 @@ size_t sw__option_show(const struct sw__settings *settings, int index, char *out
             0, (unsigned long long)(*(const double *)field * 1000000 + 0.5), out, size);
     case KIND_NAME:
     case KIND_PATH:
+    case KIND_LINES:
         return (size_t)snprintf(out, size, "%s", (const char *)field);
+    case KIND_PROGRESS:
+        return (size_t)snprintf(out, size, "%s", progresses[settings->progress]);
+    case KIND_MONITOR:
+        return show_decimal(
+            0, (unsigned long long)(settings->monitor_interval_s * 1000000 + 0.5), out,
+            size);
     case KIND_SCHEDULE:
         return sw_schedule_format(&settings->schedule, out, size);
     case KIND_POLICY:

@@ -7,6 +7,8 @@
 
 #include "record/config.h"
 
+/* More than there are options. */
+#define SW__OPTIONS_MOST 64
 /* Smallest cap on a trace; below it not even the statistics of a few threads fit. */
 #define SW__MAX_MB_LEAST 2
 /* Most samples a second; beyond it a sampler measures itself. */

@@ -99,7 +99,8 @@ static uint64_t sw__hot_limit(const struct sw__settings *settings)
 }
 
 /* `runs/profiling/<UTC time>-<name>`, numbered when it is taken. */
-static void sw__run_dir_default(char *out, size_t size, const char *name)
+static void sw__run_dir_default(char *out, size_t size, const char *folder,
+                                const char *name)
 {
     struct timespec now;
     struct tm utc;
@@ -110,9 +111,9 @@ static void sw__run_dir_default(char *out, size_t size, const char *name)
     for (unsigned number = 1; number < 1000; number++) {
         struct stat facts;
         if (number == 1) {
-            snprintf(out, size, "runs/profiling/%s-%s", stamp, name);
+            snprintf(out, size, "%s/%s-%s", folder, stamp, name);
         } else {
-            snprintf(out, size, "runs/profiling/%s-%s-%u", stamp, name, number);
+            snprintf(out, size, "%s/%s-%s-%u", folder, stamp, name, number);
         }
         if (stat(out, &facts)) {
             return;
@@ -131,7 +132,8 @@ static int sw__run_dir_choose(sw_error_info *info)
     if (session->settings.out[0]) {
         snprintf(chosen, sizeof(chosen), "%s", session->settings.out);
     } else {
-        sw__run_dir_default(chosen, sizeof(chosen), session->settings.name);
+        sw__run_dir_default(chosen, sizeof(chosen), session->settings.runs_dir,
+                            session->settings.name);
     }
     size_t length = 0;
     if (chosen[0] != '/') {
