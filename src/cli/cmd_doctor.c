@@ -1,5 +1,4 @@
 /* stepwatch doctor: what can be recorded here, and why not what cannot. */
-#include <ctype.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -7,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <stepwatch/config.h>
 #include <stepwatch/record.h>
 #include <stepwatch/version.h>
 
@@ -14,10 +14,12 @@
 #include "cli/doctor.h"
 #include "cli/option_parser.h"
 
-enum { JSON, CLEAN, OPTIONS };
+enum { JSON, CONFIG, CLEAN, OPTIONS };
 
 static const struct option_spec options[OPTIONS] = {
     [JSON] = {"json", 0, NULL, "one JSON document, schema stepwatch.doctor/1"},
+    [CONFIG] = {"config", 0, "FILE",
+                "configuration file; else the one found from here up"},
     [CLEAN] = {"clean", 0, NULL, "remove recording memory that killed programs left"},
 };
 
@@ -33,33 +35,10 @@ static const struct command command = {
 
 static const char *const status_names[] = {"ok", "warn", "fail"};
 
-/* The value of an option here, and where it comes from. */
-struct setting {
-    const char *value, *source, *problem;
-    sw_error_info info;
-};
+static const char *const source_names[] = {"default", "file", "environment", "command"};
 
-static void look_up(const sw_option *option, struct setting *out)
-{
-    char variable[96];
-    int used = snprintf(variable, sizeof variable, "STEPWATCH_%s", option->name);
-    for (int i = 0; i < used; i++) {
-        variable[i] = (char)toupper((unsigned char)variable[i]);
-    }
-    const char *value = getenv(variable);
-    *out = (struct setting){.value = option->default_value, .source = "default"};
-    if (!value) {
-        return;
-    }
-    if (sw_option_check(option->name, value, &out->info)) {
-        out->problem = out->info.message;
-        return;
-    }
-    out->value = value;
-    out->source = "environment";
-}
-
-static void put_json(sw_writer *w, const struct checks *checks, bool good)
+static void put_json(sw_writer *w, const struct checks *checks, const sw_given *given,
+                     bool good)
 {
     sw_json_start(w, true);
     sw_json_object_begin(w);
@@ -82,22 +61,28 @@ static void put_json(sw_writer *w, const struct checks *checks, bool good)
         sw_json_object_end(w);
     }
     sw_json_array_end(w);
+    sw_json_key(w, "config_file");
+    sw_json_string(w, *sw_given_file(given) ? sw_given_file(given) : NULL);
     sw_json_key(w, "options");
     sw_json_array_begin(w);
     size_t count;
     const sw_option *known = sw_options(&count);
     for (size_t i = 0; i < count; i++) {
-        struct setting setting;
-        look_up(&known[i], &setting);
+        sw_given_value setting = {0};
+        sw_given_get(given, known[i].name, &setting);
         sw_json_object_begin(w);
         sw_json_key(w, "option");
         sw_json_string(w, known[i].name);
         sw_json_key(w, "type");
         sw_json_string(w, known[i].type);
         sw_json_key(w, "value");
-        sw_json_string(w, setting.value);
+        sw_json_string(w, setting.text);
         sw_json_key(w, "source");
-        sw_json_string(w, setting.source);
+        sw_json_string(w, source_names[setting.source]);
+        sw_json_key(w, "where");
+        sw_json_string(w, *setting.where ? setting.where : NULL);
+        sw_json_key(w, "default");
+        sw_json_string(w, known[i].default_value);
         sw_json_key(w, "problem");
         sw_json_string(w, setting.problem);
         sw_json_key(w, "help");
@@ -131,7 +116,7 @@ static void put_wrapped(sw_writer *w, const char *text, size_t indent, size_t co
     sw_write_text(w, "\n");
 }
 
-static void put_text(sw_writer *w, const struct checks *checks,
+static void put_text(sw_writer *w, const struct checks *checks, const sw_given *given,
                      const sw_text_options *look)
 {
     static const char *const colours[] = {"\033[32m", "\033[33m", "\033[31m"};
@@ -142,22 +127,44 @@ static void put_text(sw_writer *w, const struct checks *checks,
             status_names[check->status], look->colour ? "\033[0m" : "", check->name);
         put_wrapped(w, check->text, 27, look->columns);
     }
-    sw_write_text(w, "\nOptions (STEPWATCH_<NAME>, or run --set NAME=VALUE)\n");
+    sw_write_text(w, "\nOptions (STEPWATCH_<NAME>, a file, or run --set NAME=VALUE)\n");
     size_t count;
     const sw_option *known = sw_options(&count);
     for (size_t i = 0; i < count; i++) {
-        struct setting setting;
+        sw_given_value setting = {0};
         char value[128];
-        look_up(&known[i], &setting);
-        snprintf(value, sizeof value, "%.100s",
-                 *setting.value ? setting.value : "(none)");
-        sw_write_format(w, "  %-12s  ", known[i].name);
-        size_t used = sw_write_visible(w, value, strlen(value), 24, true);
+        sw_given_get(given, known[i].name, &setting);
+        snprintf(value, sizeof value, "%.100s", *setting.text ? setting.text : "(none)");
+        sw_write_format(w, "  %-18s  ", known[i].name);
+        size_t used = sw_write_visible(w, value, strlen(value), 16, true);
         sw_write_repeat(w, " ", used < 8 ? 8 - used : 0);
-        sw_write_format(w, "  %s\n", setting.source);
+        sw_write_text(w, "  ");
+        const char *where = *setting.where ? setting.where : "default";
+        sw_write_visible(w, where, strlen(where), look->columns - 40, true);
+        sw_write_text(w, "\n");
         sw_write_repeat(w, " ", 6);
         put_wrapped(w, setting.problem ? setting.problem : known[i].help, 6,
                     look->columns);
+    }
+}
+
+/* The file, and everything that was said and does not count. */
+static void check_configuration(struct checks *checks, const sw_given *given)
+{
+    const char *file = sw_given_file(given);
+    const char *sentence;
+    size_t count = 0;
+    while ((sentence = sw_given_problem(given, count)) != NULL) {
+        size_t length = strlen(sentence);
+        check_add(checks, "configuration", CHECK_WARN, "%.380s%s", sentence,
+                  length > 0 && strchr(".?!", sentence[length - 1]) ? "" : ".");
+        count++;
+    }
+    if (count == 0 && *file) {
+        check_add(checks, "configuration", CHECK_OK, "%.300s is read.", file);
+    } else if (count == 0) {
+        check_add(checks, "configuration", CHECK_OK,
+                  "There is no configuration file here or above.");
     }
 }
 
@@ -167,6 +174,7 @@ int cmd_doctor(int argc, char **argv)
     const char *value;
     bool json = false;
     bool clean = false;
+    const char *file = NULL;
     for (int option; (option = option_next(&parser, &value)) != OPTION_END;) {
         switch (option) {
         case OPTION_HELP:
@@ -174,6 +182,9 @@ int cmd_doctor(int argc, char **argv)
             return CLI_GOOD;
         case JSON:
             json = true;
+            break;
+        case CONFIG:
+            file = value;
             break;
         case CLEAN:
             clean = true;
@@ -185,15 +196,27 @@ int cmd_doctor(int argc, char **argv)
             return CLI_USAGE;
         }
     }
-    struct checks checks = {.count = 0};
+    sw_given *given;
+    sw_given_value out = {.text = ""};
+    sw_error_info why = {0};
+    if (sw_given_read(&given, file, NULL, &why) != SW_OK) {
+        cli_complain("doctor: %s", why.message);
+        return CLI_USAGE;
+    }
+    sw_given_get(given, "out", &out);
+    if (!*out.text) {
+        sw_given_get(given, "runs_dir", &out);
+    }
+    static struct checks checks;
     check_clock(&checks);
     check_memory_folder(&checks);
-    check_run_folder(&checks);
+    check_run_folder(&checks, out.text);
     check_limits(&checks);
     check_cpus(&checks);
     check_kernel(&checks);
     check_python(&checks);
     check_orphans(&checks, clean);
+    check_configuration(&checks, given);
     bool good = true;
     for (size_t i = 0; i < checks.count; i++) {
         good = good && checks.list[i].status != CHECK_FAIL;
@@ -202,13 +225,13 @@ int cmd_doctor(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     sw_writer *writer = sw_writer_to_fd(STDOUT_FILENO);
     if (writer && json) {
-        put_json(writer, &checks, good);
+        put_json(writer, &checks, given, good);
     } else if (writer) {
         sw_text_options look =
             cli_text_options(STDOUT_FILENO, 0, "auto", CLI_CHARACTERS_AUTO, 0);
         look.columns =
             look.columns < SW_TEXT_COLUMNS_MIN ? SW_TEXT_COLUMNS_MIN : look.columns;
-        put_text(writer, &checks, &look);
+        put_text(writer, &checks, given, &look);
     }
     sw_error_info info = {0};
     int error = writer ? sw_writer_close(writer, &info) : SW_ENOMEM;

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <stepwatch/config.h>
 #include <stepwatch/record.h>
 
 #include "cli/cli.h"
@@ -21,21 +22,25 @@
 
 #define SAMPLER_HZ "100" /* where nobody says otherwise */
 
-enum { OUT, NAME, SET, FUNCTIONS, LINES, NO_REPORT, MODULE, OPTIONS };
+enum { OUT, NAME, CONFIG, SET, FUNCTIONS, LINES, OPERATORS, NO_REPORT, MODULE, OPTIONS };
 
 static const struct option_spec options[OPTIONS] = {
     [OUT] = {"out", 'o', "DIR", "run directory; else runs/profiling/<UTC time>-<name>"},
     [NAME] = {"name", 0, "NAME", "name of the run; else that of the program"},
+    [CONFIG] = {"config", 0, "FILE",
+                "configuration file; else the one found from here up"},
     [SET] = {"set", 0, "KEY=VALUE", "an option of the recorder; may be repeated"},
     [FUNCTIONS] = {"functions", 0, NULL,
                    "profile every Python function: functions.stats"},
     [LINES] = {"lines", 0, "MOD:FUNC", "time each line of a function; may be repeated"},
+    [OPERATORS] = {"operators", 0, NULL,
+                   "record torch operators in the steps of the schedule"},
     [NO_REPORT] = {"no-report", 0, NULL, "leave the native files only"},
     [MODULE] = {"module", 'm', "MODULE", "run a module, as python -m does"},
 };
 
 /* The contract has them; this version has not. */
-static const char *const later[] = {"config", "memory", "io", "operators"};
+static const char *const later[] = {"memory", "io"};
 
 static const struct command command = {
     .name = "run",
@@ -54,15 +59,13 @@ static const struct command command = {
 };
 
 #define SETTINGS_MOST 64
-#define SETTING_NAME 64
 
 struct request {
-    const char *out, *name;
-    bool report, disabled, functions;
-    char lines[4096]; /* MOD:FUNC,MOD:FUNC */
-    char key[SETTINGS_MOST][SETTING_NAME];
-    const char *value[SETTINGS_MOST];
+    const char *config;
+    char *set[SETTINGS_MOST + 1]; /* "key=value" of the command line, ends with NULL */
     size_t settings;
+    char lines[4096];            /* MOD:FUNC,MOD:FUNC */
+    sw_given *given;             /* what command line, environment and file say */
     const char *script, *module; /* what Python is to run; NULL: it is a program */
     char **program;              /* what is to be started, ends with NULL */
     struct python python;        /* the package, and the Python of a script or module */
@@ -81,18 +84,52 @@ static bool is_off(const char *value)
     return false;
 }
 
+/* Takes a value that is known to be good. One that was given before is forgotten. */
+static bool set(struct request *request, const char *key, size_t length,
+                const char *value)
+{
+    size_t at = 0;
+    while (at < request->settings && (strncmp(request->set[at], key, length) != 0 ||
+                                      request->set[at][length] != '=')) {
+        at++;
+    }
+    char *text = at < SETTINGS_MOST ? malloc(length + strlen(value) + 2) : NULL;
+    if (!text) {
+        cli_complain("run: %s", sw_error_text(SW_ENOMEM));
+        return false;
+    }
+    memcpy(text, key, length);
+    text[length] = '=';
+    memcpy(text + length + 1, value, strlen(value) + 1);
+    free(request->set[at]);
+    request->set[at] = text;
+    request->settings += at == request->settings;
+    return true;
+}
+
+/* An option of the command line as one of the recorder: `option` is how the user wrote it. */
+static bool set_checked(struct request *request, const char *option, const char *key,
+                        const char *value)
+{
+    sw_error_info info = {0};
+    if (sw_option_check(key, value, &info) != SW_OK) {
+        cli_complain("run: %s: %s", option, info.message);
+        return false;
+    }
+    return set(request, key, strlen(key), value);
+}
+
 static bool add_setting(struct request *request, const char *text)
 {
     const char *equals = strchr(text, '=');
-    char key[SETTING_NAME];
+    char key[64];
+    char option[80];
     if (!equals || equals == text || (size_t)(equals - text) >= sizeof key) {
         cli_complain("run: --set takes KEY=VALUE, not '%.100s'", text);
         return false;
     }
     snprintf(key, sizeof key, "%.*s", (int)(equals - text), text);
-    sw_error_info info = {0};
-    int error = sw_option_check(key, equals + 1, &info);
-    if (error == SW_ENOTFOUND) {
+    if (sw_option_check(key, equals + 1, NULL) == SW_ENOTFOUND) {
         const char *near = sw_option_nearest(key);
         cli_complain(
             near ? "run: unknown option '%s' in --set; did you mean '%s'?"
@@ -100,22 +137,8 @@ static bool add_setting(struct request *request, const char *text)
             key, near);
         return false;
     }
-    if (error) {
-        cli_complain("run: --set %.60s: %s", key,
-                     info.message[0] ? info.message : sw_error_text(error));
-        return false;
-    }
-    if (strcmp(key, "out") == 0) {
-        request->out = equals + 1;
-    } else if (strcmp(key, "name") == 0) {
-        request->name = equals + 1;
-    } else if (strcmp(key, "enabled") == 0) {
-        request->disabled = is_off(equals + 1);
-    } else if (request->settings < SETTINGS_MOST) {
-        memcpy(request->key[request->settings], key, sizeof key);
-        request->value[request->settings++] = equals + 1;
-    }
-    return true;
+    snprintf(option, sizeof option, "--set %s", key);
+    return set_checked(request, option, key, equals + 1);
 }
 
 static bool is_later(const char *word)
@@ -147,7 +170,7 @@ static bool add_lines(struct request *request, const char *text)
     }
     snprintf(request->lines + used, sizeof request->lines - used, "%s%s", used ? "," : "",
              text);
-    return true;
+    return set_checked(request, "--lines", "lines", request->lines);
 }
 
 /* What is to be started, with the words that follow. The words are not copied. */
@@ -208,7 +231,6 @@ static bool parse(struct request *request, int argc, char **argv, int *code)
     struct option_parser parser = option_parser_start(&command, argc, argv, true);
     const char *value;
     *code = CLI_USAGE;
-    request->report = true;
     while (!request->module) {
         if (!parser.letters || !*parser.letters) {
             const char *word = parser.index < argc ? argv[parser.index] : "";
@@ -227,13 +249,17 @@ static bool parse(struct request *request, int argc, char **argv, int *code)
             *code = CLI_GOOD;
             return false;
         case OUT:
-            request->out = value;
+            if (!set_checked(request, "--out", "out", value)) {
+                return false;
+            }
             break;
         case NAME:
-            request->name = value;
+            if (!set_checked(request, "--name", "name", value)) {
+                return false;
+            }
             break;
-        case NO_REPORT:
-            request->report = false;
+        case CONFIG:
+            request->config = value;
             break;
         case SET:
             if (!add_setting(request, value)) {
@@ -241,8 +267,16 @@ static bool parse(struct request *request, int argc, char **argv, int *code)
             }
             break;
         case FUNCTIONS:
-            request->functions = true;
+        case OPERATORS:
+        case NO_REPORT: {
+            const char *key = option == FUNCTIONS   ? "functions"
+                              : option == OPERATORS ? "operators"
+                                                    : "report";
+            if (!set(request, key, strlen(key), option == NO_REPORT ? "off" : "on")) {
+                return false;
+            }
             break;
+        }
         case LINES:
             if (!add_lines(request, value)) {
                 return false;
@@ -300,14 +334,14 @@ static void name_run(const struct request *request, char *out, size_t size)
 }
 
 /* The functions whose lines are timed. Those of the script or module that is run are in __main__ there. */
-static void set_lines(const struct request *request)
+static void set_lines(const struct request *request, const char *lines)
 {
     char stem[256] = "";
     char text[sizeof request->lines + 1024] = "";
     if (request->script) {
         stem_of(request->script, stem, sizeof stem);
     }
-    for (const char *at = request->lines; *at;) {
+    for (const char *at = lines; *at;) {
         size_t length = strcspn(at, ",");
         size_t module = strcspn(at, ":");
         size_t used = strlen(text);
@@ -331,22 +365,41 @@ static void set_lines(const struct request *request)
 
 /* --- environment --- */
 
-static const char *given(const char *asked, const char *variable)
+/* The value of an option, the default where nobody has said anything. */
+static const char *value_of(const struct request *request, const char *key)
 {
-    const char *value = asked ? asked : getenv(variable);
-    return value && *value ? value : NULL;
+    sw_given_value value = {.text = ""};
+    sw_given_get(request->given, key, &value);
+    return value.text;
 }
 
-/* What --set said, as variables. */
+static enum sw_source source_of(const struct request *request, const char *key)
+{
+    sw_given_value value = {.text = ""};
+    sw_given_get(request->given, key, &value);
+    return value.source;
+}
+
+/* What the command line said, as variables; and what the file said, in one of its own, so that a variable of the
+ * user's still wins over the file. */
 static void set_options(const struct request *request)
 {
     for (size_t i = 0; i < request->settings; i++) {
         char variable[96];
-        int used = snprintf(variable, sizeof variable, "STEPWATCH_%s", request->key[i]);
+        size_t length = strcspn(request->set[i], "=");
+        int used = snprintf(variable, sizeof variable, "STEPWATCH_%.*s", (int)length,
+                            request->set[i]);
         for (int k = 0; k < used; k++) {
             variable[k] = (char)toupper((unsigned char)variable[k]);
         }
-        setenv(variable, request->value[i], 1);
+        setenv(variable, request->set[i] + length + 1, 1);
+    }
+    size_t length = sw_given_hand_over(request->given, NULL, 0);
+    char *text = malloc(length + 1);
+    if (text) {
+        sw_given_hand_over(request->given, text, length + 1);
+        setenv("STEPWATCH_FROM_FILE", text, 1);
+        free(text);
     }
 }
 
@@ -354,6 +407,7 @@ static void set_options(const struct request *request)
 static void set_environment(const struct request *request, const struct run_dir *dir,
                             const char *name)
 {
+    set_options(request);
     setenv("STEPWATCH_ENABLED", "1", 1);
     setenv("STEPWATCH_OUT", dir->path, 1);
     setenv("STEPWATCH_NAME", name, 1);
@@ -361,24 +415,41 @@ static void set_environment(const struct request *request, const struct run_dir 
     char text[32];
     snprintf(text, sizeof text, "%ld", (long)getpid());
     setenv("STEPWATCH_SUPERVISOR", text, 1);
-    if (!given(NULL, "STEPWATCH_SAMPLER_HZ")) {
+    if (source_of(request, "sampler_hz") == SW_SOURCE_DEFAULT) {
         setenv("STEPWATCH_SAMPLER_HZ", SAMPLER_HZ, 1);
     }
-    set_options(request);
 }
 
 /* … and what the recorder in a Python needs, if there is a package. */
 static void set_python_environment(const struct request *request)
 {
-    if (request->functions) {
-        setenv("STEPWATCH_FUNCTIONS", "1", 1);
-    }
-    if (*request->lines) {
-        set_lines(request);
+    const char *lines = value_of(request, "lines");
+    if (*lines) {
+        set_lines(request, lines);
     }
     if (*request->python.package) {
         python_set_path(request->python.package);
     }
+}
+
+/* Reads what environment and file say, with the command line on top. False: the file that was named cannot be read. */
+static bool gather(struct request *request)
+{
+    sw_error_info info = {0};
+    const char *sentence;
+    if (sw_given_read(&request->given, request->config, (const char *const *)request->set,
+                      &info) != SW_OK) {
+        cli_complain("run: %s", info.message);
+        return false;
+    }
+    /* Within another run the outer one has said it. */
+    bool told = getenv("STEPWATCH_FROM_FILE") && !request->config;
+    for (size_t i = 0; (sentence = sw_given_problem(request->given, i)) != NULL; i++) {
+        if (!told) {
+            cli_complain("%s", sentence);
+        }
+    }
+    return true;
 }
 
 /* Whether what is started is certainly a Python. */
@@ -415,7 +486,7 @@ static void complain_start(const char *program, int error)
 static int run_nested(const struct request *request)
 {
     set_options(request);
-    if (request->disabled) {
+    if (is_off(value_of(request, "enabled"))) {
         setenv("STEPWATCH_ENABLED", "0", 1);
     } else {
         set_python_environment(request);
@@ -426,6 +497,19 @@ static int run_nested(const struct request *request)
     return outcome_code(&outcome);
 }
 
+/* Whether the program is recorded. A file that says no is easily forgotten, so that is said. */
+static bool is_recorded(const struct request *request)
+{
+    sw_given_value value = {.text = ""};
+    sw_given_get(request->given, "enabled", &value);
+    if (is_off(value.text) && value.source == SW_SOURCE_FILE) {
+        cli_complain("run: %.200s is not recorded: %.200s says enabled = %s; --set "
+                     "enabled=true records it",
+                     shown_name(request), value.where, value.text);
+    }
+    return !is_off(value.text);
+}
+
 int cmd_run(int argc, char **argv)
 {
     static struct request request;
@@ -433,27 +517,26 @@ int cmd_run(int argc, char **argv)
     if (!parse(&request, argc, argv, &code)) {
         return code;
     }
-    if (getenv("STEPWATCH_RUN_ID") && getenv("STEPWATCH_OUT") && !request.out) {
+    if (!gather(&request)) {
+        return CLI_USAGE;
+    }
+    if (getenv("STEPWATCH_RUN_ID") && getenv("STEPWATCH_OUT") &&
+        source_of(&request, "out") != SW_SOURCE_COMMAND) {
         return run_nested(&request);
     }
-    const char *enabled = getenv("STEPWATCH_ENABLED");
-    bool recorded = !request.disabled && !(enabled && is_off(enabled));
-    sw_error_info doubt = {0};
-    if (enabled && sw_option_check("enabled", enabled, &doubt) != SW_OK) {
-        cli_complain("run: STEPWATCH_ENABLED: %s; the program is recorded",
-                     doubt.message);
-    }
+    bool recorded = is_recorded(&request);
     struct run_dir dir;
     char usual_name[256];
-    const char *name = given(request.name, "STEPWATCH_NAME");
-    if (!name) {
+    const char *name = value_of(&request, "name");
+    if (!*name) {
         name_run(&request, usual_name, sizeof usual_name);
         name = usual_name;
     }
     bool unseen = runs_python(&request) && !*request.python.package;
     if (recorded) {
         sw_error_info info = {0};
-        if (run_dir_create(&dir, given(request.out, "STEPWATCH_OUT"), name, &info)) {
+        if (run_dir_create(&dir, value_of(&request, "out"),
+                           value_of(&request, "runs_dir"), name, &info)) {
             cli_complain("run: %s", info.message);
             return CLI_USAGE;
         }
@@ -466,6 +549,7 @@ int cmd_run(int argc, char **argv)
                          shown_name(&request));
         }
     } else {
+        set_options(&request);
         setenv("STEPWATCH_ENABLED", "0", 1);
     }
     struct outcome outcome;
@@ -476,15 +560,16 @@ int cmd_run(int argc, char **argv)
             run_dir_discard(&dir);
         }
     } else if (recorded) {
-        run_results_leave(&(struct run_results){.dir = &dir,
-                                                .outcome = &outcome,
-                                                .name = name,
-                                                .command = request.program,
-                                                .shown_name = shown_name(&request),
-                                                .python = runs_python(&request),
-                                                .told = unseen,
-                                                .report = request.report,
-                                                .functions = request.functions});
+        run_results_leave(
+            &(struct run_results){.dir = &dir,
+                                  .outcome = &outcome,
+                                  .name = name,
+                                  .command = request.program,
+                                  .shown_name = shown_name(&request),
+                                  .python = runs_python(&request),
+                                  .told = unseen,
+                                  .report = !is_off(value_of(&request, "report")),
+                                  .functions = !is_off(value_of(&request, "functions"))});
     }
     return outcome_code(&outcome);
 }

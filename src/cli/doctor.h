@@ -14,7 +14,7 @@ struct check {
     char text[400];
 };
 
-#define CHECKS_MOST 24
+#define CHECKS_MOST 48
 
 struct checks {
     struct check list[CHECKS_MOST];
@@ -26,7 +26,8 @@ void check_add(struct checks *checks, const char *name, enum check_status status
 
 void check_clock(struct checks *checks);
 void check_memory_folder(struct checks *checks); /* /dev/shm */
-void check_run_folder(struct checks *checks);
+void check_run_folder(struct checks *checks,
+                      const char *folder); /* where runs are to go */
 void check_limits(struct checks *checks);
 void check_cpus(struct checks *checks);
 void check_kernel(struct checks *checks);

@@ -179,11 +179,10 @@ static void existing_part(char *path)
     }
 }
 
-void check_run_folder(struct checks *checks)
+void check_run_folder(struct checks *checks, const char *folder)
 {
-    const char *asked = getenv("STEPWATCH_OUT");
     char path[4096];
-    snprintf(path, sizeof path, "%s", asked && *asked ? asked : "runs/profiling");
+    snprintf(path, sizeof path, "%s", folder);
     existing_part(path);
     struct statfs facts;
     int64_t tried = try_allocate(path);

@@ -12,7 +12,6 @@
 
 #include "cli/run_dir.h"
 
-#define DEFAULT_FOLDER "runs/profiling"
 #define TRIES 1000
 
 /* mkdir -p of all but the last part. 0 or errno. */
@@ -80,7 +79,7 @@ static int complete(struct run_dir *dir, const char *path, sw_error_info *info)
 
 static int use_asked(struct run_dir *dir, const char *asked, sw_error_info *info)
 {
-    if (!*asked || strlen(asked) >= PATH_MAX) {
+    if (strlen(asked) >= PATH_MAX) {
         return sw_error_set(info, SW_EINVAL, "'%.60s' cannot be a run directory.", asked);
     }
     int error = make_parents(asked);
@@ -104,8 +103,8 @@ static int use_asked(struct run_dir *dir, const char *asked, sw_error_info *info
     return complete(dir, asked, info);
 }
 
-int run_dir_create(struct run_dir *dir, const char *asked, const char *name,
-                   sw_error_info *info)
+int run_dir_create(struct run_dir *dir, const char *asked, const char *folder,
+                   const char *name, sw_error_info *info)
 {
     char utc[32];
     char plain[65];
@@ -115,13 +114,13 @@ int run_dir_create(struct run_dir *dir, const char *asked, const char *name,
     gmtime_r(&now, &parts);
     strftime(utc, sizeof utc, "%Y%m%dT%H%M%SZ", &parts);
     make_id(dir, utc);
-    if (asked) {
+    if (*asked) {
         return use_asked(dir, asked, info);
     }
     safe_name(plain, sizeof plain, name);
     for (int try = 1; try <= TRIES; try++) {
-        char path[256];
-        int length = snprintf(path, sizeof path, DEFAULT_FOLDER "/%s-%s", utc, plain);
+        char path[1024];
+        int length = snprintf(path, sizeof path - 16, "%s/%s-%s", folder, utc, plain);
         if (try > 1) {
             snprintf(path + length, sizeof path - (size_t)length, "-%d", try);
         }

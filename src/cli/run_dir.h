@@ -12,9 +12,9 @@ struct run_dir {
     bool made; /* by us, and to be removed when nothing comes of it */
 };
 
-/* Makes `asked`, or runs/profiling/<UTC time>-<name> below the current folder when that is NULL. */
-int run_dir_create(struct run_dir *dir, const char *asked, const char *name,
-                   sw_error_info *info);
+/* Makes `asked` or, when that is empty, <UTC time>-<name> in `folder`. */
+int run_dir_create(struct run_dir *dir, const char *asked, const char *folder,
+                   const char *name, sw_error_info *info);
 /* Removes it again if it is empty and was made by us. */
 void run_dir_discard(const struct run_dir *dir);
 /* Whether it holds traces. */
