@@ -1,4 +1,5 @@
 /* Functions that hand their arguments to the recorder: start, stop, steps by hand, marks and counters. */
+#include "options.h"
 #include "run.h"
 #include "training.h"
 #include <math.h>
@@ -8,171 +9,38 @@
 #include <string.h>
 #include <unistd.h>
 
-/* --- Configuration ---------------------------------------------------------------- */
+/* --- Profiles that options ask for -------------------------------------------------- */
 
-typedef enum option_type {
-    OPTION_TEXT,
-    OPTION_PATH,
-    OPTION_NUMBER,
-    OPTION_RATE, /* where 0 says "none", not "as usual" */
-    OPTION_SWITCH,
-    OPTION_COUNT
-} option_type;
+/* Begun here, and to be ended. Under `stepwatch run` another part of the package does both. */
+static bool has_profiles;
 
-/* A keyword of start() and the field of sw_config that it fills. */
-typedef struct core_option {
-    const char *name;
-    option_type type;
-    size_t offset;
-} core_option;
-
-static const core_option options[] = {
-    {"name", OPTION_TEXT, offsetof(sw_config, name)},
-    {"out", OPTION_PATH, offsetof(sw_config, out)},
-    {"policy", OPTION_TEXT, offsetof(sw_config, policy)},
-    {"schedule", OPTION_TEXT, offsetof(sw_config, schedule)},
-    {"hot_dir", OPTION_PATH, offsetof(sw_config, hot_dir)},
-    {"max_mb", OPTION_NUMBER, offsetof(sw_config, max_mb)},
-    {"sampler_hz", OPTION_RATE, offsetof(sw_config, sampler_hz)},
-    {"enabled", OPTION_SWITCH, offsetof(sw_config, enabled)},
-    {"events", OPTION_SWITCH, offsetof(sw_config, events)},
-    {"step_usage", OPTION_SWITCH, offsetof(sw_config, step_usage)},
-    {"quiet", OPTION_SWITCH, offsetof(sw_config, quiet)},
-    {"keep_first", OPTION_COUNT, offsetof(sw_config, keep_first)},
-    {"keep_last", OPTION_COUNT, offsetof(sw_config, keep_last)},
-    {"keep_worst", OPTION_COUNT, offsetof(sw_config, keep_worst)},
-};
-
-static const core_option *option_find(const char *name)
+static bool wants_profiles(void)
 {
-    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
-        if (strcmp(options[i].name, name) == 0) {
-            return &options[i];
-        }
-    }
-    return NULL;
+    char text[8];
+    return !getenv("STEPWATCH_RUN_ID") &&
+           (sw_option_value("lines", NULL, 0) > 0 ||
+            (sw_option_value("functions", text, sizeof text) && strcmp(text, "on") == 0));
 }
 
-/* The value as a C string; the object behind it is added to the list `alive`. */
-static const char *option_text(const core_option *option, PyObject *value,
-                               PyObject *alive)
+/* Calls a function of stepwatch._config. An exception of ours must not stop the program: one line says what it was. */
+static int call_config(const char *name)
 {
-    PyObject *bytes = NULL;
-    if (option->type == OPTION_PATH) {
-        if (!PyUnicode_FSConverter(value, &bytes)) {
-            return NULL;
-        }
-    } else {
-        core_text text;
-        if (core_text_get(value, option->name, &text) != 0) {
-            return NULL;
-        }
-        bytes = PyBytes_FromStringAndSize(text.data, text.length);
-        core_text_release(&text);
-        if (!bytes) {
-            return NULL;
-        }
-    }
-    char *data = NULL;
-    /* With no length asked for, this refuses embedded null bytes. */
-    if (PyList_Append(alive, bytes) == 0 &&
-        PyBytes_AsStringAndSize(bytes, &data, NULL) != 0) {
-        data = NULL;
-    }
-    Py_DECREF(bytes);
-    if (!data) {
-        return NULL;
-    }
-    sw_error_info info = {0};
-    if (sw_option_check(option->name, data, &info) == SW_EINVAL) {
-        PyErr_SetString(PyExc_ValueError, info.message);
-        return NULL;
-    }
-    return data;
-}
-
-static int option_set(sw_config *config, const core_option *option, PyObject *value,
-                      PyObject *alive)
-{
-    char *const field = (char *)config + option->offset;
-    switch (option->type) {
-    case OPTION_TEXT:
-    case OPTION_PATH: {
-        const char *text = option_text(option, value, alive);
-        if (!text) {
+    PyObject *config = PyImport_ImportModule("stepwatch._config");
+    PyObject *result = config ? PyObject_CallMethod(config, name, NULL) : NULL;
+    Py_XDECREF(config);
+    Py_XDECREF(result);
+    if (!result) {
+        if (!PyErr_ExceptionMatches(PyExc_Exception)) {
             return -1;
         }
-        memcpy(field, &text, sizeof text);
-        return 0;
-    }
-    case OPTION_NUMBER:
-    case OPTION_RATE: {
-        double number = PyFloat_AsDouble(value);
-        if (number == -1.0 && PyErr_Occurred()) {
-            return -1;
-        }
-        if (!isfinite(number)) {
-            PyErr_Format(PyExc_ValueError, "%s must be finite", option->name);
-            return -1;
-        }
-        if (option->type == OPTION_RATE) {
-            if (number < 0 || number > 1000) {
-                PyErr_Format(PyExc_ValueError, "%s must be from 0 to 1000", option->name);
-                return -1;
-            }
-            number = number > 0 ? number : -1;
-        }
-        memcpy(field, &number, sizeof number);
-        return 0;
-    }
-    case OPTION_SWITCH: {
-        const int truth = PyObject_IsTrue(value);
-        if (truth < 0) {
-            return -1;
-        }
-        const int on = truth ? SW_ON : SW_OFF;
-        memcpy(field, &on, sizeof on);
-        return 0;
-    }
-    case OPTION_COUNT: {
-        const unsigned long number = PyLong_AsUnsignedLong(value);
-        if (number == (unsigned long)-1 && PyErr_Occurred()) {
-            return -1;
-        }
-        if (number > UINT_MAX) {
-            PyErr_Format(PyExc_OverflowError, "%s is too large", option->name);
-            return -1;
-        }
-        const unsigned count = (unsigned)number;
-        memcpy(field, &count, sizeof count);
-        return 0;
-    }
-    }
-    return 0;
-}
-
-static int config_fill(sw_config *config, PyObject *kwargs, PyObject *alive)
-{
-    PyObject *key, *value;
-    Py_ssize_t position = 0;
-    while (kwargs && PyDict_Next(kwargs, &position, &key, &value)) {
-        const char *name = PyUnicode_AsUTF8(key);
-        if (!name) {
-            return -1;
-        }
-        const core_option *option = option_find(name);
-        if (!option) {
-            const char *nearest = sw_option_nearest(name);
-            PyErr_Format(PyExc_TypeError,
-                         nearest ? "start() has no option '%U'; did you mean '%s'?"
-                                 : "start() has no option '%U'",
-                         key, nearest);
-            return -1;
-        }
-        /* None is "not given", so that callers can pass their own defaults on. */
-        if (value != Py_None && option_set(config, option, value, alive) != 0) {
-            return -1;
-        }
+        PyObject *type, *value, *trace;
+        PyErr_Fetch(&type, &value, &trace);
+        PyErr_NormalizeException(&type, &value, &trace);
+        PySys_FormatStderr("stepwatch: there is no profile: %S\n", value);
+        Py_XDECREF(type);
+        Py_XDECREF(value);
+        Py_XDECREF(trace);
+        PyErr_Clear();
     }
     return 0;
 }
@@ -181,8 +49,10 @@ static int config_fill(sw_config *config, PyObject *kwargs, PyObject *alive)
 
 PyDoc_STRVAR(
     start_doc,
-    "start(**config)\n--\n\n"
+    "start(*, config=None, **options)\n--\n\n"
     "Start recording.\n\n"
+    "The options are those of docs/configuration.md; config is a file, or a mapping\n"
+    "such as OmegaConf's, that counts like a file.\n\n"
     "A wrong option raises; a recording that cannot start does not: the program\n"
     "runs on, and one line on stderr says why it is not recorded.");
 
@@ -192,26 +62,29 @@ static PyObject *core_start(PyObject *module, PyObject *args, PyObject *kwargs)
         PyErr_SetString(PyExc_TypeError, "start() takes keyword arguments only");
         return NULL;
     }
-    PyObject *alive = PyList_New(0);
-    if (!alive) {
-        return NULL;
-    }
-    sw_config config = {0};
-    if (config_fill(&config, kwargs, alive) != 0) {
-        Py_DECREF(alive);
+    core_options options;
+    if (core_options_read(&options, kwargs) != 0) {
+        core_options_free(&options);
         return NULL;
     }
     sw_error_info info = {0};
     int result;
     const bool was_recording = sw_is_recording();
-    Py_BEGIN_ALLOW_THREADS result = sw_init_info(&config, sizeof config, &info);
-    Py_END_ALLOW_THREADS Py_DECREF(alive);
+    Py_BEGIN_ALLOW_THREADS result =
+        sw_init_info(&options.config, sizeof options.config, &info);
+    Py_END_ALLOW_THREADS core_options_free(&options);
     if (!was_recording) {
         core_lines_rebase();
     }
     if (result == 0) {
         if (core_process_began(module) != 0) {
             return NULL;
+        }
+        if (wants_profiles()) {
+            has_profiles = true;
+            if (call_config("began") != 0) {
+                return NULL;
+            }
         }
         Py_RETURN_NONE;
     }
@@ -253,6 +126,12 @@ PyDoc_STRVAR(stop_doc,
 static PyObject *core_stop(PyObject *module, PyObject *Py_UNUSED(ignored))
 {
     if (sw_is_recording()) {
+        if (has_profiles) {
+            has_profiles = false;
+            if (call_config("ends") != 0) {
+                return NULL;
+            }
+        }
         core_train_finish();
         core_process_ends(module);
         core_lines_sync();

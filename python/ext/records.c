@@ -375,7 +375,7 @@ static PyObject *option(PyObject *Py_UNUSED(module), PyObject *name)
     if (!text) {
         return NULL;
     }
-    char value[1024];
+    char value[4200]; /* the longest is a list of functions */
     sw_option_value(text, value, sizeof value);
     return PyUnicode_DecodeUTF8(value, (Py_ssize_t)strlen(value), "replace");
 }

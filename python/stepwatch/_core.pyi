@@ -1,5 +1,5 @@
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import CodeType, TracebackType
 from typing import (
     Any,
@@ -289,7 +289,19 @@ def start(
     keep_first: int | None = None,
     keep_last: int | None = None,
     keep_worst: int | None = None,
+    runs_dir: str | os.PathLike[str] | None = None,
+    phases: bool | None = None,
+    modules: bool | None = None,
+    loader: bool | None = None,
+    operators: bool | None = None,
+    functions: bool | None = None,
+    lines: str | Sequence[str] | None = None,
+    monitor_interval_s: float | None = None,
+    progress: Literal["auto", "on", "off"] | bool | None = None,
+    report: bool | None = None,
+    config: str | bytes | os.PathLike[str] | Mapping[str, Any] | object | None = None,
 ) -> None: ...
+def _options() -> list[tuple[str, str, str, str, int]]: ...
 def stop() -> Run | None: ...
 def open(path: str | bytes | os.PathLike[str] | os.PathLike[bytes], /) -> Run: ...  # noqa: A001
 def _recording(first_pid: int, /) -> tuple[Run | None, int]: ...

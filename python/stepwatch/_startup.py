@@ -81,7 +81,7 @@ def _begin_integrations() -> None:
 
 def _begin_functions() -> None:
     global _functions
-    if _functions is None and os.environ.get("STEPWATCH_FUNCTIONS") == "1":
+    if _functions is None and _core.option("functions") == "on":
         functions = _package.functions()
         functions.start()
         _functions = functions
@@ -89,7 +89,7 @@ def _begin_functions() -> None:
 
 def _begin_lines() -> None:
     global _lines, _main_is_awaited
-    names = os.environ.get("STEPWATCH_LINES")
+    names = _core.option("lines")
     if _lines is None and names:
         _lines = _package.lines
         for name in names.split(","):

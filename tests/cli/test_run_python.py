@@ -359,8 +359,7 @@ def test_rate_of_the_sampler(
         (("--set", "sampler_hz=-1", "train.py"), "a number from 0 to 1000"),
         (("--memory", "train.py"), "is not in this version"),
         (("--io", "train.py"), "is not in this version"),
-        (("--operators", "train.py"), "is not in this version"),
-        (("--config", "x.toml", "train.py"), "is not in this version"),
+        (("--config", "x.toml", "train.py"), "x.toml cannot be read"),
     ],
 )
 def test_wrong_usage(stepwatch: Run, tmp_path: Path, words: tuple[str, ...], sentence: str) -> None:
