@@ -614,7 +614,7 @@ static bool read_block_key(struct reader *r)
         return false;
     }
     skip_blanks(r);
-    if (peek(r) != ':') {
+    if (peek(r) != ':' || r->length == 0) {
         return fail(r, "options are given as KEY: VALUE");
     }
     r->at++;
@@ -625,7 +625,7 @@ static bool read_block_key(struct reader *r)
 static void read_block(struct reader *r, const struct path *path, unsigned indent,
                        int depth)
 {
-    while (next_entry(r) && column(r) >= indent) {
+    while (next_entry(r) && (column(r) >= indent || peek(r) == '\t')) {
         const char *entry = r->at;
         const char *line_begin = r->begin;
         unsigned line = r->line;
@@ -642,7 +642,7 @@ static void read_block(struct reader *r, const struct path *path, unsigned inden
             good = false;
         }
         if (!good) {
-            give_up_entry(r, entry, line_begin, line, here);
+            give_up_entry(r, entry, line_begin, line, here > indent ? here : indent);
         }
     }
     r->at = r->at < r->end ? r->begin : r->at;
@@ -696,7 +696,9 @@ static void read_ours(struct reader *r, const char *key)
             r->at = r->begin;
             read_block(r, &path, indent, 0);
         } else if (r->at < r->end) {
-            if (at_dash(r)) {
+            if (peek(r) == '\t') {
+                fail(r, "a line is indented with a tab; YAML takes blanks");
+            } else if (at_dash(r)) {
                 complain(r, r->line, "%s should be a mapping of options, not a list",
                          key);
             }
