@@ -13,7 +13,7 @@
         with stepwatch.record(config=cfg):
             ...
 
-Then ``python train.py profiling.max_mb=64`` sets an option, and Hydra itself refuses a misspelt one.
+Then ``python train.py profiling.max_mb=64`` sets an option, and Hydra refuses a misspelt one.
 """
 
 from __future__ import annotations
