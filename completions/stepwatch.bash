@@ -19,7 +19,7 @@ _stepwatch()
         # After -- the words are those of another command, after a script or module they are its own.
         for ((i = 2; i < COMP_CWORD; i++)); do
             case ${COMP_WORDS[i]} in
-            -o | --out | --name | --set | --lines | =)
+            -o | --out | --name | --config | --set | --lines | =)
                 ((i++))
                 continue
                 ;;
@@ -52,9 +52,14 @@ _stepwatch()
             ;;
         --set)
             compopt -o nospace 2>/dev/null
-            mapfile -t COMPREPLY < <(compgen -S = -W "clock enabled events hot_dir keep_first \
-                keep_last keep_worst max_mb name out policy quiet sampler_hz schedule step_usage" \
+            mapfile -t COMPREPLY < <(compgen -S = -W "clock enabled events functions hot_dir keep_first \
+                keep_last keep_worst lines loader max_mb modules monitor_interval_s name operators \
+                out phases policy progress quiet report runs_dir sampler_hz schedule step_usage" \
                 -- "$current")
+            return
+            ;;
+        --config)
+            compopt -o default 2>/dev/null
             return
             ;;
         --name | --lines) return ;;
@@ -65,8 +70,8 @@ _stepwatch()
             ;;
         esac
         if [[ $current == -* ]]; then
-            mapfile -t COMPREPLY < <(compgen -W "-o --out --name --set --functions --lines --no-report \
-                -m --module --help --" -- "$current")
+            mapfile -t COMPREPLY < <(compgen -W "-o --out --name --config --set --functions --lines \
+                --operators --no-report -m --module --help --" -- "$current")
         else
             mapfile -t COMPREPLY < <(compgen -d -- "$current"; compgen -f -X '!*.py' -- "$current")
             compopt -o filenames 2>/dev/null
@@ -123,7 +128,12 @@ _stepwatch()
         fi
         ;;
     doctor)
-        mapfile -t COMPREPLY < <(compgen -W "--json --clean --help" -- "$current")
+        if [[ $previous == --config ]]; then
+            mapfile -t COMPREPLY < <(compgen -f -- "$current")
+            compopt -o filenames 2>/dev/null
+            return
+        fi
+        mapfile -t COMPREPLY < <(compgen -W "--json --config --clean --help" -- "$current")
         ;;
     esac
 }

@@ -392,3 +392,26 @@ def test_within_another_run(
         assert result.returncode == 0
         assert result.stderr.count("there is no option") == warnings, result.stderr
         assert in_force(tmp_path / out, "policy", policy)
+
+
+# --- the table ---
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_documentation_has_every_option(stepwatch: Run) -> None:
+    """The table of docs/configuration.md is the one in C, word for word."""
+    text = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
+    rows = [line for line in text.splitlines() if line.startswith("| `") and line.count("|") == 5]
+    expected = []
+    for option in options(stepwatch).values():
+        default = f"`{option['default']}`" if option["default"] else ""
+        cells = (f"`{option['option']}`", option["type"], default, option["help"])
+        expected.append("| " + " | ".join(cells) + " |")
+    assert rows == expected
+
+
+def test_completion_has_every_option(stepwatch: Run) -> None:
+    text = (ROOT / "completions" / "stepwatch.bash").read_text(encoding="utf-8")
+    words = text.partition('compgen -S = -W "')[2].partition('"')[0].replace("\\", "").split()
+    assert words == sorted(options(stepwatch))
