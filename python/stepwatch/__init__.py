@@ -40,7 +40,7 @@ def load_ipython_extension(shell: object) -> None:
 
 def __getattr__(name: str) -> object:
     """Import the face of a framework when it is asked for: it imports the framework."""
-    if name in ("hf", "jax", "keras", "lightning", "torch"):
+    if name in ("hf", "hydra", "jax", "keras", "lightning", "torch"):
         __import__(f"{__name__}.{name}")
         return globals()[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
