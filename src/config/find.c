@@ -91,13 +91,13 @@ static int take_text(struct sw__config_file *file, int fd, size_t size,
     return SW_OK;
 }
 
-/* Reads `real`, which file->path shows. `owner` is the only user besides root and the caller whose file counts; NULL:
+/* Reads file->path. `owner` is the only user besides root and the caller whose file counts; NULL:
  * anybody's does. */
-static int open_real(struct sw__config_file *file, const char *real, const uid_t *owner,
-                     sw_error_info *info)
+static int open_checked(struct sw__config_file *file, const uid_t *owner,
+                        sw_error_info *info)
 {
     /* Without waiting: a pipe has no writer, a terminal no line. */
-    int fd = open(real, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    int fd = open(file->path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     struct stat status;
     if (fd < 0) {
         int code = errno == ENOENT || errno == ENOTDIR ? SW_ENOTFOUND : SW_EOPEN;
@@ -142,7 +142,7 @@ int sw__config_open(struct sw__config_file *file, const char *path, sw_error_inf
                             path);
     }
     sw_error_info why = {0};
-    int result = open_real(file, path, NULL, info ? info : &why);
+    int result = open_checked(file, NULL, info ? info : &why);
     /* Named by somebody, so it is an error that it is not there. */
     return result == SW_ENOTFOUND ? SW_EOPEN : result;
 }
@@ -168,18 +168,17 @@ static int find_in(struct sw__config_file *file, const char *folder, bool first,
                                         "stepwatch.yaml", "stepwatch.yml"};
     static const struct sw__config_sink nobody = {ignore_entry, ignore_mistake, NULL};
     for (size_t i = 0; i < SW__COUNTOF(names); i++) {
-        char real[PATH_MAX];
-        int length =
-            snprintf(real, sizeof real, "%s/%s", folder[1] ? folder : "", names[i]);
-        if (length < 0 || (size_t)length >= sizeof real) {
+        memset(file, 0, sizeof *file);
+        int length = first ? snprintf(file->path, sizeof file->path, "%s", names[i])
+                           : snprintf(file->path, sizeof file->path, "%s/%s",
+                                      folder[1] ? folder : "", names[i]);
+        if (length < 0 || (size_t)length >= sizeof file->path) {
             continue;
         }
-        memset(file, 0, sizeof *file);
-        snprintf(file->path, sizeof file->path, "%s", first ? names[i] : real);
         form_of(names[i], &file->form);
         bool shared = file->form == SW__CONFIG_PYPROJECT;
         sw_error_info why = {0};
-        int result = open_real(file, real, first ? NULL : &owner, &why);
+        int result = open_checked(file, first ? NULL : &owner, &why);
         if (result == SW_OK && shared && !sw__config_read(file, &nobody)) {
             sw__config_close(file);
             continue;

@@ -10,7 +10,7 @@
 #include "config/reader.h"
 
 /* Deeper nesting than this is no configuration, and must not take the stack. */
-#define DEPTH_MOST 32
+#define DEPTH_MOST 16
 /* Ends each part of a path; no key that is a word contains it. */
 #define PART_END '\x1f'
 

@@ -38,6 +38,9 @@ struct sw_given {
     size_t problem_count;
     size_t more_problems;
     bool off; /* by STEPWATCH_ENABLED */
+    /* What values are tried on, and the file while it is read: too large for the stack of any thread. */
+    struct sw__settings scratch;
+    struct sw__config_file source;
 };
 
 /* --- texts --- */
@@ -81,9 +84,8 @@ static void add_problem(sw_given *given, const char *sentence)
 static int take(sw_given *given, int index, const char *text, enum sw_source source,
                 const char *where, sw_error_info *why)
 {
-    struct sw__settings scratch;
     struct value *value = &given->values[index];
-    int result = sw__option_apply(&scratch, index, text, why);
+    int result = sw__option_apply(&given->scratch, index, text, why);
     if (result == SW_OK) {
         value->text = keep(given, text);
         value->where = where;
@@ -179,9 +181,7 @@ static void gather_environment(sw_given *given)
                 keep_format(given, "%s is ignored: %s", variable, why.message);
             add_problem(given, given->values[i].problem);
         } else if (strcmp(options[i].name, "enabled") == 0) {
-            struct sw__settings settings;
-            sw__option_apply(&settings, (int)i, text, NULL);
-            given->off = !settings.enabled;
+            given->off = !given->scratch.enabled;
         }
     }
     note_strangers(given);
@@ -473,7 +473,7 @@ static void gather_handed(sw_given *given, const char *text)
 /* The file level. `named` is what the caller asks for. An error only when that one cannot be read. */
 static int gather_lowest(sw_given *given, const char *named, sw_error_info *info)
 {
-    struct sw__config_file file = {.text = NULL};
+    struct sw__config_file *file = &given->source;
     sw_error_info why = {0};
     int result = SW_ENOTFOUND;
     const char *handed = variable_value(PREFIX "FROM_FILE");
@@ -486,7 +486,7 @@ static int gather_lowest(sw_given *given, const char *named, sw_error_info *info
         if (strcmp(named, "none") == 0) {
             return SW_OK;
         }
-        result = sw__config_open(&file, named, &why);
+        result = sw__config_open(file, named, &why);
         if (result != SW_OK) {
             return sw_error_set(info, result, "%s", why.message);
         }
@@ -497,20 +497,20 @@ static int gather_lowest(sw_given *given, const char *named, sw_error_info *info
         if (strcmp(variable, "none") == 0) {
             return SW_OK;
         }
-        result = sw__config_open(&file, variable, &why);
+        result = sw__config_open(file, variable, &why);
         if (result != SW_OK) {
             add_problem(given,
                         keep_format(given, PREFIX "CONFIG is ignored: %s", why.message));
         }
     } else {
-        result = sw__config_find(&file, &why);
+        result = sw__config_find(file, &why);
         if (result != SW_OK && result != SW_ENOTFOUND) {
             add_problem(given, keep_format(given, "%s; it is ignored", why.message));
         }
     }
     if (result == SW_OK) {
-        gather_file(given, &file);
-        sw__config_close(&file);
+        gather_file(given, file);
+        sw__config_close(file);
     }
     return SW_OK;
 }

@@ -327,7 +327,7 @@ static void sw__warn(void *arg, const char *sentence)
 int sw_init_info(const sw_config *config, size_t size, sw_error_info *info)
 {
     struct sw__session *session = &sw__session;
-    struct sw__settings settings;
+    static struct sw__settings settings; /* under the lock; large for a small stack */
     int result = 0;
     if (sw__wiped()) {
         sw__forked_child();
