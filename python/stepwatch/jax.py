@@ -1,0 +1,153 @@
+"""JAX: functions that are to be seen.
+
+Under ``stepwatch run`` nothing of this is needed: whatever the program compiles is seen. It is for
+programs that start a recording themselves, for names, and for waiting on results.
+
+>>> import stepwatch.jax
+>>> step = stepwatch.jax.profile(jax.jit(train_step))  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import os
+import sys
+
+from stepwatch import _core
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeVar
+
+    _F = TypeVar("_F", bound=Callable[..., Any])
+
+__all__ = ["profile"]
+
+_ATTRIBUTE = "__stepwatch_jax__"
+# Of functions that cannot carry an attribute; the oldest give way.
+_kept: dict[Any, Any] = {}
+_KEPT_MOST = 1024
+
+
+def profile(fn: _F, name: str | None = None, sync: bool = False) -> _F:
+    """Record the calls of a function as a section, and compiling it apart from running it.
+
+    A function that jax has compiled comes back as the same object; a plain function comes back in
+    a wrapper, and always in the same one, so that nothing is compiled again. Use it inside or
+    outside of ``jax.jit``. ``sync=True`` waits for the result before the section ends, which gives
+    the time of the computation but keeps the program from going on meanwhile.
+    """
+    if not callable(fn):
+        raise TypeError(f"stepwatch.jax.profile takes a function, not {type(fn).__name__!r}")
+    if os.environ.get("STEPWATCH_ENABLED", "").lower() in ("0", "false", "off", "no"):
+        return fn
+    compiled = _compiled_in(fn)
+    if compiled:
+        for one in compiled:
+            _watch(one, name, sync)
+        return fn
+    for one in _compiled_of(fn):
+        _watch(one, name, sync)
+    return _wrapper(fn, name, sync)
+
+
+def _hooks() -> Any:
+    """Return the adapter, which watches compilations and waits from now on."""
+    from stepwatch.integrations import jax_hooks
+
+    jax_hooks.install(sys.modules["jax"])
+    return jax_hooks
+
+
+def _is_compiled(value: Any) -> bool:
+    return type(value).__name__ in ("PjitFunction", "PmapFunction") and hasattr(value, "lower")
+
+
+def _compiled_in(fn: Any) -> list[Any]:
+    """Return the compiled functions behind what jax.jit, equinox.filter_jit or nnx.jit made."""
+    if _is_compiled(fn):
+        return [fn]
+    found = [getattr(fn, name, None) for name in ("_cached", "jitted_fn")]
+    return [value for value in found if _is_compiled(value)]
+
+
+def _compiled_of(fn: Any) -> list[Any]:
+    """Return what was compiled of this function before anybody watched."""
+    if "jax" not in sys.modules:
+        return []
+    return [
+        value
+        for value in gc.get_objects()
+        if _is_compiled(value) and getattr(value, "__wrapped__", None) is fn
+    ]
+
+
+def _watch(compiled: Any, name: str | None, sync: bool) -> None:
+    number = _hooks().watch(compiled, name, asked=True)
+    if not number:
+        from stepwatch.integrations import _notes
+
+        _notes.note_once("calls of compiled functions cannot be seen with this version of jax")
+    elif sync:
+        _core.jit_sync(number, True)
+
+
+def _wrapper(fn: Any, name: str | None, sync: bool) -> Any:
+    known = getattr(fn, "__dict__", {}).get(_ATTRIBUTE)
+    if known is None:
+        try:
+            known = _kept.get(fn)
+        except TypeError:
+            known = None  # It has no hash.
+    # Decorators copy attributes; what they copied is not theirs.
+    if known is not None and known.__stepwatch_function__ in (fn, known):
+        return known
+    if getattr(fn, "__stepwatch_function__", None) is not None:
+        return fn  # It is a wrapper already.
+    made = _wrap(fn, name or str(getattr(fn, "__name__", type(fn).__name__)), sync)
+    try:
+        setattr(fn, _ATTRIBUTE, made)
+    except (AttributeError, TypeError, ValueError):
+        _keep(fn, made)
+    return made
+
+
+def _keep(fn: Any, made: Any) -> None:
+    try:
+        _kept[fn] = made
+    except TypeError:
+        return
+    if len(_kept) > _KEPT_MOST:
+        del _kept[next(iter(_kept))]
+
+
+def _wrap(fn: Any, name: str, sync: bool) -> Any:
+    section = _core.section(name)
+    core: Any = getattr(sys.modules.get("jax._src"), "core", None)
+    if "jax" in sys.modules:
+        _hooks()
+
+    @functools.wraps(fn)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        if core is not None and not core.trace_state_clean():
+            return fn(*args, **kwargs)  # It is being compiled, which is counted as such.
+        with section:
+            result = fn(*args, **kwargs)
+            if sync:
+                _wait(result)
+        return result
+
+    wrapper.__stepwatch_function__ = fn  # type: ignore[attr-defined]
+    wrapper.__dict__.pop(_ATTRIBUTE, None)
+    return wrapper
+
+
+def _wait(result: Any) -> None:
+    from stepwatch.integrations import jax_waits
+
+    try:
+        jax_waits.block(result)
+    except Exception:  # noqa: S110
+        pass  # Whoever uses the result gets it where it would have come.
