@@ -95,17 +95,18 @@ def _watch(compiled: Any, name: str | None, sync: bool) -> None:
 
 
 def _wrapper(fn: Any, name: str | None, sync: bool) -> Any:
+    # Decorators copy attributes; what they copied speaks of another function.
     known = getattr(fn, "__dict__", {}).get(_ATTRIBUTE)
-    if known is None:
-        try:
-            known = _kept.get(fn)
-        except TypeError:
-            known = None  # It has no hash.
-    # Decorators copy attributes; what they copied is not theirs.
-    if known is not None and known.__stepwatch_function__ in (fn, known):
+    if known is not None and known.__stepwatch_function__ is fn:
         return known
-    if getattr(fn, "__stepwatch_function__", None) is not None:
-        return fn  # It is a wrapper already.
+    inner = getattr(fn, "__stepwatch_function__", None)
+    if inner is not None and getattr(inner, "__dict__", {}).get(_ATTRIBUTE) is fn:
+        return fn  # It is a wrapper itself.
+    try:
+        if fn in _kept:
+            return _kept[fn]
+    except TypeError:
+        pass  # It has no hash.
     made = _wrap(fn, name or str(getattr(fn, "__name__", type(fn).__name__)), sync)
     try:
         setattr(fn, _ATTRIBUTE, made)

@@ -24,7 +24,12 @@ def replace(owner: Any, name: str, make: Callable[[Any], Callable[..., Any]]) ->
     if getattr(original, "__stepwatch__", False):
         return True  # It is there already.
     function = make(original)
-    functools.update_wrapper(function, original)
+    try:
+        functools.update_wrapper(function, original)
+    except TypeError:  # A C function whose __qualname__ is no text.
+        function.__doc__ = getattr(original, "__doc__", None)
+        function.__name__ = function.__qualname__ = name
+        function.__wrapped__ = original  # type: ignore[attr-defined]
     function.__stepwatch__ = True  # type: ignore[attr-defined]
     own = name in vars(owner)
     before = vars(owner)[name] if own else None
