@@ -9,6 +9,7 @@ programs that start a recording themselves, for names, and for waiting on result
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gc
 import os
@@ -50,7 +51,8 @@ def profile(fn: _F, name: str | None = None, sync: bool = False) -> _F:
         return fn
     for one in _compiled_of(fn):
         _watch(one, name, sync)
-    return _wrapper(fn, name, sync)
+    wrapper: _F = _wrapper(fn, name, sync)
+    return wrapper
 
 
 def _hooks() -> Any:
@@ -148,7 +150,6 @@ def _wrap(fn: Any, name: str, sync: bool) -> Any:
 def _wait(result: Any) -> None:
     from stepwatch.integrations import jax_waits
 
-    try:
+    # Whoever uses the result gets what goes wrong where it would have come.
+    with contextlib.suppress(Exception):
         jax_waits.block(result)
-    except Exception:  # noqa: S110
-        pass  # Whoever uses the result gets it where it would have come.

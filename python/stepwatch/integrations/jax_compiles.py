@@ -8,6 +8,7 @@ it was compiled for before.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import threading
 import weakref
@@ -129,10 +130,8 @@ def plain_name(name: str) -> str:
 
 def code_of(function: Any) -> CodeType | None:
     """Return the code of what was decorated."""
-    try:
+    with contextlib.suppress(ValueError):
         function = inspect.unwrap(function)
-    except ValueError:
-        pass
     function = getattr(function, "func", function)  # functools.partial
     function = getattr(function, "__func__", function)
     code: CodeType | None = getattr(function, "__code__", None)
@@ -142,7 +141,7 @@ def code_of(function: Any) -> CodeType | None:
 # Listeners ---------------------------------------------------------------------------------------
 
 
-def _began(event: str, value: float, **_: Any) -> None:
+def _began(event: str, _: float, **__: Any) -> None:
     stage = _STAGES.get(event)
     if stage is None:
         return
@@ -241,7 +240,7 @@ def _reason(function: _Function, compiled: Any, args: Any, kwargs: Any) -> str:
     return reason
 
 
-# Rows and records ----------------------------------------------------------------------------------
+# Rows and records --------------------------------------------------------------------------------
 
 
 def _put(function: _Function, reason: str, stages: list[_Stage]) -> None:
@@ -272,7 +271,7 @@ def _put(function: _Function, reason: str, stages: list[_Stage]) -> None:
     handle, values = _rows.get(key, (0, [0, 0, 0, 0, 0]))
     values = [old + new for old, new in zip(values, [made, *ticks])]
     keys = (function.name, reason, function.file, function.line)
-    handle = _core.put_row(handle, _COMPILED, int(again), keys, values)[0]
+    handle = _core.put_row(handle, _COMPILED, int(again), keys, tuple(values))[0]
     _rows[key] = (handle, values)
 
 
@@ -285,4 +284,4 @@ def _tell_facts() -> None:
     _core.fact("jax", str(getattr(_module, "__version__", "")))
     _core.fact("jax_backend", str(_module.default_backend()))
     kinds = [str(getattr(device, "device_kind", "")) for device in _module.local_devices()]
-    _core.fact("jax_devices", ", ".join(f"{kinds.count(k)} × {k}" for k in sorted(set(kinds))))
+    _core.fact("jax_devices", ", ".join(f"{kinds.count(k)} x {k}" for k in sorted(set(kinds))))

@@ -174,12 +174,29 @@ def watch(compiled: Any, name: str | None = None, *, asked: bool = False) -> int
             return 0
         _numbers[key] = number
         jax_compiles.learn(number, name, key, function)
-        jax_steps.learn(number, name)
+        jax_steps.learn(number, name, foreign=not asked and _is_made_by_import())
     return number if _core.jit_watch(compiled, number) else 0
+
+
+def _is_made_by_import() -> bool:
+    """Tell whether a library compiles this function while it is imported, for its own use."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if "importlib" in frame.f_code.co_filename:
+            return True
+        if _core.jit_is_user_code(frame.f_code):
+            return False
+        frame = frame.f_back  # type: ignore[assignment]
+    return False
 
 
 def _key(function: Any, name: str) -> tuple[object, ...]:
     """What is the same for all functions that come from one place in the program."""
     code = jax_compiles.code_of(function)
     place = (code.co_filename, code.co_firstlineno) if code is not None else (id(function),)
-    return (name, getattr(function, "__module__", ""), getattr(function, "__qualname__", ""), *place)
+    return (
+        name,
+        getattr(function, "__module__", ""),
+        getattr(function, "__qualname__", ""),
+        *place,
+    )

@@ -28,9 +28,7 @@ UNDECIDED, OWNER, MEMBER, EVALUATES, QUIET = range(5)
 # How sure it is that the owner is the update.
 _CHANGING, _DOUBTFUL, _SURE = range(3)
 # Where names have to decide: what evaluates, and what trains.
-_EVALUATION = re.compile(
-    r"eval|valid|(^|_)(val|test|predict|infer|metrics?|accuracy|score|sample)"
-)
+_EVALUATION = re.compile(r"eval|valid|(^|_)(val|test|predict|infer|metrics?|accuracy|score|sample)")
 _TRAINING = re.compile(r"train|(^|_)(step|update|fit|optimi[sz]e|learn|grads?)")
 # So many calls of one function are looked at before it is let be.
 _PATIENCE = 64
@@ -39,18 +37,21 @@ _PATIENCE = 64
 class _Function:
     """What is known of one compiled function of the program."""
 
-    def __init__(self, number: int, name: str) -> None:
+    def __init__(self, number: int, name: str, foreign: bool) -> None:
         self.number = number
+        self.foreign = foreign  # compiled by a library for itself
         self.evaluates = _EVALUATION.search(name.lower()) is not None
         self.trains = not self.evaluates and _TRAINING.search(name.lower()) is not None
         self.calls = 0
         self.first = 0  # order of the first call among all
         self.stretches = 0  # counted by the recorder when the owner was chosen
+        self.row = 0  # the most calls since then without one of the owner's between
         self.fed_by: set[_Function] = set()
         self.last: dict[int, weakref.ref[Any]] = {}  # arrays of its last call
         self.made: list[int] = []  # keys in _made
         self.shapes: set[tuple[object, object]] = set()  # of the arrays of its last call
         self.like = 0  # how many results looked like arguments
+        self.changed = 0  # calls in which most arrays were not those of the call before
         # Of the arrays of this call: made by compiled functions, there last time, all.
         self.fed = self.same = self.all = 0
 
@@ -80,9 +81,9 @@ def prepare(module: Any) -> None:
     _leaves = module.tree_util.tree_leaves
 
 
-def learn(number: int, name: str) -> None:
+def learn(number: int, name: str, foreign: bool) -> None:
     """There is a function of this number."""
-    _functions[number] = _Function(number, name)
+    _functions[number] = _Function(number, name, foreign)
 
 
 def before(number: int, args: Any, kwargs: Any) -> int:
@@ -144,6 +145,8 @@ def _look(function: _Function, arrays: list[Any]) -> None:
         if made is not None and made[0]() is array:
             function.fed += 1
             function.fed_by.add(made[1])
+    if last and function.same * 2 <= function.all:
+        function.changed += 1
 
 
 def _after(function: _Function, result: Any) -> None:
@@ -174,17 +177,24 @@ def _is_update(function: _Function) -> int | None:
     """Tell how sure it is that the function trains; None: it does not seem to, so far."""
     if function.evaluates or function.calls < 2:
         return None
+    if function.foreign:
+        # Such as the moments of an optimizer; unless the program has nothing else.
+        alone = all(other.foreign for other in _functions.values() if other.calls)
+        loops = alone and function.calls >= 8 and _feeds_itself(function)
+        return _DOUBTFUL if loops else None
     if _feeds_itself(function):
         if function.fed > function.same:
             return _SURE
         # Most of what it gets is the same each time: the whole data set, or a model that is
         # evaluated while some sums are carried along.
         return _DOUBTFUL if function.calls >= (3 if function.trains else 8) else None
-    # The update itself is not compiled: what comes in is new each time, and gradients that look
-    # like it go out.
-    changes = function.all > 0 and function.same * 2 <= function.all
-    needed = 3 if function.like > 1 or function.trains else 8
-    return _CHANGING if changes and function.like and function.calls >= needed else None
+    # The update itself is not compiled: what comes in is new each time, or at least again and
+    # again, and gradients that look like it go out.
+    if not function.like or not function.changed:
+        return None
+    if function.changed == function.calls - 1:
+        return _CHANGING if function.calls >= (3 if function.like > 1 else 8) else None
+    return _CHANGING if function.calls >= 16 and function.changed >= 3 else None
 
 
 def _without_owner(function: _Function) -> int:
@@ -200,23 +210,27 @@ def _without_owner(function: _Function) -> int:
 
 
 def _beside_owner(function: _Function) -> int:
-    _, _, stretches, row, owner_calls, _ = _core.jit_state(function.number)
+    if function.foreign:
+        _core.jit_role(function.number, QUIET)
+        function.forget()
+        return QUIET
+    role, _, stretches, row, owner_calls, _ = _core.jit_state(function.number)
     sure = _is_update(function)
     if sure == _SURE and (_sure < _SURE or row >= 3):
         return _choose(function, sure)  # The one before was a guess, or has had its time.
     if sure == _DOUBTFUL and row >= 3 and function.trains:
         return _choose(function, sure)
     steps, times = owner_calls - _since, stretches - function.stretches
+    if role == MEMBER and times * 2 >= steps:
+        return EVALUATES  # More calls in a row than usual: it serves for evaluation, too.
+    function.row = max(row, function.row)
     if steps < 3:
         return UNDECIDED
     if times * 2 >= steps:  # It is part of the loop.
-        limit = max(2, 2 * row)
-        if _core.jit_state(function.number)[0] == MEMBER and not function.trains:
-            return EVALUATES  # More calls in a row than usual: it serves for evaluation, too.
-        _core.jit_role(function.number, MEMBER, limit)
+        _core.jit_role(function.number, MEMBER, max(2, 2 * function.row))
         function.forget()
         return MEMBER
-    if row >= 2 or (function.evaluates and times * 4 < steps):
+    if (row >= 2 and sure is None) or (function.evaluates and times * 4 < steps):
         _core.jit_role(function.number, EVALUATES)
         function.forget()
         return EVALUATES
@@ -235,7 +249,7 @@ def _choose(update: _Function, sure: int) -> int:
     _owner, _sure = _first_of_cycle(update), sure
     _since = _core.jit_state(update.number)[4]
     for function in _functions.values():
-        function.stretches = _core.jit_state(function.number)[2]
+        function.stretches, function.row = _core.jit_state(function.number)[2], 0
         if _core.jit_state(function.number)[0] != QUIET:
             _core.jit_role(function.number, OWNER if function is _owner else UNDECIDED)
     _owner.forget()
@@ -250,6 +264,6 @@ def _first_of_cycle(update: _Function) -> _Function:
         return update
     this = log[at[-2] + 1 : -1]
     before = log[at[-3] + 1 if len(at) > 2 else 0 : at[-2]]
-    once = {n for n in this if this.count(n) == 1 and before.count(n) == 1}
-    earlier = [_functions[n] for n in once if _functions[n].first < update.first]
-    return min((f for f in earlier if not f.evaluates), key=lambda f: f.first, default=update)
+    once = [_functions[n] for n in set(this) if this.count(n) == 1 and before.count(n) == 1]
+    earlier = [f for f in once if f.first < update.first and not f.evaluates and not f.foreign]
+    return min(earlier, key=lambda f: f.first, default=update)
