@@ -128,13 +128,14 @@ def _keep(fn: Any, made: Any) -> None:
 
 def _wrap(fn: Any, name: str, sync: bool) -> Any:
     section = _core.section(name)
-    core: Any = getattr(sys.modules.get("jax._src"), "core", None)
     if "jax" in sys.modules:
         _hooks()
 
     @functools.wraps(fn)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        if core is not None and not core.trace_state_clean():
+        # The program may import jax later.
+        clean = getattr(sys.modules.get("jax._src.core"), "trace_state_clean", None)
+        if clean is not None and not clean():
             return fn(*args, **kwargs)  # It is being compiled, which is counted as such.
         with section:
             result = fn(*args, **kwargs)
