@@ -185,7 +185,8 @@ static PyObject *jit_gone(PyObject *Py_UNUSED(module), PyObject *weak)
 static vectorcallfunc *place_of(PyObject *object)
 {
     const PyTypeObject *type = Py_TYPE(object);
-    if (!PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HAVE_VECTORCALL) ||
+    if (PyType_Check(object) ||
+        !PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HAVE_VECTORCALL) ||
         type->tp_vectorcall_offset < (Py_ssize_t)sizeof(PyObject) ||
         type->tp_vectorcall_offset + (Py_ssize_t)sizeof(vectorcallfunc) >
             type->tp_basicsize ||
