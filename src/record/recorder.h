@@ -43,11 +43,13 @@
 #define SW__FRAME_CHILD 4  /* frame.flags: child_before counts */
 
 /* The phase that counts when a section with phase `inner` begins while `running` does: what runs within a validation or
- * a checkpoint belongs to it, whatever it is. */
+ * a checkpoint belongs to it, whatever it is; and a compiler that traces the program's functions enters their sections. */
 SW__INLINE uint8_t sw__phase_within(uint8_t running, uint8_t inner)
 {
-    return running == SW_PHASE_VALIDATION || running == SW_PHASE_CHECKPOINT ? running
-                                                                            : inner;
+    return running == SW_PHASE_VALIDATION || running == SW_PHASE_CHECKPOINT ||
+                   running == SW_PHASE_COMPILE
+               ? running
+               : inner;
 }
 
 /* A named stretch of code. Lives for ever, also across fork; `gate` is the only part that changes. */

@@ -122,8 +122,9 @@ class Recorded:
         return {key: sum(row[key] for row in rows) for key in ("calls", "errors", "total_ms")}
 
     def phase_ms(self, name: str) -> float:
-        phases = {p["name"]: p for p in self.report["steps"]["phases"]}
-        return float(phases[name]["total_ms"]) if name in phases else 0.0
+        """Return the time of a phase in all steps."""
+        phases = {p["phase"]: p for p in self.report["steps"]["phases"]}
+        return float(phases[name]["ms"] or 0) * int(self.report["steps"]["counted"])
 
     def of(self, function: str) -> list[Compiled]:
         return [row for row in self.compiled if row.function == function]
@@ -428,6 +429,26 @@ def test_calls_that_are_traced_do_not_count(run: Runner) -> None:
     assert result.section("outer")["calls"] == 2
     # The derivative, the mapped one and the last one are computed.
     assert result.section("inner")["calls"] == 3
+
+
+def test_sections_within_compiled_functions(run: Runner) -> None:
+    """They are entered while the function is traced only, and that is compiling."""
+    result = run("""
+        import time
+        import stepwatch
+
+        @jax.jit
+        def train_step(params, x, y):
+            with stepwatch.section("loss_fn"):
+                time.sleep(0.2)
+                return updated(params, x, y)
+
+        for i in range(6):
+            params, loss = train_step(params, *batch(32 if i < 3 else 16))
+        """)
+    assert result.section("loss_fn")["calls"] == 2
+    assert result.phase_ms("loss") == 0
+    assert result.phase_ms("compile") > 200
 
 
 # Compilations and waits --------------------------------------------------------------------------

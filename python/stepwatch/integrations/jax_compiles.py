@@ -38,8 +38,9 @@ _section = _core.section("compile", "compile")
 class _Function:
     """A function of the program that is compiled."""
 
-    def __init__(self, name: str, key: tuple[object, ...], function: Any) -> None:
+    def __init__(self, name: str, key: tuple[object, ...], function: Any, information: Any) -> None:
         self.name = name
+        self.information = information
         self.key = key
         self.parameters = jax_signature.parameters_of(function)
         code = code_of(function)
@@ -110,9 +111,9 @@ def remove() -> None:
             pass  # Somebody has cleared all listeners.
 
 
-def learn(number: int, name: str, key: tuple[object, ...], function: Any) -> None:
+def learn(number: int, name: str, key: tuple[object, ...], function: Any, information: Any) -> None:
     """There is a function of this number."""
-    _functions[number] = _by_name[name] = _Function(name, key, function)
+    _functions[number] = _by_name[name] = _Function(name, key, function, information)
 
 
 def key_of(name: str) -> tuple[object, ...] | None:
@@ -192,7 +193,7 @@ def _keep(done: _Stage, name: str) -> None:
         reason = "compiled ahead of time" if function is not None else "an operation outside jit"
         if function is None:
             site = _core.user_site()
-            function = _Function(name, (name,), None)
+            function = _Function(name, (name,), None, None)
             if site is not None:
                 function.file, function.line = site[0], site[1]
             if len(_by_name) < _ROWS_MOST:
@@ -223,7 +224,8 @@ def call_is_over(number: int, compiled: Any, args: Any, kwargs: Any) -> None:
 
 
 def _reason(function: _Function, compiled: Any, args: Any, kwargs: Any) -> str:
-    signature = jax_signature.Signature(_module, function.parameters, compiled, args, kwargs)
+    information = getattr(compiled, "_jit_info", None) or function.information
+    signature = jax_signature.Signature(_module, function.parameters, information, args, kwargs)
     known = any(reference() is compiled for reference in function.objects)
     if not known:
         function.objects = [r for r in function.objects if r() is not None][-15:]

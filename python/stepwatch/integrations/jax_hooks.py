@@ -69,7 +69,10 @@ def _staging_of(core: Any) -> Callable[[], bool] | None:
     context = getattr(core, "trace_ctx", None)
     evaluation = getattr(core, "EvalTrace", None)
     if context is None or evaluation is None:
-        return None
+        local = getattr(core, "thread_local_state", None)  # Up to 0.4.35.
+        if not hasattr(getattr(local, "trace_state", None), "trace_stack"):
+            return None
+        return lambda: bool(local.trace_state.trace_stack.dynamic.level)
 
     def staging() -> bool:
         trace = context.trace
@@ -102,7 +105,7 @@ def _watch_makers(module: Any) -> bool:
 def _maker(original: Callable[..., Any]) -> Callable[..., Any]:
     def make(*args: Any, **kwargs: Any) -> Any:
         made = original(*args, **kwargs)
-        _attempt(made)
+        _attempt(made, information=args[1] if len(args) > 1 else None)
         return made
 
     return make
@@ -138,19 +141,22 @@ def _ahead_of_time(original: Callable[..., Any]) -> Callable[..., Any]:
     return create_cpp_call
 
 
-def _attempt(made: Any, name: str | None = None) -> None:
+def _attempt(made: Any, name: str | None = None, information: Any = None) -> None:
     try:
-        watch(made, name)
+        watch(made, name, information=information)
     except Exception as error:
         _notes.note_once(
             f"a compiled function of jax is not watched: {type(error).__name__}: {error}"
         )
 
 
-def watch(compiled: Any, name: str | None = None, *, asked: bool = False) -> int:
+def watch(
+    compiled: Any, name: str | None = None, *, asked: bool = False, information: Any = None
+) -> int:
     """Let the calls of a compiled function count; return its number, 0 if that cannot be.
 
     The functions that jax itself is made of are left alone unless they are asked for.
+    ``information`` is what jax knows about the arguments.
     """
     function = getattr(compiled, "__wrapped__", None)
     module = str(getattr(function, "__module__", ""))
@@ -173,7 +179,7 @@ def watch(compiled: Any, name: str | None = None, *, asked: bool = False) -> int
             _notes.note_once("there are too many compiled functions; further ones are not seen")
             return 0
         _numbers[key] = number
-        jax_compiles.learn(number, name, key, function)
+        jax_compiles.learn(number, name, key, function, information)
         jax_steps.learn(number, name, foreign=not asked and _is_made_by_import())
     return number if _core.jit_watch(compiled, number) else 0
 

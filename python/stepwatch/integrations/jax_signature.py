@@ -25,9 +25,8 @@ class Signature:
     """The arguments of a call, as the compiler sees them."""
 
     def __init__(
-        self, module: Any, parameters: list[str], compiled: Any, args: Any, kwargs: Any
+        self, module: Any, parameters: list[str], information: Any, args: Any, kwargs: Any
     ) -> None:
-        information = getattr(compiled, "_jit_info", None)
         numbers = getattr(information, "static_argnums", None) or ()
         names = getattr(information, "static_argnames", None) or ()
         # Label -> text; of each argument also its structure.
