@@ -69,7 +69,7 @@ def _staging_of(core: Any) -> Callable[[], bool] | None:
     context = getattr(core, "trace_ctx", None)
     evaluation = getattr(core, "EvalTrace", None)
     if context is None or evaluation is None:
-        local = getattr(core, "thread_local_state", None)  # Up to 0.4.35.
+        local: Any = getattr(core, "thread_local_state", None)  # Up to 0.4.35.
         if not hasattr(getattr(local, "trace_state", None), "trace_stack"):
             return None
         return lambda: bool(local.trace_state.trace_stack.dynamic.level)
@@ -105,7 +105,7 @@ def _watch_makers(module: Any) -> bool:
 def _maker(original: Callable[..., Any]) -> Callable[..., Any]:
     def make(*args: Any, **kwargs: Any) -> Any:
         made = original(*args, **kwargs)
-        _attempt(made, information=args[1] if len(args) > 1 else None)
+        _attempt(made, information=next((a for a in args if hasattr(a, "static_argnums")), None))
         return made
 
     return make
