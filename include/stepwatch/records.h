@@ -369,7 +369,8 @@ enum sw_site_what {
     SW_SITE_LOADER = 1,
     SW_SITE_OPTIMIZER = 2,
     SW_SITE_MODEL = 3,
-    SW_SITE_DATASET = 4
+    SW_SITE_DATASET = 4,
+    SW_SITE_LOOP = 5 /* found by watching; "class": for or while */
 };
 
 #define SW_LOADER_PIN 0x01        /* pin_memory */

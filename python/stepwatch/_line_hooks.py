@@ -250,17 +250,23 @@ _ALONE, _WITH_LAST, _WITH_NEXT = range(3)
 
 
 class _Hook:
-    """A hook before an instruction, and whose line it shares."""
+    """A hook before an instruction: its own instructions, and whose line it shares."""
 
-    __slots__ = ("constant", "line")
+    __slots__ = ("data", "line")
 
-    def __init__(self, constant: int, line: int) -> None:
-        self.constant = constant
+    def __init__(self, data: bytes, line: int) -> None:
+        self.data = data
         self.line = line
 
 
 def _hook_units(hook: _Hook) -> int:
-    return 3 + (len(_prefixes(hook.constant)) // 2)
+    return len(hook.data) // 2
+
+
+def _apply(constant: int) -> bytes:
+    """Return the instructions of ``+constant``, whose value is thrown away."""
+    load = _prefixes(constant) + bytes((_OP["LOAD_CONST"], constant & 255))
+    return load + bytes((_OP["UNARY_POSITIVE"], 0, _OP["POP_TOP"], 0))
 
 
 def _prefixes(arg: int) -> bytes:
@@ -323,9 +329,7 @@ def _encode(code: list[_Instruction], hooks: dict[int, _Hook]) -> bytes:
     for one in code:
         hook = hooks.get(one.old)
         if hook is not None:
-            data += _prefixes(hook.constant)
-            data += bytes((_OP["LOAD_CONST"], hook.constant & 255))
-            data += bytes((_OP["UNARY_POSITIVE"], 0, _OP["POP_TOP"], 0))
+            data += hook.data
         prefixes = _prefixes(one.arg)
         # A jump that came nearer keeps the room it had.
         data += bytes((_EXTENDED, 0)) * (one.prefixes - len(prefixes) // 2)
@@ -337,7 +341,6 @@ def with_hooks(code: CodeType, make: Callable[[int, bool], object]) -> CodeType:
     """Return ``code`` with hooks; ``make(line, handler)`` gives one."""
     instructions = _decode(code.co_code)
     at = _link(instructions)
-    ranges = list(_ranges(code))
     lines = _unit_lines(code)
     exceptions = _exceptions(code.co_exceptiontable) if _V311 else []
     constants = list(code.co_consts)
@@ -345,7 +348,7 @@ def with_hooks(code: CodeType, make: Callable[[int, bool], object]) -> CodeType:
 
     def put(where: _Instruction, line: int, handler: bool, share: int) -> None:
         if where.old not in hooks:
-            hooks[where.old] = _Hook(len(constants), share)
+            hooks[where.old] = _Hook(_apply(len(constants)), share)
             constants.append(make(line, handler))
 
     put(instructions[_beginning(instructions)], 0, False, _ALONE)
@@ -360,6 +363,17 @@ def with_hooks(code: CodeType, make: Callable[[int, bool], object]) -> CodeType:
                 put(one.target, lines.get(one.target.unit, 0), True, _WITH_NEXT)
                 one.to_hook = True
 
+    return _assemble(code, instructions, hooks, constants, 1)
+
+
+def _assemble(
+    code: CodeType,
+    instructions: list[_Instruction],
+    hooks: dict[int, _Hook],
+    constants: list[object],
+    stack: int,
+) -> CodeType:
+    """Return the code with these hooks before its instructions; they need ``stack`` places."""
     length = _layout(instructions, hooks)
     starts = {one.old: one.new for one in instructions}
     begins = {
@@ -371,13 +385,13 @@ def with_hooks(code: CodeType, make: Callable[[int, bool], object]) -> CodeType:
     changes: dict[str, object] = {
         "co_code": _encode(instructions, hooks),
         "co_consts": tuple(constants),
-        "co_stacksize": code.co_stacksize + 1,
+        "co_stacksize": code.co_stacksize + stack,
     }
-    table = _new_table(code, ranges, hooks, starts, begins)
+    table = _new_table(code, list(_ranges(code)), hooks, starts, begins)
     changes["co_linetable" if _V310 else "co_lnotab"] = table
     if _V311:
         data = b""
-        for start, end, target, depth in exceptions:
+        for start, end, target, depth in _exceptions(code.co_exceptiontable):
             begin = starts[start]
             data += _put_varint(begin, 128) + _put_varint(begins[end] - begin)
             data += _put_varint(begins[target]) + _put_varint(depth)

@@ -1,0 +1,609 @@
+/* Which loop of the program is its training loop, and its steps. See loops.h. */
+#include "loops.h"
+#include "section.h"
+#include "ticks.h"
+#include "training.h"
+#include "user_code.h"
+#include <stdlib.h>
+#include <stepwatch/stepwatch.h>
+#include <string.h>
+
+enum {
+    DEPTH = 64,     /* passes within each other */
+    ENOUGH = 20,    /* iterations that a training loop has at least */
+    TRIALS = 32,    /* iterations after which a loop with short ones is given up */
+    LONG_PASS = 50, /* a pass this long is chosen before its outer loop has gone on */
+    STRANGERS = 64, /* iterations on other threads after which a loop is given up */
+    SWITCHES = 3,   /* other choices that are made */
+    REFUSALS = 3    /* steps that somebody else gives, after which all is given up */
+};
+
+bool core_loops_on;
+core_loop *core_chosen;
+
+static core_loop *loops;
+static core_pass passes[DEPTH];
+static unsigned depth;
+static unsigned long main_thread;
+static uint64_t began;       /* tick */
+static uint64_t least;       /* ticks of the shortest iteration that is a step */
+static uint64_t half_second; /* in ticks */
+
+/* The steps of the chosen loop. Invariant: `waiting` only while `open`. */
+static struct {
+    PyObject *owner, *train_step, *train_step_end, *train_end, *train_failed, *source,
+        *unit;
+    sw_section *wait;
+    bool open, waiting;
+    unsigned refused, switches;
+    uint64_t steps, skipped, abandoned;
+    uint32_t recording; /* that has the rows */
+    uint64_t site, settings[2];
+} emit;
+
+/* --- Loops --------------------------------------------------------------------------- */
+
+core_loop *core_loop_new(PyCodeObject *code, uint32_t line, bool is_for)
+{
+    core_loop *loop = calloc(1, sizeof *loop);
+    if (loop) {
+        loop->file = code->co_filename;
+#if PY_VERSION_HEX >= 0x030b0000
+        loop->function = code->co_qualname;
+#else
+        loop->function = code->co_name;
+#endif
+        Py_INCREF(loop->file);
+        Py_INCREF(loop->function);
+        loop->line = line;
+        loop->is_for = is_for;
+        loop->next = loops;
+        loops = loop;
+    }
+    return loop;
+}
+
+void core_loop_free(core_loop *loop)
+{
+    for (unsigned i = 0; i < depth; i++) {
+        if (passes[i].loop == loop) {
+            passes[i].loop = NULL;
+        }
+        for (unsigned k = 0; k < LOOP_KIDS; k++) {
+            if (passes[i].kids[k].loop == loop) {
+                passes[i].kids[k].loop = NULL;
+            }
+        }
+    }
+    core_loop **at = &loops;
+    while (*at && *at != loop) {
+        at = &(*at)->next;
+    }
+    if (*at) {
+        *at = loop->next;
+    }
+    for (core_loop *other = loops; other; other = other->next) {
+        if (other->parent == loop) {
+            other->parent = NULL;
+        }
+    }
+    if (loop == core_chosen) {
+        /* A notebook's cell that is gone. Its steps stay; another loop may be chosen. */
+        core_chosen = NULL;
+    }
+    Py_CLEAR(loop->file);
+    Py_CLEAR(loop->function);
+    free(loop);
+}
+
+bool core_loops_here(void)
+{
+    return PyThread_get_thread_ident() == main_thread;
+}
+
+bool core_loop_elsewhere(core_loop *loop)
+{
+    if (++loop->elsewhere > STRANGERS && loop->asks == 0 &&
+        loop->state == LOOP_SEARCHED) {
+        loop->state = LOOP_GIVEN_UP;
+    }
+    return loop->state == LOOP_GIVEN_UP;
+}
+
+/* --- Steps --------------------------------------------------------------------------- */
+
+static void call(PyObject *function, PyObject *const *args, size_t count, bool *answer)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *result = PyObject_Vectorcall(function, args, count, NULL);
+    if (answer) {
+        *answer = result == Py_True;
+    }
+    Py_XDECREF(result);
+    PyErr_Clear();
+    PyErr_Restore(type, value, traceback);
+}
+
+static uint32_t name_of(PyObject *object)
+{
+    core_text text;
+    uint32_t id = 0;
+    if (core_text_get(object, "name", &text) == 0) {
+        id = text.length ? sw_name(text.data, (size_t)text.length) : 0;
+        core_text_release(&text);
+    }
+    PyErr_Clear();
+    return id;
+}
+
+static uint64_t setting_put(uint64_t handle, const char *what, uint64_t number)
+{
+    const double value = (double)number;
+    sw_row row = {.table = SW_TABLE_SETTING, .key = {sw_name(what, strlen(what))}};
+    memcpy(&row.value[0], &value, sizeof value);
+    return sw_row_put(handle, &row);
+}
+
+/* Where the loop is, and what went before its first step. */
+static void rows_put(const core_loop *loop)
+{
+    emit.recording = sw_recording_number();
+    sw_row row = {.table = SW_TABLE_SITE,
+                  .key = {SW_SITE_LOOP, name_of(loop->file), loop->line,
+                          loop->is_for ? sw_name("for", 3) : sw_name("while", 5)},
+                  .value = {name_of(loop->function)}};
+    emit.site = sw_row_put(emit.site, &row);
+    emit.settings[0] = setting_put(emit.settings[0], "loop.skipped", emit.skipped);
+    if (emit.abandoned) {
+        emit.settings[1] =
+            setting_put(emit.settings[1], "loop.abandoned", emit.abandoned);
+    }
+}
+
+static void silence(void)
+{
+    core_loops_on = false;
+    core_loop_events_stop();
+}
+
+static void wait_end(void)
+{
+    if (emit.waiting) {
+        emit.waiting = false;
+        if (core_train_wait_end()) {
+            sw_end(emit.wait);
+        }
+    }
+}
+
+static void step_ask(core_pass *pass)
+{
+    if (!SW_GATE(emit.wait)) {
+        emit.open = emit.waiting = false;
+        return;
+    }
+    if (emit.recording != sw_recording_number()) {
+        emit.site = emit.settings[0] = emit.settings[1] = 0;
+        emit.open = emit.waiting = false;
+        emit.steps = 0;
+        rows_put(pass->loop);
+    }
+    wait_end();
+    if (!pass->told && pass > passes && (pass - 1)->loop) {
+        sw_epoch((pass - 1)->count); /* The loop around it counts the epochs. */
+    }
+    pass->told = true;
+    PyObject *args[] = {emit.source, emit.owner, Py_None, emit.unit};
+    bool began_one = false;
+    call(emit.train_step, args, 4, &began_one);
+    if (!began_one) {
+        /* Somebody who knows better gives the steps. */
+        emit.open = false;
+        if (++emit.refused >= REFUSALS) {
+            silence();
+        }
+        return;
+    }
+    emit.refused = 0;
+    emit.open = true;
+    emit.steps++;
+    if (pass->loop->is_for) {
+        emit.waiting = true;
+        if (core_train_wait_begin()) {
+            sw_begin(emit.wait);
+        }
+    }
+}
+
+static void step_end(enum pass_end how)
+{
+    if (!emit.open) {
+        return;
+    }
+    emit.open = false;
+    if (emit.waiting) {
+        emit.waiting = false;
+        emit.steps--;
+        call(how == PASS_ENDED ? emit.train_end : emit.train_failed, &emit.owner, 1,
+             NULL);
+        return;
+    }
+    PyObject *args[] = {emit.source, emit.owner, how == PASS_LEFT ? Py_False : Py_True};
+    call(emit.train_step_end, args, 3, NULL);
+}
+
+/* --- The choice ---------------------------------------------------------------------- */
+
+static double share_of(const core_loop *loop)
+{
+    const core_loop *parent = loop->parent;
+    const uint64_t whole = parent ? parent->ticks - loop->parent_base : 0;
+    return whole ? (double)loop->in_parent / (double)whole : 0.0;
+}
+
+static bool is_long(const core_loop *loop)
+{
+    return loop->intervals >= ENOUGH && loop->ticks >= loop->intervals * least;
+}
+
+/* How much of its outer loop a loop must fill to be the step loop rather than a part of a step: loops over a model's layers
+ * have few iterations, and others beside them. */
+static double needed(const core_loop *loop)
+{
+    return loop->longest >= ENOUGH ? 0.5 : 0.8;
+}
+
+static bool qualifies(const core_pass *pass, uint64_t now)
+{
+    const core_loop *loop = pass->loop;
+    uint64_t threshold = (now - began) / 8;
+    if (threshold > half_second) {
+        threshold = half_second;
+    }
+    if (!is_long(loop) || loop->ticks < threshold) {
+        return false;
+    }
+    for (const core_loop *other = loops; other; other = other->next) {
+        if (other->parent == loop && other->state == LOOP_SEARCHED && is_long(other) &&
+            share_of(other) >= needed(other)) {
+            return false; /* The inner one will be chosen. */
+        }
+    }
+    const core_loop *parent = pass > passes ? (pass - 1)->loop : NULL;
+    if (!parent) {
+        return true;
+    }
+    const bool known = parent == loop->parent && parent->intervals >= 2;
+    if (known) {
+        return share_of(loop) >= needed(loop);
+    }
+    return pass->count >= LONG_PASS;
+}
+
+static bool is_around(const core_loop *outer, const core_loop *inner)
+{
+    for (unsigned i = 0; inner && i < DEPTH; i++) {
+        inner = inner->parent;
+        if (inner == outer) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether this loop should take the place of the chosen one, whose pass does not go on. */
+static bool is_better(const core_pass *pass, uint64_t now)
+{
+    const core_loop *loop = pass->loop;
+    if (!core_chosen) {
+        return qualifies(pass, now);
+    }
+    if (emit.switches >= SWITCHES) {
+        return false;
+    }
+    if (is_around(loop, core_chosen)) {
+        return loop == core_chosen->parent && loop->intervals >= ENOUGH &&
+               share_of(core_chosen) < 0.3 && qualifies(pass, now);
+    }
+    return loop->ticks > core_chosen->ticks && qualifies(pass, now);
+}
+
+static void choose(core_pass *pass)
+{
+    if (core_chosen) {
+        core_chosen->state = LOOP_SEARCHED;
+        emit.switches++;
+    }
+    emit.abandoned = emit.steps;
+    emit.skipped = pass->loop->asks;
+    emit.recording = 0;
+    core_chosen = pass->loop;
+    core_chosen->state = LOOP_CHOSEN;
+    pass->emits = true;
+    core_loop_events_choose(core_chosen);
+}
+
+/* --- Passes -------------------------------------------------------------------------- */
+
+core_pass *core_pass_top(void)
+{
+    return depth ? &passes[depth - 1] : NULL;
+}
+
+unsigned core_pass_depth(void)
+{
+    return depth;
+}
+
+core_pass *core_pass_at(unsigned index)
+{
+    return &passes[index];
+}
+
+/* The pass that gives the steps now. */
+static const core_pass *emitting(void)
+{
+    for (unsigned i = depth; i-- > 0;) {
+        if (passes[i].emits) {
+            return &passes[i];
+        }
+    }
+    return NULL;
+}
+
+core_pass *core_pass_begin(core_loop *loop, const void *key, bool late)
+{
+    if (depth == DEPTH || !core_loops_on) {
+        return NULL;
+    }
+    const bool in_step = emitting() != NULL;
+    if (in_step && loop->state == LOOP_SEARCHED) {
+        /* A loop within a step is a part of it, whatever it does elsewhere. */
+        loop->state = LOOP_GIVEN_UP;
+        return NULL;
+    }
+    core_pass *pass = &passes[depth];
+    const uint64_t now = core_ticks();
+    *pass = (core_pass){.loop = loop, .key = key, .begun = now, .asked = now};
+    /* Within a step the chosen loop is a part of it, if the function calls itself. */
+    if (loop == core_chosen && !in_step) {
+        pass->emits = true;
+        depth++;
+        step_ask(pass);
+        pass->count = late;
+        return core_loops_on ? pass : NULL;
+    }
+    pass->count = late;
+    depth++;
+    return pass;
+}
+
+/* Time that passes in an inner loop is part of the iteration that goes on outside. */
+static void kid_add(core_pass *outer, core_loop *loop, uint64_t ticks)
+{
+    for (unsigned i = 0; i < LOOP_KIDS; i++) {
+        if (!outer->kids[i].loop || outer->kids[i].loop == loop) {
+            outer->kids[i].loop = loop;
+            outer->kids[i].ticks += ticks;
+            return;
+        }
+    }
+}
+
+static void kids_count(core_pass *pass, uint64_t interval)
+{
+    for (unsigned i = 0; i < LOOP_KIDS && pass->kids[i].loop; i++) {
+        core_loop *kid = pass->kids[i].loop;
+        if (kid->parent != pass->loop) {
+            kid->parent = pass->loop;
+            kid->parent_base = pass->loop->ticks - interval;
+            kid->in_parent = 0;
+        }
+        kid->in_parent += pass->kids[i].ticks;
+    }
+    memset(pass->kids, 0, sizeof pass->kids);
+}
+
+/* Takes the newest pass away; its end may be known to be now. */
+static void pop(bool now_known)
+{
+    core_pass *pass = &passes[--depth];
+    core_loop *loop = pass->loop;
+    if (loop && depth && passes[depth - 1].loop && passes[depth - 1].loop != loop) {
+        uint64_t end = core_ticks();
+        if (!now_known) {
+            /* Left without a word: the last iteration lasted as the others did. */
+            end = pass->asked +
+                  (pass->count ? (pass->asked - pass->begun) / pass->count : 0);
+        }
+        kid_add(&passes[depth - 1], loop, end - pass->begun);
+    }
+    pass->emits = false;
+}
+
+void core_pass_end(core_pass *pass, enum pass_end how)
+{
+    const unsigned index = (unsigned)(pass - passes);
+    while (depth > index) {
+        core_pass *top = &passes[depth - 1];
+        if (top->emits) {
+            step_end(depth - 1 == index ? how : PASS_LEFT);
+        }
+        pop(depth - 1 == index && how != PASS_FORGOTTEN);
+    }
+}
+
+bool core_pass_ask(core_pass *pass)
+{
+    const unsigned index = (unsigned)(pass - passes);
+    while (depth > index + 1) {
+        core_pass_end(&passes[depth - 1], PASS_FORGOTTEN);
+    }
+    core_loop *loop = pass->loop;
+    const uint64_t now = core_ticks();
+    const uint64_t interval = now - pass->asked;
+    pass->asked = now;
+    pass->count++;
+    loop->asks++;
+    loop->intervals++;
+    loop->ticks += interval;
+    if (pass->count > loop->longest) {
+        loop->longest = pass->count;
+    }
+    if (pass->emits) {
+        step_ask(pass);
+        memset(pass->kids, 0, sizeof pass->kids);
+        return core_loops_on;
+    }
+    kids_count(pass, interval);
+    const bool too_short =
+        loop->intervals >= TRIALS && loop->ticks < loop->intervals * least;
+    if (loop->state == LOOP_SEARCHED && too_short) {
+        loop->state = LOOP_GIVEN_UP;
+        core_pass_end(pass, PASS_COMPLETE);
+        return false;
+    }
+    if (loop->intervals >= ENOUGH && loop->state == LOOP_SEARCHED &&
+        is_better(pass, now)) {
+        choose(pass);
+        step_ask(pass);
+        return core_loops_on;
+    }
+    return true;
+}
+
+void core_pass_got(core_pass *pass)
+{
+    if (pass->emits) {
+        wait_end();
+    }
+}
+
+/* --- What Python calls ---------------------------------------------------------------- */
+
+static int emit_prepare(PyObject *module)
+{
+    emit.wait = sw_section_get_n("data_wait", 9, SW_PHASE_DATA_WAIT);
+    emit.train_step = PyObject_GetAttrString(module, "train_step");
+    emit.train_step_end = PyObject_GetAttrString(module, "train_step_end");
+    emit.train_end = PyObject_GetAttrString(module, "train_end");
+    emit.train_failed = PyObject_GetAttrString(module, "train_failed");
+    emit.source = PyLong_FromLong(TRAIN_LOOP);
+    emit.unit = PyLong_FromLong(SW_STEP_LOOP);
+    /* It has to bear a weak reference. */
+    emit.owner = PySet_New(NULL);
+    return emit.train_step && emit.train_step_end && emit.train_end &&
+                   emit.train_failed && emit.source && emit.unit && emit.owner
+               ? 0
+               : -1;
+}
+
+static PyObject *loops_start(PyObject *module, PyObject *Py_UNUSED(ignored))
+{
+    if (core_loops_on) {
+        Py_RETURN_NONE;
+    }
+    if (!emit.owner && emit_prepare(module) != 0) {
+        return NULL;
+    }
+    core_ticks_init();
+    const double ns = core_ticks_ns();
+    least = (uint64_t)(100e3 / ns);
+    half_second = (uint64_t)(0.5e9 / ns);
+    began = core_ticks();
+    main_thread = PyThread_get_thread_ident();
+    depth = 0;
+    emit.refused = 0;
+    emit.open = emit.waiting = false;
+    if (core_loop_events_start(module) != 0) {
+        return NULL;
+    }
+    core_loops_on = true;
+    Py_RETURN_NONE;
+}
+
+static PyObject *loops_stop(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    if (core_loops_on) {
+        if (depth) {
+            core_pass_end(&passes[0], PASS_COMPLETE);
+        }
+        silence();
+    }
+    Py_RETURN_NONE;
+}
+
+/* In a child of fork: what its parent's loops did is over, and its own are those of a worker. */
+static PyObject *loops_forked(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    if (core_loops_on) {
+        depth = 0;
+        emit.open = emit.waiting = false;
+        silence();
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *loops_watch(PyObject *module, PyObject *code)
+{
+    if (!PyCode_Check(code)) {
+        return PyErr_Format(PyExc_TypeError, "code expected, not %.100s",
+                            Py_TYPE(code)->tp_name);
+    }
+    if (core_loops_on && core_is_user_code((PyCodeObject *)code) &&
+        core_loop_events_watch(module, code) != 0) {
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+/* An audit hook. Every module passes here just before it runs, the program's own among them; it cannot be taken away
+ * again, so it has to be quick. */
+static PyObject *loops_audit(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    if (core_loops_on && count == 2 && PyUnicode_Check(args[0]) &&
+        PyUnicode_CompareWithASCIIString(args[0], "exec") == 0 &&
+        PyTuple_Check(args[1]) && PyTuple_GET_SIZE(args[1]) == 1) {
+        PyObject *code = PyTuple_GET_ITEM(args[1], 0);
+        if (PyCode_Check(code) && core_is_user_code((PyCodeObject *)code) &&
+            core_loops_here() && core_loop_events_watch(module, code) != 0) {
+            PyErr_Clear(); /* A loop that is not seen is no harm. */
+        }
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *loops_now(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    const core_loop *loop = core_chosen;
+    if (!loop) {
+        return Py_BuildValue("{sOsO}", "on", core_loops_on ? Py_True : Py_False, "file",
+                             Py_None);
+    }
+    return Py_BuildValue(
+        "{sOsOsIsssKsKsK}", "on", core_loops_on ? Py_True : Py_False, "file", loop->file,
+        "line", loop->line, "kind", loop->is_for ? "for" : "while", "steps",
+        (unsigned long long)emit.steps, "skipped", (unsigned long long)emit.skipped,
+        "abandoned", (unsigned long long)emit.abandoned);
+}
+
+static PyMethodDef loops_methods[] = {
+    {"_loops_start", loops_start, METH_NOARGS, PyDoc_STR("Look for the training loop.")},
+    {"_loops_stop", loops_stop, METH_NOARGS, PyDoc_STR("Look no more.")},
+    {"_loops_forked", loops_forked, METH_NOARGS, PyDoc_STR("In a child of fork.")},
+    {"_loops_watch", loops_watch, METH_O,
+     PyDoc_STR("See the loops of this code, which has not run yet.")},
+    {"_loops_audit", (PyCFunction)(void (*)(void))loops_audit, METH_FASTCALL,
+     PyDoc_STR("An audit hook: see the user's modules before they run.")},
+    {"_loops_now", loops_now, METH_NOARGS, PyDoc_STR("What was chosen.")},
+    {NULL, NULL, 0, NULL},
+};
+
+int core_loops_add(PyObject *module)
+{
+    if (core_loop_events_add(module) != 0) {
+        return -1;
+    }
+    return PyModule_AddFunctions(module, loops_methods);
+}

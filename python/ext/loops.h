@@ -1,0 +1,95 @@
+/* Steps from plain loops: which loop of the program is its training loop.
+ *
+ *   loops.c             what is known of each loop, the choice, the steps of the chosen one
+ *   loops_monitoring.c  how loops are seen from Python 3.12 on: events of sys.monitoring
+ *   loops_hooks.c       how they are seen before: hooks in the code (stepwatch/_loop_code.py puts them there)
+ *
+ * Glossary: a *pass* is one way through a loop, from its beginning to its end. To *ask* is to want the next iteration: the
+ * step ends and the next begins. A loop is *given up* when its iterations are too short for steps.
+ *
+ * All of it is done with the GIL, and by the main thread. */
+#ifndef STEPWATCH_EXT_LOOPS_H
+#define STEPWATCH_EXT_LOOPS_H
+
+#include "core.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+enum loop_state { LOOP_SEARCHED, LOOP_GIVEN_UP, LOOP_CHOSEN };
+
+typedef struct core_loop {
+    struct core_loop *next; /* all loops that live */
+    PyObject *file, *function;
+    uint32_t line;
+    bool is_for;
+    enum loop_state state;
+    uint64_t asks;      /* iterations that ended */
+    uint64_t intervals; /* those whose time is known, and their time */
+    uint64_t ticks;
+    uint32_t longest;         /* iterations of the longest pass */
+    uint32_t elsewhere;       /* iterations on other threads */
+    struct core_loop *parent; /* the loop that it last ran in */
+    uint64_t parent_base;     /* ticks of the parent before it ran in it */
+    uint64_t in_parent;       /* its own share of the parent's ticks since */
+    /* For the engine. */
+    void *owner; /* what the loop is part of */
+    const uint8_t *inside;
+    uint32_t units, head[2], exit[16], head_count, exit_count;
+} core_loop;
+
+#define LOOP_KIDS 4
+
+typedef struct core_pass {
+    core_loop *loop; /* NULL: it was freed meanwhile */
+    const void *key; /* frame or iterator that the pass belongs to */
+    uint64_t begun, asked;
+    uint32_t count; /* iterations that ended */
+    bool emits;     /* gives the steps */
+    bool told;      /* of the epoch */
+    struct {
+        core_loop *loop;
+        uint64_t ticks;
+    } kids[LOOP_KIDS]; /* loops that ran in the iteration that goes on */
+} core_pass;
+
+/* --- loops.c ------------------------------------------------------------------------ */
+
+extern bool core_loops_on;     /* looked for, or chosen */
+extern core_loop *core_chosen; /* NULL: none yet */
+
+/* A new loop that belongs to nobody yet; NULL: no memory. The texts are the code's. */
+core_loop *core_loop_new(PyCodeObject *code, uint32_t line, bool is_for);
+void core_loop_free(core_loop *loop);
+/* Whether this thread is the one whose loops count. */
+bool core_loops_here(void);
+/* Counts an iteration of another thread; true: the loop is given up. */
+bool core_loop_elsewhere(core_loop *loop);
+
+/* The passes that go on, outermost first. */
+core_pass *core_pass_top(void);
+unsigned core_pass_depth(void);
+core_pass *core_pass_at(unsigned index);
+
+/* A pass begins; the first iteration is asked for, or, `late`, one has ended already. NULL: there are too many. */
+core_pass *core_pass_begin(core_loop *loop, const void *key, bool late);
+/* The next iteration is asked for. False: the loop is given up; the pass is over. */
+bool core_pass_ask(core_pass *pass);
+/* It began. */
+void core_pass_got(core_pass *pass);
+/* There is none (ended), or the loop was left: with its work done (complete), or not. Passes within it end, too. */
+enum pass_end { PASS_ENDED, PASS_LEFT, PASS_COMPLETE, PASS_FORGOTTEN };
+void core_pass_end(core_pass *pass, enum pass_end how);
+
+/* --- the engine ---------------------------------------------------------------------- */
+
+/* Begins to see loops. 0, or -1 with an exception set. */
+int core_loop_events_start(PyObject *module);
+/* Sees the loops of this code, and of the functions in it, which is about to run for the first time. 0 or -1. */
+int core_loop_events_watch(PyObject *module, PyObject *code);
+/* One was chosen: it has to be seen whole. */
+void core_loop_events_choose(core_loop *loop);
+/* No loop is of interest any more. */
+void core_loop_events_stop(void);
+int core_loop_events_add(PyObject *module);
+
+#endif

@@ -1,0 +1,48 @@
+"""Steps of programs that use no framework: the loop that takes most of the time is the training loop.
+
+What counts as one, and how it is found, is in docs/loops.md. Here the search is begun: Python tells
+of every module just before it runs, and the extension takes those of the user's own code.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from stepwatch import _core, _loop_code
+from stepwatch.integrations import _imports
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
+
+_hooked = False
+
+
+def install(_module: object = None) -> None:
+    """Look for the training loop, unless this is somebody's worker."""
+    global _hooked
+    if "--multiprocessing-fork" in sys.argv:
+        return
+    _core._loops_start()
+    if not _hooked:
+        _hooked = True
+        os.register_at_fork(after_in_child=_core._loops_forked)
+        sys.addaudithook(_core._loops_audit)
+    if sys.version_info >= (3, 12):
+        frame: FrameType | None = sys._getframe()
+        while frame is not None:
+            _core._loops_watch(frame.f_code)
+            frame = frame.f_back
+    else:
+        for name in _loop_code.READERS:
+            _imports.watch(name, _leave_code)
+
+
+def _leave_code(_module: object) -> None:
+    _loop_code.restore()
+
+
+def remove() -> None:
+    """Look no more."""
+    _core._loops_stop()
