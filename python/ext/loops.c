@@ -88,8 +88,14 @@ void core_loop_free(core_loop *loop)
         }
     }
     if (loop == core_chosen) {
-        /* A notebook's cell that is gone. Its steps stay; another loop may be chosen. */
-        core_chosen = NULL;
+        /* Of a notebook's cell that is gone, or a text that was run. It cannot come back, and another may be chosen. */
+        loop->next = NULL;
+        loop->parent = NULL;
+        loop->owner = NULL;
+        loop->inside = NULL;
+        loop->units = 0;
+        loop->is_gone = true;
+        return;
     }
     Py_CLEAR(loop->file);
     Py_CLEAR(loop->function);
@@ -244,7 +250,9 @@ static double share_of(const core_loop *loop)
 
 static bool is_long(const core_loop *loop)
 {
-    return loop->intervals >= ENOUGH && loop->ticks >= loop->intervals * least;
+    /* One iteration in which the machine did something else does not make a loop long. */
+    return loop->intervals >= ENOUGH && loop->ticks >= loop->intervals * least &&
+           loop->longs >= loop->intervals / 4;
 }
 
 /* How much of its outer loop a loop must fill to be the step loop rather than a part of a step: loops over a model's layers
@@ -296,7 +304,7 @@ static bool is_around(const core_loop *outer, const core_loop *inner)
 static bool is_better(const core_pass *pass, uint64_t now)
 {
     const core_loop *loop = pass->loop;
-    if (!core_chosen) {
+    if (!core_chosen || core_chosen->is_gone) {
         return qualifies(pass, now);
     }
     if (emit.switches >= SWITCHES) {
@@ -311,11 +319,15 @@ static bool is_better(const core_pass *pass, uint64_t now)
 
 static void choose(core_pass *pass)
 {
-    if (core_chosen) {
+    if (core_chosen && core_chosen->is_gone) {
+        core_loop *gone = core_chosen;
+        core_chosen = NULL;
+        core_loop_free(gone);
+    } else if (core_chosen) {
         core_chosen->state = LOOP_SEARCHED;
         emit.switches++;
+        emit.abandoned = emit.steps;
     }
-    emit.abandoned = emit.steps;
     emit.skipped = pass->loop->asks;
     emit.recording = 0;
     core_chosen = pass->loop;
@@ -448,6 +460,7 @@ bool core_pass_ask(core_pass *pass)
     loop->asks++;
     loop->intervals++;
     loop->ticks += interval;
+    loop->longs += interval >= least;
     if (pass->count > loop->longest) {
         loop->longest = pass->count;
     }

@@ -22,10 +22,12 @@ typedef struct core_loop {
     PyObject *file, *function;
     uint32_t line;
     bool is_for;
+    bool is_gone; /* its code was freed */
     enum loop_state state;
     uint64_t asks;      /* iterations that ended */
     uint64_t intervals; /* those whose time is known, and their time */
     uint64_t ticks;
+    uint64_t longs;           /* those that are long enough for a step */
     uint32_t longest;         /* iterations of the longest pass */
     uint32_t elsewhere;       /* iterations on other threads */
     struct core_loop *parent; /* the loop that it last ran in */

@@ -370,8 +370,8 @@ static PyObject *on_line(PyObject *Py_UNUSED(self), PyObject *const *args,
 static PyObject *on_exception(PyObject *const *args, bool caught)
 {
     core_loop *loop = core_chosen;
-    if (core_loops_on && loop && ((watched_code *)loop->owner)->code == args[0] &&
-        core_loops_here()) {
+    if (core_loops_on && loop && loop->owner &&
+        ((watched_code *)loop->owner)->code == args[0] && core_loops_here()) {
         core_frame *frame = core_frame_now();
         const int64_t handler = caught ? unit_argument(args[1]) : -1;
         if (!inside(loop, handler)) {

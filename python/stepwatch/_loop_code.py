@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _BACK = frozenset(
     number
     for name, number in opcode.opmap.items()
-    if name in ("JUMP_ABSOLUTE", "FOR_ITER") or "JUMP" in name and "BACKWARD" in name
+    if name in ("JUMP_ABSOLUTE", "FOR_ITER") or ("JUMP" in name and "BACKWARD" in name)
 ) | frozenset(number for number in opcode.hasjabs)
 _Function = type(lambda: None)
 # Code longer than this is no loop of a training program, and would take long to look at.
@@ -179,7 +179,7 @@ def _find(code: CodeType) -> tuple[list[Loop], list[Instruction], list[_Block]]:
                 continue
             last = block.instructions[-1]
             if last.target is None or last.target.old != blocks[head].first:
-                continue  # An exception, or a block that falls into the next: not written as a loop.
+                continue  # An exception, or a block that falls into the next one.
             if "NO_INTERRUPT" in opcode.opname[last.op] or opcode.opname[last.op] == "SEND":
                 continue  # The waiting of an await.
             inside = members.setdefault(head, {head})
@@ -201,7 +201,9 @@ def _find(code: CodeType) -> tuple[list[Loop], list[Instruction], list[_Block]]:
         is_for = blocks[head].instructions[0].op == _FOR
         line = line_of.get(head, 0)
         # The two beginnings of a while loop lie on one line: that of the `while`.
-        heads, units = merged.setdefault(("for", head) if is_for else ("while", line), (set(), set()))
+        heads, units = merged.setdefault(
+            ("for", head) if is_for else ("while", line), (set(), set())
+        )
         heads.add(head)
         units.update(inside)
     loops = []
@@ -320,7 +322,9 @@ def restore() -> None:
     # Frames still run with hooks, and their code may not be freed under another's number.
 
 
-def with_hooks(code: CodeType, make: Callable[[CodeType, int, bool], tuple[object, ...]]) -> CodeType:
+def with_hooks(
+    code: CodeType, make: Callable[[CodeType, int, bool], tuple[object, ...]]
+) -> CodeType:
     """Return the code, and the code of the functions in it, with hooks in their loops.
 
     ``make(code, line, is_for)`` gives those of one loop: one to go through in each pass of a for

@@ -1,4 +1,4 @@
-"""Steps of programs that use no framework: the loop that takes most of the time is the training loop.
+"""Steps of programs that use no framework: the loop that takes most of the time gives them.
 
 What counts as one, and how it is found, is in docs/loops.md. Here the search is begun: Python tells
 of every module just before it runs, and the extension takes those of the user's own code.
