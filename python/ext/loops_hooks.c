@@ -228,26 +228,41 @@ static PyObject *hook_run(hook_object *hook)
 #endif
 }
 
-/* Overwrites the instruction that applies this hook: from now on it is loaded and thrown away. */
+/* Overwrites the instructions that load and apply this hook by a jump over them. An index with a prefix is loaded and
+ * thrown away as before: the prefix would be the jump's, too. */
 static void hook_remove(core_frame *frame)
 {
 #if PY_VERSION_HEX >= 0x030b0000
-    _Py_CODEUNIT *at = frame->prev_instr;
-    if (_Py_OPCODE(*at) == UNARY_POSITIVE) {
-        *at = (_Py_CODEUNIT)((*at & ~(_Py_CODEUNIT)0xff) | NOP);
+    _Py_CODEUNIT *apply = frame->prev_instr;
+    _Py_CODEUNIT *first = _PyCode_CODE(frame->f_code);
+    if (apply < first + 2 || _Py_OPCODE(*apply) != UNARY_POSITIVE) {
+        return;
+    }
+    const int before = _Py_OPCODE(apply[-2]);
+    if (_Py_OPCODE(apply[-1]) == LOAD_CONST && before != EXTENDED_ARG &&
+        before != LOAD_FAST__LOAD_CONST) {
+        apply[-1] = _Py_MAKECODEUNIT(JUMP_FORWARD, 2);
+    } else {
+        *apply = _Py_MAKECODEUNIT(NOP, 0);
     }
 #else
 #if PY_VERSION_HEX >= 0x030a0000
     const Py_ssize_t at = (Py_ssize_t)frame->f_lasti * 2;
+    const unsigned char over = 2;
 #else
     const Py_ssize_t at = frame->f_lasti;
+    const unsigned char over = 4;
 #endif
     PyObject *bytes = frame->f_code->co_code;
-    if (at >= 0 && at < PyBytes_GET_SIZE(bytes)) {
-        unsigned char *op = (unsigned char *)PyBytes_AS_STRING(bytes) + at;
-        if (*op == UNARY_POSITIVE) {
-            *op = NOP;
-        }
+    unsigned char *apply = (unsigned char *)PyBytes_AS_STRING(bytes) + at;
+    if (at < 4 || at >= PyBytes_GET_SIZE(bytes) || *apply != UNARY_POSITIVE) {
+        return;
+    }
+    if (apply[-2] == LOAD_CONST && apply[-4] != EXTENDED_ARG) {
+        apply[-2] = JUMP_FORWARD;
+        apply[-1] = over;
+    } else {
+        *apply = NOP;
     }
 #endif
 }

@@ -1,4 +1,4 @@
-"""Steps from plain loops: which one is chosen, that each iteration counts, and that the program does
+"""Steps from plain loops: which one is chosen, that each iteration counts, and that programs do
 not notice."""
 
 from __future__ import annotations
