@@ -219,8 +219,13 @@ static PyObject *hook_iterate(hook_object *hook, PyObject *iterable)
 static PyObject *hook_run(hook_object *hook)
 {
 #if PY_VERSION_HEX >= 0x030b0000
-    core_frame *frame = core_frame_now();
-    return PyEval_EvalCode(hook->code, frame->f_globals, frame->f_locals);
+    /* The frame that stands for it steps out of the chain meanwhile: samplers and debuggers shall find one module. */
+    _PyCFrame *now = PyThreadState_Get()->cframe;
+    core_frame *frame = now->current_frame;
+    now->current_frame = frame->previous;
+    PyObject *result = PyEval_EvalCode(hook->code, frame->f_globals, frame->f_locals);
+    now->current_frame = frame;
+    return result;
 #else
     (void)hook;
     PyErr_SetString(PyExc_SystemError, "no code to run");
@@ -432,8 +437,8 @@ static PyObject *hooks_make(PyObject *Py_UNUSED(module), PyObject *args)
 /* --- Code ------------------------------------------------------------------------------------ */
 
 #if PY_VERSION_HEX >= 0x030b0000
-/* The code that Python is about to run cannot grow. It becomes one that runs the other in its place, and whose own frame is not seen:
- * what comes before the first instruction that can be traced is none to tracebacks, sys._getframe and debuggers. */
+/* The code that Python is about to run cannot grow. It becomes one that runs the other in its place, and whose own frame is
+ * not seen: what comes before the first instruction that can be traced is none to tracebacks and debuggers. */
 static int become(PyCodeObject *code, PyCodeObject *other)
 {
     if (Py_SIZE(code) < 3) {
