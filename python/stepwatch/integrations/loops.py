@@ -9,8 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
-from stepwatch import _core, _loop_code
-from stepwatch.integrations import _imports
+from stepwatch import _core, _imports, _loop_code
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
