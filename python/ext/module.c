@@ -1,5 +1,6 @@
 /* The module stepwatch._core: what it consists of, and its state. */
 #include "core.h"
+#include "modules.h"
 #include "training.h"
 #include "user_code.h"
 
@@ -10,6 +11,7 @@ static int (*const parts[])(PyObject *module) = {
     core_options_add,
     core_jit_calls_add, core_jit_waits_add,
     core_loops_add,
+    core_modules_add,
 };
 
 int core_type_add(PyObject *module, enum core_slot slot, PyType_Spec *spec)

@@ -1,0 +1,581 @@
+/* Calls of modules, losses, backward passes and optimizers, as torch's adapter reports them.
+ *
+ * Each is an enter, which answers with a token or None (nothing is recorded, or the call is part of another that counts),
+ * and a leave with that token. The token is the section that was opened. What the calls mean is decided here: the
+ * outermost call of a module is the forward of a model, or a validation; calls inside it are its parts. What Python code
+ * has to find out once, such as the names of a model's parts, it is asked for when a module is first seen. */
+#include "modules.h"
+#include "section.h"
+#include "training.h"
+#include <string.h>
+
+enum {
+    SAMPLE_EVERY = 50, /* one step in so many has the times of its backward by module */
+    SAMPLE_STEP = 3,
+    MOST_CALLS = 1 << 16
+};
+
+/* A call of a module in a step whose backward is looked at: nodes that autograd numbered from begin up to end were made
+ * in it. */
+typedef struct sampled_call {
+    uint32_t module;
+    uint32_t parent; /* index + 1; 0: none */
+    long long begin, end;
+} sampled_call;
+
+/* What is going on on a thread. */
+typedef struct calls_state {
+    unsigned depth; /* calls of modules that are timed */
+    unsigned losses;
+    unsigned backwards;
+    unsigned optimizers;
+    bool sampling;
+    int64_t sampled_step;
+    sampled_call *calls;
+    uint32_t count, room;
+    uint32_t open; /* the innermost call, index + 1 */
+} calls_state;
+
+static _Thread_local calls_state local;
+
+/* What the adapter gave: functions of torch, and its own. NULL: not configured. */
+static struct {
+    PyObject *sight;    /* sight(module, outermost): names it */
+    PyObject *trained;  /* trained(module): marks it and its parts */
+    PyObject *asks;     /* asks(module): whether a part of it was trained */
+    PyObject *grad;     /* whether gradients are wanted */
+    PyObject *task;     /* number of the running backward, or -1 */
+    PyObject *sequence; /* number of autograd's next node */
+    bool parts;         /* calls inside others are timed, too */
+} adapter;
+
+static PyObject *name_training;
+static sw_section *gate;
+static PyObject *backward_section;
+static unsigned backwards_running; /* on any thread */
+static uint32_t trained_count;
+
+/* --- Opening and closing ------------------------------------------------------------- */
+
+static PyObject *open_section(PyObject *section)
+{
+    sw_section_enter(((core_section *)section)->handle);
+    Py_INCREF(section);
+    return section;
+}
+
+static void close_section(PyObject *section, bool failed)
+{
+    sw_section *handle = ((core_section *)section)->handle;
+    if (failed) {
+        sw_end_error(handle);
+    } else {
+        sw_end(handle);
+    }
+}
+
+/* Whether a function that takes nothing answers yes. */
+static bool says_yes(PyObject *function)
+{
+    PyObject *answer = function ? PyObject_CallNoArgs(function) : NULL;
+    const bool yes = answer == Py_True;
+    if (!answer) {
+        PyErr_Clear();
+    }
+    Py_XDECREF(answer);
+    return yes;
+}
+
+static long long number_from(PyObject *function)
+{
+    PyObject *answer = function ? PyObject_CallNoArgs(function) : NULL;
+    const long long number = answer ? PyLong_AsLongLong(answer) : -1;
+    PyErr_Clear();
+    Py_XDECREF(answer);
+    return number;
+}
+
+/* Calls the adapter with a module. 1 it says yes, 0 no; -1: an exception that is not ours to hide. */
+static int adapter_asks(PyObject *function, PyObject *module, PyObject *more)
+{
+    if (!function) {
+        return 0;
+    }
+    PyObject *answer = PyObject_CallFunctionObjArgs(function, module, more, NULL);
+    if (!answer) {
+        if (PyErr_ExceptionMatches(PyExc_Exception)) {
+            PyErr_Clear();
+            return 0;
+        }
+        return -1;
+    }
+    const int yes = answer == Py_True;
+    Py_DECREF(answer);
+    return yes;
+}
+
+/* --- Steps whose backward is looked at ------------------------------------------------- */
+
+static void sample_begin(uint32_t number)
+{
+    if (local.count == local.room) {
+        const uint32_t room = local.room ? local.room * 2 : 256;
+        sampled_call *calls = room <= MOST_CALLS
+                                  ? PyMem_RawRealloc(local.calls, room * sizeof *calls)
+                                  : NULL;
+        if (!calls) {
+            local.sampling = false;
+            return;
+        }
+        local.calls = calls;
+        local.room = room;
+    }
+    local.calls[local.count] = (sampled_call){.module = number,
+                                              .parent = local.open,
+                                              .begin = number_from(adapter.sequence),
+                                              .end = -1};
+    local.open = ++local.count;
+}
+
+static void sample_end(void)
+{
+    if (local.open > 0 && local.open <= local.count) {
+        sampled_call *call = &local.calls[local.open - 1];
+        call->end = number_from(adapter.sequence);
+        local.open = call->parent;
+    }
+}
+
+/* Whether this step is one of those; called where no module runs. */
+static void sample_decide(void)
+{
+    const int64_t step = sw_step_number();
+    const bool sampling = step % SAMPLE_EVERY == SAMPLE_STEP && adapter.sequence;
+    if (sampling && (!local.sampling || local.sampled_step != step)) {
+        local.count = 0;
+    }
+    local.open = 0;
+    local.sampling = sampling;
+    local.sampled_step = step;
+}
+
+/* --- Modules ----------------------------------------------------------------------------- */
+
+static int module_trains(PyObject *module)
+{
+    PyObject *training = PyObject_GetAttr(module, name_training);
+    if (!training) {
+        PyErr_Clear();
+        return 0;
+    }
+    const int yes = training == Py_True;
+    Py_DECREF(training);
+    return yes;
+}
+
+/* What the outermost call of a module is, and tells the recorder so. The section to open, borrowed; NULL with an exception
+ * set. */
+static PyObject *outermost(PyObject *module, const module_entry *known)
+{
+    /* A copy: what follows runs Python code. */
+    const module_entry entry = *known;
+    const bool gradients = says_yes(adapter.grad);
+    if (gradients) {
+        if (module_trains(module)) {
+            if (!(entry.flags & MODULE_TRAINED) &&
+                adapter_asks(adapter.trained, module, NULL) < 0) {
+                return NULL;
+            }
+            core_train_works(false);
+            sample_decide();
+        }
+        return entry.outer;
+    }
+    if (local.optimizers || module_trains(module)) {
+        return entry.outer;
+    }
+    bool trained = (entry.flags & MODULE_TRAINED) != 0;
+    if (!trained && entry.looked != trained_count) {
+        const int found = adapter_asks(adapter.asks, module, NULL);
+        module_entry *again = found >= 0 ? module_find(module) : NULL;
+        if (found < 0) {
+            return NULL;
+        }
+        if (again) {
+            again->looked = trained_count;
+            again->flags |= found ? MODULE_TRAINED : 0u;
+        }
+        trained = found;
+    }
+    core_train_evaluates(trained);
+    return trained ? entry.validates : entry.outer;
+}
+
+/* Whether the call happens while autograd calls back, on a thread of its own among them. */
+static bool within_backward(void)
+{
+    return local.backwards || (backwards_running && number_from(adapter.task) >= 0);
+}
+
+/* The first call of a module, or of the first of its kind: has it named. NULL: it is not timed, or an exception is set. */
+static module_entry *first_sight(PyObject *module, bool is_outermost)
+{
+    if (!is_outermost) {
+        module_entry *kind = module_find((PyObject *)Py_TYPE(module));
+        if (kind && kind->flags & MODULE_ONCE) {
+            return kind;
+        }
+    }
+    if (adapter_asks(adapter.sight, module, is_outermost ? Py_True : Py_False) < 0) {
+        return NULL;
+    }
+    module_entry *entry = module_find(module);
+    if (!entry) {
+        entry = module_find((PyObject *)Py_TYPE(module));
+        entry = entry && entry->flags & MODULE_ONCE ? entry : NULL;
+    }
+    return entry;
+}
+
+static PyObject *module_enter(PyObject *Py_UNUSED(self), PyObject *module)
+{
+    if (!SW_GATE(gate)) {
+        Py_RETURN_NONE;
+    }
+    module_entry *entry = module_find(module);
+    const bool inside = local.depth > 0 || within_backward();
+    if (inside && !adapter.parts && !(entry && entry->flags & MODULE_LOSS)) {
+        Py_RETURN_NONE;
+    }
+    if (!entry || (!inside && (entry->recording != sw_recording_number() ||
+                               entry->flags & MODULE_PART))) {
+        entry = first_sight(module, !inside);
+        if (!entry || !entry->inner) {
+            if (PyErr_Occurred()) {
+                return NULL;
+            }
+            Py_RETURN_NONE;
+        }
+    }
+    if (!entry->inner) {
+        Py_RETURN_NONE;
+    }
+    const uint32_t number = entry->number;
+    PyObject *section = entry->inner;
+    const bool loss = (entry->flags & MODULE_LOSS) != 0;
+    if (!inside && !loss) {
+        section = outermost(module, entry);
+        if (!section) {
+            return NULL;
+        }
+    }
+    local.depth++;
+    local.losses += loss;
+    if (local.sampling) {
+        sample_begin(number);
+    }
+    return open_section(section);
+}
+
+static PyObject *call_left(PyObject *token, bool failed)
+{
+    if (!backward_section || Py_TYPE(token) != Py_TYPE(backward_section)) {
+        PyErr_SetString(PyExc_TypeError, "not a token");
+        return NULL;
+    }
+    close_section(token, failed);
+    local.depth -= local.depth > 0;
+    local.losses -= ((core_section *)token)->phase == SW_PHASE_LOSS && local.losses > 0;
+    if (local.sampling) {
+        sample_end();
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *module_leave(PyObject *Py_UNUSED(self), PyObject *token)
+{
+    return call_left(token, false);
+}
+
+static PyObject *module_failed(PyObject *Py_UNUSED(self), PyObject *token)
+{
+    return call_left(token, true);
+}
+
+/* --- Losses that are functions, backward, optimizers -------------------------------------- */
+
+static PyObject *loss_enter(PyObject *Py_UNUSED(self), PyObject *section)
+{
+    if (!SW_GATE(gate) || local.losses || local.backwards) {
+        Py_RETURN_NONE;
+    }
+    local.losses++;
+    return open_section(section);
+}
+
+static PyObject *loss_leave(PyObject *Py_UNUSED(self), PyObject *section)
+{
+    local.losses -= local.losses > 0;
+    close_section(section, false);
+    Py_RETURN_NONE;
+}
+
+static PyObject *loss_failed(PyObject *Py_UNUSED(self), PyObject *section)
+{
+    local.losses -= local.losses > 0;
+    close_section(section, true);
+    Py_RETURN_NONE;
+}
+
+static PyObject *backward_enter(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(ignored))
+{
+    if (!SW_GATE(gate) || !backward_section || within_backward()) {
+        Py_RETURN_NONE;
+    }
+    core_train_works(true);
+    local.backwards++;
+    backwards_running++;
+    return open_section(backward_section);
+}
+
+static PyObject *backward_over(PyObject *section, bool failed)
+{
+    local.backwards -= local.backwards > 0;
+    backwards_running -= backwards_running > 0;
+    close_section(section, failed);
+    Py_RETURN_NONE;
+}
+
+static PyObject *backward_leave(PyObject *Py_UNUSED(self), PyObject *section)
+{
+    return backward_over(section, false);
+}
+
+static PyObject *backward_failed(PyObject *Py_UNUSED(self), PyObject *section)
+{
+    return backward_over(section, true);
+}
+
+static PyObject *optimizer_enter(PyObject *Py_UNUSED(self), PyObject *optimizer)
+{
+    if (!SW_GATE(gate) || local.optimizers) {
+        Py_RETURN_NONE;
+    }
+    module_entry *entry = module_find(optimizer);
+    if (!entry || entry->recording != sw_recording_number()) {
+        entry = first_sight(optimizer, true);
+    }
+    if (!entry || !entry->inner) {
+        if (PyErr_Occurred()) {
+            return NULL;
+        }
+        Py_RETURN_NONE;
+    }
+    local.optimizers++;
+    return open_section(entry->inner);
+}
+
+static PyObject *optimizer_leave(PyObject *Py_UNUSED(self), PyObject *section)
+{
+    local.optimizers -= local.optimizers > 0;
+    close_section(section, false);
+    Py_RETURN_NONE;
+}
+
+static PyObject *optimizer_failed(PyObject *Py_UNUSED(self), PyObject *section)
+{
+    local.optimizers -= local.optimizers > 0;
+    close_section(section, true);
+    Py_RETURN_NONE;
+}
+
+/* --- What the adapter calls ---------------------------------------------------------------- */
+
+static PyObject *module_hooks(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    static char *keywords[] = {"sight", "trained",  "asks", "grad",
+                               "task",  "sequence", NULL};
+    PyObject *given[6] = {NULL};
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OOOOOO:module_hooks", keywords,
+                                     &given[0], &given[1], &given[2], &given[3],
+                                     &given[4], &given[5])) {
+        return NULL;
+    }
+    PyObject **kept[] = {&adapter.sight, &adapter.trained, &adapter.asks,
+                         &adapter.grad,  &adapter.task,    &adapter.sequence};
+    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
+        PyObject *value = given[i] == Py_None ? NULL : given[i];
+        Py_XINCREF(value);
+        Py_XSETREF(*kept[i], value);
+    }
+    if (!backward_section) {
+        core_state *state = PyModule_GetState(self);
+        backward_section = PyObject_CallFunction(state->slot[CORE_SECTION_TYPE], "ss",
+                                                 "backward", "backward");
+    }
+    if (!backward_section) {
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *module_parts(PyObject *Py_UNUSED(self), PyObject *wanted)
+{
+    adapter.parts = PyObject_IsTrue(wanted) == 1;
+    Py_RETURN_NONE;
+}
+
+static int is_section(PyObject *self, PyObject *object)
+{
+    core_state *state = PyModule_GetState(self);
+    return object == Py_None ||
+           (PyObject *)Py_TYPE(object) == state->slot[CORE_SECTION_TYPE];
+}
+
+static void section_set(PyObject **where, PyObject *section)
+{
+    PyObject *value = section == Py_None ? NULL : section;
+    Py_XINCREF(value);
+    Py_XSETREF(*where, value);
+}
+
+static PyObject *module_add(PyObject *self, PyObject *args)
+{
+    PyObject *object, *inner, *outer, *validates;
+    unsigned number, flags;
+    if (!PyArg_ParseTuple(args, "OOOOII:module_add", &object, &inner, &outer, &validates,
+                          &number, &flags)) {
+        return NULL;
+    }
+    if (!is_section(self, inner) || !is_section(self, outer) ||
+        !is_section(self, validates)) {
+        PyErr_SetString(PyExc_TypeError, "module_add() takes sections");
+        return NULL;
+    }
+    module_entry *entry = module_entry_of(object);
+    if (!entry) {
+        return NULL;
+    }
+    section_set(&entry->inner, inner);
+    section_set(&entry->outer, outer == Py_None ? inner : outer);
+    section_set(&entry->validates, validates == Py_None ? inner : validates);
+    entry->number = number;
+    entry->flags = (entry->flags & MODULE_TRAINED) | flags;
+    entry->recording = sw_recording_number();
+    Py_RETURN_NONE;
+}
+
+static PyObject *module_known(PyObject *Py_UNUSED(self), PyObject *object)
+{
+    const module_entry *entry = module_find(object);
+    if (!entry) {
+        Py_RETURN_NONE;
+    }
+    return Py_BuildValue("(IIN)", entry->number, entry->flags,
+                         PyBool_FromLong(entry->recording == sw_recording_number()));
+}
+
+/* Marks those that are known as trained. */
+static PyObject *module_trained(PyObject *Py_UNUSED(self), PyObject *modules)
+{
+    PyObject *fast = PySequence_Fast(modules, "module_trained() takes a sequence");
+    if (!fast) {
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(fast); i++) {
+        module_entry *entry = module_find(PySequence_Fast_GET_ITEM(fast, i));
+        if (entry && !(entry->flags & MODULE_TRAINED)) {
+            entry->flags |= MODULE_TRAINED;
+            trained_count++;
+        }
+    }
+    Py_DECREF(fast);
+    Py_RETURN_NONE;
+}
+
+static PyObject *module_calls(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(ignored))
+{
+    if (!local.sampling) {
+        Py_RETURN_NONE;
+    }
+    PyObject *list = PyList_New(local.count);
+    for (uint32_t i = 0; list && i < local.count; i++) {
+        const sampled_call *call = &local.calls[i];
+        PyObject *item = Py_BuildValue("(IiLL)", call->module, (int)call->parent - 1,
+                                       call->begin, call->end);
+        if (!item) {
+            Py_CLEAR(list);
+            break;
+        }
+        PyList_SET_ITEM(list, (Py_ssize_t)i, item);
+    }
+    return list;
+}
+
+static PyObject *modules_forget(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(ignored))
+{
+    module_forget();
+    Py_RETURN_NONE;
+}
+
+static PyObject *modules_count(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(ignored))
+{
+    return PyLong_FromSsize_t(module_count());
+}
+
+static PyObject *recording_number(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(ignored))
+{
+    return PyLong_FromUnsignedLong(sw_recording_number());
+}
+
+static PyMethodDef modules_methods[] = {
+    {"module_enter", module_enter, METH_O,
+     PyDoc_STR("A module is called; return a token, or None.")},
+    {"module_leave", module_leave, METH_O, PyDoc_STR("The call has returned.")},
+    {"module_failed", module_failed, METH_O, PyDoc_STR("The call has raised.")},
+    {"loss_enter", loss_enter, METH_O,
+     PyDoc_STR("A function computes a loss; None when it is part of a loss.")},
+    {"loss_leave", loss_leave, METH_O, NULL},
+    {"loss_failed", loss_failed, METH_O, NULL},
+    {"backward_enter", backward_enter, METH_NOARGS,
+     PyDoc_STR("A backward begins; None when it is part of one.")},
+    {"backward_leave", backward_leave, METH_O, NULL},
+    {"backward_failed", backward_failed, METH_O, NULL},
+    {"optimizer_enter", optimizer_enter, METH_O,
+     PyDoc_STR("An optimizer steps; None when it is part of another's step.")},
+    {"optimizer_leave", optimizer_leave, METH_O, NULL},
+    {"optimizer_failed", optimizer_failed, METH_O, NULL},
+    {"module_hooks", (PyCFunction)(void (*)(void))module_hooks,
+     METH_VARARGS | METH_KEYWORDS,
+     PyDoc_STR("Say who names modules, and what torch knows.")},
+    {"module_parts", module_parts, METH_O,
+     PyDoc_STR("Whether calls inside those of other modules are timed.")},
+    {"module_add", module_add, METH_VARARGS,
+     PyDoc_STR("module_add(object, inner, outer, validates, number, flags, /)\n--\n\n"
+               "Calls of the object are timed as these sections; None: not.")},
+    {"module_known", module_known, METH_O,
+     PyDoc_STR("(number, flags, whether it has rows in this recording), or None.")},
+    {"module_trained", module_trained, METH_O,
+     PyDoc_STR("These modules are being trained.")},
+    {"module_calls", module_calls, METH_NOARGS,
+     PyDoc_STR("Calls of this step, if its backward is to be looked at, else None:\n"
+               "(module, parent, first and last node).")},
+    {"module_built", core_module_built, METH_O,
+     PyDoc_STR("The constructor of this object runs.")},
+    {"module_site", core_module_site, METH_O,
+     PyDoc_STR("(file, line, function) where the object was built, or None.")},
+    {"recording_number", recording_number, METH_NOARGS,
+     PyDoc_STR("Number of this recording, 0 when nothing is recorded.")},
+    {"modules_forget", modules_forget, METH_NOARGS, NULL},
+    {"modules_count", modules_count, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+int core_modules_add(PyObject *module)
+{
+    gate = sw_section_get_n("", 0, SW_PHASE_INHERIT);
+    if (!name_training) {
+        name_training = PyUnicode_InternFromString("training");
+    }
+    return name_training ? PyModule_AddFunctions(module, modules_methods) : -1;
+}

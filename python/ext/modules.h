@@ -1,0 +1,50 @@
+/* Calls of modules, as torch's adapter reports them. */
+#ifndef STEPWATCH_EXT_MODULES_H
+#define STEPWATCH_EXT_MODULES_H
+
+#include "core.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+/* --- modules_table.c: what is known about an object, by its address ------------------------ */
+
+enum module_flags {
+    MODULE_ROOT = 1,
+    MODULE_LOSS = 2,
+    MODULE_TRAINED = 4, /* was called to be trained */
+    MODULE_ONCE = 8,    /* an entry of a type: its instances are not known one by one */
+    MODULE_PART = 16    /* has no sections yet for a call by itself */
+};
+
+/* Sections are references of the table; NULL: calls are not timed. */
+typedef struct module_entry {
+    PyObject *object;    /* its address; NULL: the entry is free */
+    PyObject *weak;      /* says whether it is still that object */
+    PyObject *inner;     /* within another call: no phase of its own, but for losses */
+    PyObject *outer;     /* the outermost call */
+    PyObject *validates; /* the outermost call, in a validation */
+    uint32_t number;     /* what Python calls it */
+    uint32_t recording;  /* that has its rows */
+    uint32_t looked; /* how many were trained when last asked whether a part of it was */
+    uint32_t flags;
+} module_entry;
+
+/* The entry, or NULL. It is good until the next call of Python code. */
+module_entry *module_find(const PyObject *object);
+/* The entry of the object, new if need be. NULL with an exception set: it cannot be referred to weakly, or there is no
+ * memory. */
+module_entry *module_entry_of(PyObject *object);
+/* Forgets all of them. */
+void module_forget(void);
+Py_ssize_t module_count(void);
+
+/* --- modules_built.c: where objects were built --------------------------------------------- */
+
+/* Remembers the place in the user's code that builds this object now. */
+PyObject *core_module_built(PyObject *module, PyObject *object);
+/* (file, line, function) of that place, or None. */
+PyObject *core_module_site(PyObject *module, PyObject *object);
+
+int core_modules_add(PyObject *module);
+
+#endif

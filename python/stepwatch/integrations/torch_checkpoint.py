@@ -1,0 +1,24 @@
+"""Checkpoints: torch.save and torch.load."""
+
+from __future__ import annotations
+
+from stepwatch import _core
+from stepwatch.integrations import _dynamo, _patch
+from stepwatch.integrations._timed import timed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def install(torch: Any) -> None:
+    """Watch saving and loading."""
+    make = timed(_core.section("checkpoint", "checkpoint"), torch.compiler.is_compiling)
+    for name in ("save", "load"):
+        for owner in (torch, torch.serialization):
+            if _patch.replace(owner, name, make):
+                _dynamo.skip(torch, getattr(owner, name))
+
+
+def remove() -> None:
+    """Nothing is kept here; what was replaced is put back by _patch."""

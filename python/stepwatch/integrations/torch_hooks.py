@@ -1,0 +1,54 @@
+"""All that is done for torch. One adapter that fails does not take the others with it."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from stepwatch import _core
+from stepwatch.integrations import _notes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_ADAPTERS = (
+    "torch_modules",
+    "torch_autograd",
+    "torch_optim",
+    "torch_checkpoint",
+    "torch_data",
+    "torch_transfer",
+    "torch_compile",
+    "torch_distributed",
+    "torch_operators",
+)
+
+_begun: list[Any] = []
+
+
+def install(torch: Any) -> None:
+    """Install every adapter of torch that there is, once."""
+    if _begun:
+        return
+    for name in _ADAPTERS:
+        full = f"{__package__}.{name}"
+        try:
+            adapter = import_module(full)
+            adapter.install(torch)
+            _begun.append(adapter)
+        except ModuleNotFoundError as error:
+            if error.name != full:
+                _notes.note_once(f"{name} does not watch torch: {error}")
+        except Exception as error:
+            _notes.note_once(f"{name} does not watch torch: {type(error).__name__}: {error}")
+    _core.fact("torch", str(getattr(torch, "__version__", "?")))
+
+
+def remove() -> None:
+    """Have every adapter forget what it knows."""
+    while _begun:
+        adapter = _begun.pop()
+        try:
+            adapter.remove()
+        except Exception as error:
+            _notes.note_once(f"{adapter.__name__} stays: {type(error).__name__}: {error}")

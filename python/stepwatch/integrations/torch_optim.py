@@ -1,0 +1,264 @@
+"""Optimizers of torch and what goes with them: schedulers, gradient scaling and clipping, autocast."""
+
+from __future__ import annotations
+
+import functools
+import math
+import weakref
+
+from stepwatch import _core
+from stepwatch.integrations import _dynamo, _notes, _patch, torch_modules
+from stepwatch.integrations._timed import timed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+_torch: Any = None
+# Optimizers that were built since we are here.
+_alive: weakref.WeakSet[Any] = weakref.WeakSet()
+# Names of those that have stepped.
+_names: dict[str, weakref.ref[Any]] = {}
+# Cells of torch's functions that hold ours instead: (cell, what it held).
+_cells: list[tuple[Any, Any]] = []
+
+
+# --- Optimizers ---------------------------------------------------------------------------
+
+
+def _name_of(optimizer: Any) -> str:
+    """Return "optimizer" for the only one, else a name of its own."""
+    for name, holder in list(_names.items()):
+        other = holder()
+        if other is optimizer:
+            return name
+        if other is None:
+            del _names[name]
+    _alive.add(optimizer)
+    base = f"optimizer: {type(optimizer).__name__}"
+    name, number = "optimizer" if len(_alive) == 1 and not _names else base, 1
+    while name in _names:
+        number += 1
+        name = f"{base} {number}"
+    _names[name] = weakref.ref(optimizer)
+    return name
+
+
+def _sight(optimizer: Any) -> None:
+    """Name an optimizer that steps for the first time in this recording, and put what it is."""
+    name, kind = _name_of(optimizer), type(optimizer).__name__
+    torch_modules.site_row(torch_modules.SITE_OPTIMIZER, _core.module_site(optimizer), kind)
+    section = _core.section(name, "optimizer")
+    _core.module_add(optimizer, section, None, None, 0, 0)
+    defaults = getattr(optimizer, "defaults", None) or {}
+    setting(name, "class", kind)
+    for key in ("foreach", "fused", "capturable", "differentiable"):
+        if key in defaults:
+            setting(name, key, str(defaults[key]))
+    groups = getattr(optimizer, "param_groups", ())
+    setting(name, "tensors", "", float(sum(len(group["params"]) for group in groups)))
+
+
+def setting(what: str, name: str, text: str, number: float = math.nan) -> None:
+    """Put a setting into the trace."""
+    _core.put_row(0, torch_modules.SETTING, 0, (what, name, text), (number,))
+
+
+def _make_step(original: Any) -> Callable[..., Any]:
+    enter, leave = _core.optimizer_enter, _core.optimizer_leave
+    failed, update = _core.optimizer_failed, _core.train_update
+    is_compiling = _torch.compiler.is_compiling
+
+    def step(*args: Any, **kwargs: Any) -> Any:
+        if is_compiling():
+            return original(*args, **kwargs)
+        token = enter(args[0]) if args else None
+        if token is None:
+            return original(*args, **kwargs)
+        try:
+            result = original(*args, **kwargs)
+        except BaseException:
+            failed(token)
+            raise
+        leave(token)
+        update(args[0])
+        return result
+
+    functools.update_wrapper(step, original)
+    step.__stepwatch__ = True  # type: ignore[attr-defined]
+    _dynamo.skip(_torch, step)
+    return step
+
+
+def _make_hook(original: Any) -> Callable[..., Any]:
+    """torch puts its own function around step() of every class of which there is an instance.
+
+    Ours goes inside: what torch or the program make of that function later, they make of both.
+    """
+
+    def profile_hook_step(function: Any) -> Any:
+        try:
+            function = _make_step(function)
+        except Exception as error:
+            _notes.note_once(f"an optimizer is not watched: {type(error).__name__}: {error}")
+        return original(function)
+
+    return profile_hook_step
+
+
+def _subclasses(kind: type) -> Iterator[type]:
+    for below in kind.__subclasses__():
+        yield below
+        yield from _subclasses(below)
+
+
+def _put_inside(kind: type) -> None:
+    """Watch steps of a class that had an instance before we came."""
+    step = vars(kind).get("step")
+    while step is not None and not getattr(step, "__stepwatch__", False):
+        names = getattr(getattr(step, "__code__", None), "co_freevars", ())
+        if "func" in names and getattr(step, "hooked", False):
+            cell = step.__closure__[names.index("func")]
+            if not getattr(cell.cell_contents, "__stepwatch__", False):
+                _cells.append((cell, cell.cell_contents))
+                cell.cell_contents = _make_step(cell.cell_contents)
+            return
+        step = getattr(step, "__wrapped__", None)
+
+
+def watch(optimizer: Any) -> None:
+    """Watch steps of an optimizer that somebody built without torch's knowledge."""
+    kind = type(optimizer)
+    if isinstance(optimizer, _torch.optim.Optimizer):
+        _alive.add(optimizer)
+        for base in kind.__mro__:
+            _put_inside(base)
+    elif "step" in vars(kind):
+        torch_modules.names(kind, _sight)
+        _patch.replace(kind, "step", _make_step)
+
+
+def _make_init(original: Any) -> Callable[..., Any]:
+    built = _core.module_built
+    is_compiling = _torch.compiler.is_compiling
+
+    def optimizer_init(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        if not is_compiling():
+            built(self)
+            _alive.add(self)
+
+    return optimizer_init
+
+
+# --- Autocast and gradient scaling -----------------------------------------------------------
+
+# What has been put: (what, device, type, number of the recording).
+_put: set[tuple[Any, ...]] = set()
+
+
+def _make_autocast_enter(original: Any) -> Callable[..., Any]:
+    is_compiling = _torch.compiler.is_compiling
+    recording = _core.recording_number
+
+    def autocast_enter(self: Any) -> Any:
+        result = original(self)
+        if not is_compiling():
+            key = (self.device, self.fast_dtype, self._enabled, recording())
+            if key not in _put and key[3]:
+                _put.add(key)
+                kind = str(self.fast_dtype).rpartition(".")[2] if self._enabled else "off"
+                setting("amp", str(self.device), kind)
+        return result
+
+    return autocast_enter
+
+
+def _make_scaler_step(around: Any) -> Callable[[Any], Callable[..., Any]]:
+    make = timed(around, _torch.compiler.is_compiling)
+    recording = _core.recording_number
+
+    def make_step(original: Any) -> Callable[..., Any]:
+        inner = make(original)
+
+        def scaler_step(self: Any, *args: Any, **kwargs: Any) -> Any:
+            key = ("grad_scaler", recording())
+            if key not in _put and key[1]:
+                _put.add(key)
+                setting("grad_scaler", "enabled", str(getattr(self, "_enabled", "")))
+            return inner(self, *args, **kwargs)
+
+        return scaler_step
+
+    return make_step
+
+
+# --- Installing ------------------------------------------------------------------------------
+
+
+def _install_optimizers(torch: Any) -> None:
+    optimizer = torch.optim.Optimizer
+    torch_modules.names(optimizer, _sight)
+    hook = "profile_hook_step"
+    if not _patch.replace(optimizer, hook, _make_hook):
+        _notes.note_once(
+            "steps of optimizers are not recorded: this torch has no Optimizer." + hook
+        )
+    for kind in _subclasses(optimizer):
+        _put_inside(kind)
+    _replace(torch, optimizer, "__init__", _make_init)
+    zero_grad = timed(_core.section("zero_grad", "zero_grad"), torch.compiler.is_compiling)
+    _replace(torch, optimizer, "zero_grad", zero_grad)
+    _replace(torch, torch.nn.Module, "zero_grad", zero_grad)
+
+
+def _install_others(torch: Any) -> None:
+    is_compiling = torch.compiler.is_compiling
+    scheduler = timed(_core.section("lr_scheduler", "optimizer"), is_compiling)
+    base = torch.optim.lr_scheduler.LRScheduler
+    for kind in (base, *_subclasses(base)):
+        if "step" in vars(kind):
+            _replace(torch, kind, "step", scheduler)
+    around = _core.section("grad_scaler", "optimizer")
+    scaler = torch.amp.GradScaler
+    for name in ("scale", "unscale_", "update"):
+        _replace(torch, scaler, name, timed(around, is_compiling))
+    _replace(torch, scaler, "step", _make_scaler_step(around))
+    clip = timed(_core.section("clip_grad", "optimizer"), is_compiling)
+    for name in ("clip_grad_norm_", "clip_grad_value_"):
+        for owner in (torch.nn.utils.clip_grad, torch.nn.utils):
+            original = getattr(owner, name, None)
+            if getattr(original, "__stepwatch__", False):
+                continue
+            if _replace(torch, owner, name, clip):
+                _dynamo.see_through(getattr(owner, name), original)
+    _replace(torch, torch.amp.autocast_mode.autocast, "__enter__", _make_autocast_enter)
+
+
+def _replace(torch: Any, owner: Any, name: str, make: Callable[[Any], Callable[..., Any]]) -> bool:
+    if not _patch.replace(owner, name, make):
+        return False
+    _dynamo.skip(torch, getattr(owner, name))
+    return True
+
+
+def install(torch: Any) -> None:
+    """Watch optimizers, and what goes with them."""
+    global _torch
+    _torch = torch
+    _install_optimizers(torch)
+    try:
+        _install_others(torch)
+    except Exception as error:
+        _notes.note_once(
+            f"part of the optimizer's work is not seen: {type(error).__name__}: {error}"
+        )
+
+
+def remove() -> None:
+    """Put torch's cells back; what was replaced is put back by _patch."""
+    while _cells:
+        cell, before = _cells.pop()
+        cell.cell_contents = before
+    _names.clear()
