@@ -6,7 +6,7 @@ import sys
 from importlib import import_module
 
 from stepwatch import _core, integrations
-from stepwatch.integrations import _notes, _patch
+from stepwatch.integrations import _notes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

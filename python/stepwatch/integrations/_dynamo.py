@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import sys
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-_functions: list[Any] = []
+
+def _strategy(torch: Any, function: Callable[..., Any], below: bool) -> None:
+    frames: Any = getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None)
+    code = function.__code__
+    if hasattr(frames, "set_code_exec_strategy"):
+        action = frames._FrameAction
+        inside = action.DEFAULT if below else action.SKIP
+        frames.set_code_exec_strategy(code, frames._FrameExecStrategy(action.SKIP, inside))
+    elif hasattr(frames, "skip_code"):
+        frames.skip_code(code)
 
 
 def skip(torch: Any, function: Callable[..., Any]) -> None:
@@ -16,13 +27,30 @@ def skip(torch: Any, function: Callable[..., Any]) -> None:
     Where a compiled program breaks off, dynamo compiles the functions that are called there, one
     by one. Those of torch that ours stand in for it leaves alone, and so it must ours.
     """
-    frames = getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None)
-    code = function.__code__
-    if hasattr(frames, "skip_code"):  # up to torch 2.6
-        frames.skip_code(code)
-    elif hasattr(frames, "set_code_exec_strategy"):
-        action = frames._FrameAction
-        frames.set_code_exec_strategy(code, frames._FrameExecStrategy(action.SKIP, action.DEFAULT))
+    _strategy(torch, function, below=True)
+
+
+def keep_out(torch: Any, *functions: Callable[..., Any]) -> None:
+    """Have dynamo look neither at these functions nor at what they call."""
+    for function in functions:
+        _strategy(torch, function, below=False)
+
+
+def settle() -> None:
+    """Have dynamo look up now what it knows by identity, where it is there before us.
+
+    It does so in parts, some when it is imported and some when it first compiles; both shall find
+    the same functions.
+    """
+    variables = sys.modules.get("torch._dynamo.variables.torch")
+    rules = sys.modules.get("torch._dynamo.trace_rules")
+    kind = getattr(variables, "TorchInGraphFunctionVariable", None)
+    for find in (
+        getattr(rules, "get_torch_obj_rule_map", None),
+        getattr(kind, "_get_handlers", None),
+    ):
+        if find is not None:
+            find()
 
 
 def see_through(function: Callable[..., Any], original: Callable[..., Any]) -> None:

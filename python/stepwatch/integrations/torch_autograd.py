@@ -65,6 +65,7 @@ class _Nodes:
             def hook(_: Any) -> None:
                 began((now(), number))
 
+            _dynamo.keep_out(_torch, hook)
             return hook
 
         waiting = [tensor.grad_fn for tensor in tensors if tensor.grad_fn is not None]
@@ -165,7 +166,12 @@ def _tracing_check() -> Callable[[], bool]:
     context = getattr(getattr(_torch, "_guards", None), "TracingContext", None)
     if modes is None or context is None:
         return lambda: False
-    return lambda: modes() > 0 and context.try_get() is not None
+
+    def tracing() -> bool:
+        return modes() > 0 and context.try_get() is not None
+
+    _dynamo.keep_out(_torch, tracing)
+    return tracing
 
 
 def _make_loss(name: str, namespace: dict[str, Any]) -> Callable[[Any], Callable[..., Any]]:
@@ -199,16 +205,14 @@ def install(torch: Any) -> None:
     """Watch losses and backward passes."""
     global _torch
     _torch = torch
+    _dynamo.keep_out(torch, _look, _looked)
     for owner, name in (
         (torch.Tensor, "backward"),
         (torch.autograd, "backward"),
         (torch.autograd, "grad"),
     ):
-        original = getattr(owner, name, None)
-        if original is not None and _patch.replace(owner, name, _make_backward):
+        if _patch.replace(owner, name, _make_backward):
             _dynamo.skip(torch, getattr(owner, name))
-            if owner is torch.autograd:
-                _dynamo.see_through(getattr(owner, name), original)
     functional = torch.nn.functional
     for name in LOSSES:
         original = getattr(functional, name, None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from stepwatch import _core
-from stepwatch.integrations import _notes
+from stepwatch.integrations import _dynamo, _notes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,6 +30,10 @@ def install(torch: Any) -> None:
     """Install every adapter of torch that there is, once."""
     if _begun:
         return
+    try:
+        _dynamo.settle()
+    except Exception as error:
+        _notes.note_once(f"torch.compile may see hooks: {type(error).__name__}: {error}")
     for name in _ADAPTERS:
         full = f"{__package__}.{name}"
         try:

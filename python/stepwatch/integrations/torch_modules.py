@@ -9,7 +9,7 @@ from stepwatch.integrations import _dynamo, _notes, _patch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from typing import Any
 
 SITE, MODULE, SETTING = 8, 9, 14
@@ -155,11 +155,6 @@ def _add(module: Any, name: str, flags: int, site: int = 0) -> None:
             about.number,
             flags,
         )
-
-
-def _parts(module: Any) -> Iterator[tuple[str, Any]]:
-    """Give the parts of a module and their paths, the parts of what is wrapped without the wrapper."""
-    return iter(module.named_modules())
 
 
 def name_model(module: Any) -> None:
@@ -347,6 +342,7 @@ def install(torch: Any) -> None:
         task=getattr(torch._C, "_current_graph_task_id", None),
         sequence=getattr(torch.autograd, "_get_sequence_nr", None),
     )
+    _dynamo.keep_out(torch, _sight, _trained, _asks)
     module = torch.nn.Module
     if _patch.replace(module, "__call__", _make_call):
         _dynamo.skip(torch, module.__call__)

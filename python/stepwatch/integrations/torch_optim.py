@@ -1,4 +1,4 @@
-"""Optimizers of torch and what goes with them: schedulers, gradient scaling and clipping, autocast."""
+"""Optimizers of torch and what goes with them: schedulers, scaling and clipping, autocast."""
 
 from __future__ import annotations
 
@@ -108,6 +108,7 @@ def _make_hook(original: Any) -> Callable[..., Any]:
 
 
 def _subclasses(kind: type) -> Iterator[type]:
+    below: type
     for below in kind.__subclasses__():
         yield below
         yield from _subclasses(below)
@@ -228,7 +229,7 @@ def _install_others(torch: Any) -> None:
     clip = timed(_core.section("clip_grad", "optimizer"), is_compiling)
     for name in ("clip_grad_norm_", "clip_grad_value_"):
         for owner in (torch.nn.utils.clip_grad, torch.nn.utils):
-            original = getattr(owner, name, None)
+            original: Any = getattr(owner, name, None)
             if getattr(original, "__stepwatch__", False):
                 continue
             if _replace(torch, owner, name, clip):
@@ -247,6 +248,7 @@ def install(torch: Any) -> None:
     """Watch optimizers, and what goes with them."""
     global _torch
     _torch = torch
+    _dynamo.keep_out(torch, setting)
     _install_optimizers(torch)
     try:
         _install_others(torch)
