@@ -163,7 +163,12 @@ static void sample_decide(void)
 
 static int module_trains(PyObject *module)
 {
-    PyObject *training = PyObject_GetAttr(module, name_training);
+    /* Modules have a __getattr__, which makes the usual way slow; it is for those that keep it elsewhere. */
+    PyObject *training = PyObject_GenericGetAttr(module, name_training);
+    if (!training) {
+        PyErr_Clear();
+        training = PyObject_GetAttr(module, name_training);
+    }
     if (!training) {
         PyErr_Clear();
         return 0;
