@@ -599,6 +599,15 @@ static PyObject *train_evaluates(PyObject *Py_UNUSED(module), PyObject *trained)
     Py_RETURN_NONE;
 }
 
+static PyObject *train_resumes(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    train_state *state = state_now();
+    if (state) {
+        validation_end(state);
+    }
+    Py_RETURN_NONE;
+}
+
 /* For tests and notes: (source that gives steps, whether a step is open, whether this is validation). */
 static PyObject *train_now(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
@@ -643,6 +652,8 @@ static PyMethodDef training_methods[] = {
     {"train_update", train_update, METH_O, PyDoc_STR("An optimizer step has ended.")},
     {"train_evaluates", train_evaluates, METH_O,
      PyDoc_STR("A module is called in eval mode and without gradients.")},
+    {"train_resumes", train_resumes, METH_NOARGS,
+     PyDoc_STR("What follows is no validation, though nothing is trained yet.")},
     {"train_now", train_now, METH_NOARGS,
      PyDoc_STR("(source, a step is open, this is validation)")},
     {"on_step", on_step, METH_O,

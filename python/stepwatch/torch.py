@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 
@@ -53,11 +54,14 @@ def auto(model: Any = None, optimizer: Any = None, loader: Any = None) -> Watch:
     The hooks stay until ``.remove()`` of what is returned, or the end of a ``with`` block of it.
     """
     torch = import_module("torch")
+    if model is not None and not isinstance(model, torch.nn.Module):
+        raise TypeError(f"model must be a torch.nn.Module, not {type(model).__name__}")
+    off = ("0", "false", "off", "no")
+    if os.environ.get("STEPWATCH_ENABLED", "").lower() in off or _core.option("phases") in off:
+        return Watch()
     integrations.install()
     hooks = import_module("stepwatch.integrations.torch_hooks")
     hooks.install(torch)
-    if model is not None and not isinstance(model, torch.nn.Module):
-        raise TypeError(f"model must be a torch.nn.Module, not {type(model).__name__}")
     try:
         _look_at(model, optimizer, loader)
     except Exception as error:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from stepwatch import _core
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,6 +19,25 @@ def timed(around: section, is_compiling: Callable[[], bool]) -> Callable[[Any], 
         def call(*args: Any, **kwargs: Any) -> Any:
             if is_compiling():
                 return original(*args, **kwargs)
+            with around:
+                return original(*args, **kwargs)
+
+        return call
+
+    return make
+
+
+def timed_after_validation(
+    around: section, is_compiling: Callable[[], bool]
+) -> Callable[[Any], Callable[..., Any]]:
+    """As above, for what a validation does not do: if there was one, it is over."""
+    resumes = _core.train_resumes
+
+    def make(original: Any) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if is_compiling():
+                return original(*args, **kwargs)
+            resumes()
             with around:
                 return original(*args, **kwargs)
 

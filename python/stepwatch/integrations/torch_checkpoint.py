@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stepwatch import _core
 from stepwatch.integrations import _dynamo, _patch
-from stepwatch.integrations._timed import timed
+from stepwatch.integrations._timed import timed_after_validation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 def install(torch: Any) -> None:
     """Watch saving and loading."""
-    make = timed(_core.section("checkpoint", "checkpoint"), torch.compiler.is_compiling)
+    around = _core.section("checkpoint", "checkpoint")
+    make = timed_after_validation(around, torch.compiler.is_compiling)
     for name in ("save", "load"):
         for owner in (torch, torch.serialization):
             if _patch.replace(owner, name, make):

@@ -27,7 +27,8 @@ class Known:
         self.name = name
         self.number = number
         self.flags = 0
-        self.row = 0  # its handle; of another recording it makes a new row
+        self.row = 0  # its handle
+        self.recording = 0
         self.keys: tuple[int | str, ...] = ()
         self.counts = (0, 0, 0)
         self.backward_ticks = 0
@@ -35,6 +36,10 @@ class Known:
 
     def put(self) -> None:
         """Put what is known into the trace."""
+        recording = _core.recording_number()
+        if recording != self.recording:
+            self.recording = recording
+            self.row = self.backward_ticks = self.backward_calls = 0
         values = (*self.counts, self.backward_ticks, self.backward_calls)
         self.row, _ = _core.put_row(self.row, MODULE, self.flags & 3, self.keys, values)
 
@@ -221,6 +226,8 @@ def names(kind: type, function: Callable[[Any], None]) -> None:
 def _sight(module: Any, outermost: bool) -> None:
     """Name what is called for the first time in this recording."""
     try:
+        if _torch._C._get_tracing_state() is not None:
+            return  # What is looked at would be part of the trace.
         for kind, function in _others:
             if isinstance(module, kind):
                 function(module)
@@ -228,7 +235,9 @@ def _sight(module: Any, outermost: bool) -> None:
         if not outermost or getattr(module, "_is_replica", False):
             _name_kind(type(module))
         else:
-            name_model(module)
+            # Modes of the program must not see what is looked at.
+            with _torch._C.DisableTorchFunction():
+                name_model(module)
     except Exception as error:
         _failed(module, error)
 

@@ -8,7 +8,7 @@ import weakref
 
 from stepwatch import _core
 from stepwatch.integrations import _dynamo, _notes, _patch, torch_modules
-from stepwatch.integrations._timed import timed
+from stepwatch.integrations._timed import timed, timed_after_validation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,9 +16,11 @@ if TYPE_CHECKING:
     from typing import Any
 
 _torch: Any = None
-# Optimizers that were built since we are here.
-_alive: weakref.WeakSet[Any] = weakref.WeakSet()
-# Names of those that have stepped.
+# Optimizers that were built since we are here and have not stepped yet.
+_fresh: weakref.WeakSet[Any] = weakref.WeakSet()
+# Those that were there together when the first of them stepped.
+_several: weakref.WeakSet[Any] = weakref.WeakSet()
+# Names of optimizers.
 _names: dict[str, weakref.ref[Any]] = {}
 # Cells of torch's functions that hold ours instead: (cell, what it held).
 _cells: list[tuple[Any, Any]] = []
@@ -28,19 +30,24 @@ _cells: list[tuple[Any, Any]] = []
 
 
 def _name_of(optimizer: Any) -> str:
-    """Return "optimizer" for the only one, else a name of its own."""
+    """Return "optimizer" for the only one; where several are used side by side, a name of its own."""
     for name, holder in list(_names.items()):
         other = holder()
         if other is optimizer:
             return name
         if other is None:
             del _names[name]
-    _alive.add(optimizer)
-    base = f"optimizer: {type(optimizer).__name__}"
-    name, number = "optimizer" if len(_alive) == 1 and not _names else base, 1
-    while name in _names:
-        number += 1
-        name = f"{base} {number}"
+    _fresh.add(optimizer)
+    if len(_fresh) > 1:
+        _several.update(_fresh)
+    _fresh.discard(optimizer)
+    name = "optimizer"
+    if optimizer in _several:
+        base = name = f"optimizer: {type(optimizer).__name__}"
+        number = 1
+        while name in _names:
+            number += 1
+            name = f"{base} {number}"
     _names[name] = weakref.ref(optimizer)
     return name
 
@@ -132,7 +139,7 @@ def watch(optimizer: Any) -> None:
     """Watch steps of an optimizer that somebody built without torch's knowledge."""
     kind = type(optimizer)
     if isinstance(optimizer, _torch.optim.Optimizer):
-        _alive.add(optimizer)
+        _fresh.add(optimizer)
         for base in kind.__mro__:
             _put_inside(base)
     elif "step" in vars(kind):
@@ -148,7 +155,7 @@ def _make_init(original: Any) -> Callable[..., Any]:
         original(self, *args, **kwargs)
         if not is_compiling():
             built(self)
-            _alive.add(self)
+            _fresh.add(self)
 
     return optimizer_init
 
@@ -209,7 +216,8 @@ def _install_optimizers(torch: Any) -> None:
     for kind in _subclasses(optimizer):
         _put_inside(kind)
     _replace(torch, optimizer, "__init__", _make_init)
-    zero_grad = timed(_core.section("zero_grad", "zero_grad"), torch.compiler.is_compiling)
+    around = _core.section("zero_grad", "zero_grad")
+    zero_grad = timed_after_validation(around, torch.compiler.is_compiling)
     _replace(torch, optimizer, "zero_grad", zero_grad)
     _replace(torch, torch.nn.Module, "zero_grad", zero_grad)
 
@@ -263,4 +271,5 @@ def remove() -> None:
     while _cells:
         cell, before = _cells.pop()
         cell.cell_contents = before
-    _names.clear()
+    for known in (_names, _fresh, _several, _put):
+        known.clear()
