@@ -20,14 +20,15 @@ from stepwatch.integrations import _notes
 pytestmark = pytest.mark.once
 
 torch: Any = pytest.importorskip("torch", reason="torch is not installed")
-nn = torch.nn
-F = nn.functional
+nn: Any = torch.nn
+F: Any = nn.functional
 
 import stepwatch.torch as stepwatch_torch  # noqa: E402
 from stepwatch.integrations import _patch, torch_hooks, torch_modules  # noqa: E402
 
 BATCH, CLASSES = 4, 3
 Recording = Any
+watched = pytest.mark.usefixtures("watch")
 
 
 class Net(nn.Module):  # type: ignore[misc]
@@ -38,7 +39,7 @@ class Net(nn.Module):  # type: ignore[misc]
         self.drop = nn.Dropout(0.2)
         self.head = nn.Linear(wide, CLASSES)
 
-    def forward(self, x: "torch.Tensor") -> "torch.Tensor":  # torch.jit needs to know
+    def forward(self, x: torch.Tensor) -> torch.Tensor:  # torch.jit needs to know
         return self.head(self.drop(self.tail(self.conv(x)).mean((2, 3))))
 
 
@@ -89,7 +90,8 @@ def train(model: Any, optimizer: Any, steps: int, loss: Any = None) -> list[floa
 # --- What is seen -------------------------------------------------------------------------
 
 
-def test_a_plain_loop(recorded: Recording, watch: Any) -> None:
+@watched
+def test_a_plain_loop(recorded: Recording) -> None:
     model = Net()
     train(model, torch.optim.SGD(model.parameters(), lr=0.1), 10)
     seen = paths(recorded)
@@ -107,7 +109,8 @@ def test_a_plain_loop(recorded: Recording, watch: Any) -> None:
     assert {"forward", "loss", "backward", "optimizer", "zero_grad"} <= measured
 
 
-def test_functions_that_compute_a_loss(recorded: Recording, watch: Any) -> None:
+@watched
+def test_functions_that_compute_a_loss(recorded: Recording) -> None:
     model = nn.Linear(2, 2)
     x = torch.randn(3, 2)
     for loss in (F.mse_loss, F.l1_loss, F.smooth_l1_loss, F.huber_loss):
@@ -122,7 +125,8 @@ def test_functions_that_compute_a_loss(recorded: Recording, watch: Any) -> None:
     assert seen["backward"] == ("backward", 5)
 
 
-def test_gradient_accumulation(recorded: Recording, watch: Any) -> None:
+@watched
+def test_gradient_accumulation(recorded: Recording) -> None:
     model = Net()
     optimizer = torch.optim.AdamW(model.parameters())
     for i in range(12):
@@ -138,7 +142,8 @@ def test_gradient_accumulation(recorded: Recording, watch: Any) -> None:
     assert (recorded.steps["count"], recorded.steps["updates"]) == (3, 3)
 
 
-def test_two_optimizers(recorded: Recording, watch: Any) -> None:
+@watched
+def test_two_optimizers(recorded: Recording) -> None:
     generator, critic = Net(), Net(2)
     first = torch.optim.Adam(generator.parameters())
     second = torch.optim.SGD(critic.parameters(), lr=0.1)
@@ -153,7 +158,8 @@ def test_two_optimizers(recorded: Recording, watch: Any) -> None:
     assert (recorded.steps["count"], recorded.steps["updates"]) == (6, 12)
 
 
-def test_a_closure_is_no_part_of_the_optimizer(recorded: Recording, watch: Any) -> None:
+@watched
+def test_a_closure_is_no_part_of_the_optimizer(recorded: Recording) -> None:
     model = nn.Linear(2, 1)
     x, y = torch.randn(8, 2), torch.randn(8, 1)
     optimizer = torch.optim.LBFGS(model.parameters(), max_iter=3)
@@ -174,7 +180,8 @@ def test_a_closure_is_no_part_of_the_optimizer(recorded: Recording, watch: Any) 
     assert recorded.steps["updates"] == 4
 
 
-def test_validation_between_epochs(recorded: Recording, watch: Any, tmp_path: Path) -> None:
+@watched
+def test_validation_between_epochs(recorded: Recording, tmp_path: Path) -> None:
     model = Net()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for _ in range(3):
@@ -194,7 +201,8 @@ def test_validation_between_epochs(recorded: Recording, watch: Any, tmp_path: Pa
     assert (recorded.steps["count"], recorded.steps["updates"]) == (12, 12)
 
 
-def test_validation_within_a_section_of_the_program(recorded: Recording, watch: Any) -> None:
+@watched
+def test_validation_within_a_section_of_the_program(recorded: Recording) -> None:
     model = Net()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     train(model, optimizer, 4)
@@ -208,7 +216,8 @@ def test_validation_within_a_section_of_the_program(recorded: Recording, watch: 
     assert seen["Net"] == ("forward", 8)
 
 
-def test_a_frozen_teacher_is_no_validation(recorded: Recording, watch: Any) -> None:
+@watched
+def test_a_frozen_teacher_is_no_validation(recorded: Recording) -> None:
     teacher, student = Net(8).eval(), Net()
     for parameter in teacher.parameters():
         parameter.requires_grad_(False)
@@ -227,9 +236,8 @@ def test_a_frozen_teacher_is_no_validation(recorded: Recording, watch: Any) -> N
     assert recorded.steps["count"] == 6
 
 
-def test_schedulers_and_scaling(
-    recorded: Recording, watch: Any, rows: list[tuple[int, int, Any, Any]]
-) -> None:
+@watched
+def test_schedulers_and_scaling(recorded: Recording, rows: list[tuple[int, int, Any, Any]]) -> None:
     model = Net()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     schedulers = [
@@ -260,13 +268,14 @@ def test_schedulers_and_scaling(
     assert recorded.steps["updates"] == 4
 
 
-def test_an_optimizer_of_the_program(recorded: Recording, watch: Any) -> None:
+@watched
+def test_an_optimizer_of_the_program(recorded: Recording) -> None:
     class Own(torch.optim.Optimizer):  # type: ignore[misc]
         def __init__(self, parameters: Any) -> None:
             super().__init__(parameters, {"lr": 0.1})
 
         @torch.no_grad()  # type: ignore[untyped-decorator]
-        def step(self, closure: Any = None) -> None:
+        def step(self, _: Any = None) -> None:
             for group in self.param_groups:
                 for parameter in group["params"]:
                     parameter -= group["lr"] * parameter.grad
@@ -300,9 +309,9 @@ def test_what_was_built_before(recorded: Recording) -> None:
 # --- Modules --------------------------------------------------------------------------------
 
 
-def test_rows_of_modules(
-    recorded: Recording, watch: Any, rows: list[tuple[int, int, Any, Any]]
-) -> None:
+@pytest.mark.usefixtures("recorded")
+@watched
+def test_rows_of_modules(rows: list[tuple[int, int, Any, Any]]) -> None:
     model = Net()
     model.head.requires_grad_(False)
     model.head.to(torch.bfloat16)
@@ -326,9 +335,9 @@ def test_rows_of_modules(
     assert "model = Net()" in Path(site[1]).read_text(encoding="utf-8").splitlines()[site[2] - 1]
 
 
-def test_where_an_optimizer_was_built(
-    recorded: Recording, watch: Any, rows: list[tuple[int, int, Any, Any]]
-) -> None:
+@pytest.mark.usefixtures("recorded")
+@watched
+def test_where_an_optimizer_was_built(rows: list[tuple[int, int, Any, Any]]) -> None:
     def build() -> Any:
         return torch.optim.Adam(model.parameters())
 
@@ -345,7 +354,9 @@ def test_where_an_optimizer_was_built(
     assert "torch.optim.Adam" in line
 
 
-def test_backward_times_of_modules(recorded: Recording, watch: Any) -> None:
+@pytest.mark.usefixtures("recorded")
+@watched
+def test_backward_times_of_modules() -> None:
     model = Net()
     train(model, torch.optim.SGD(model.parameters(), lr=0.1), 60)
     about = {row.name: row for row in torch_modules.known}
@@ -358,8 +369,9 @@ def test_backward_times_of_modules(recorded: Recording, watch: Any) -> None:
     assert about["Net.tail.1"].backward_ticks <= about["Net.tail"].backward_ticks
 
 
+@watched
 def test_only_the_root_when_parts_are_not_wanted(
-    recorded: Recording, watch: Any, monkeypatch: pytest.MonkeyPatch
+    recorded: Recording, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     option = _core.option
     monkeypatch.setattr(
@@ -373,7 +385,8 @@ def test_only_the_root_when_parts_are_not_wanted(
     assert not [path for path in seen if path.startswith("Net/")]
 
 
-def test_parts_that_are_called_by_themselves(recorded: Recording, watch: Any) -> None:
+@watched
+def test_parts_that_are_called_by_themselves(recorded: Recording) -> None:
     model = Net()
     x, _ = batch()
     model(x)
@@ -385,7 +398,8 @@ def test_parts_that_are_called_by_themselves(recorded: Recording, watch: Any) ->
     assert seen["Net.head"] == ("forward", 1)
 
 
-def test_a_module_that_is_called_again_and_inside_itself(recorded: Recording, watch: Any) -> None:
+@watched
+def test_a_module_that_is_called_again_and_inside_itself(recorded: Recording) -> None:
     class Again(nn.Module):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
@@ -403,7 +417,8 @@ def test_a_module_that_is_called_again_and_inside_itself(recorded: Recording, wa
     assert recorded.calls("Again") == 3
 
 
-def test_modules_that_come_and_go(recorded: Recording, watch: Any) -> None:
+@watched
+def test_modules_that_come_and_go(recorded: Recording) -> None:
     x = torch.randn(2, 2)
     for _ in range(300):
         nn.Linear(2, 2)(x)
@@ -418,7 +433,8 @@ def test_modules_that_come_and_go(recorded: Recording, watch: Any) -> None:
     assert seen["Sequential/Sequential.1"] == (None, 300)
 
 
-def test_modules_that_forward_makes(recorded: Recording, watch: Any) -> None:
+@watched
+def test_modules_that_forward_makes(recorded: Recording) -> None:
     class Makes(nn.Module):  # type: ignore[misc]
         def forward(self, x: Any) -> Any:
             return nn.MSELoss()(nn.ReLU()(x), x)
@@ -431,7 +447,8 @@ def test_modules_that_forward_makes(recorded: Recording, watch: Any) -> None:
     assert seen["Makes/MSELoss"] == ("loss", 10)
 
 
-def test_an_exception_passes(recorded: Recording, watch: Any) -> None:
+@watched
+def test_an_exception_passes(recorded: Recording) -> None:
     class Fails(nn.Module):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
@@ -452,9 +469,9 @@ def test_an_exception_passes(recorded: Recording, watch: Any) -> None:
     assert caught.value is error
     handle.remove()
     model(torch.zeros(1, 2)).sum().backward()
+    y = model(torch.zeros(1, 2, requires_grad=True)).exp().sum()
+    y.backward()
     with pytest.raises(RuntimeError, match="second time"):
-        y = model(torch.zeros(1, 2, requires_grad=True)).exp().sum()
-        y.backward()
         y.backward()
     assert recorded.errors("Fails") == 1
     assert recorded.errors("Fails.inner") == 1
@@ -464,7 +481,8 @@ def test_an_exception_passes(recorded: Recording, watch: Any) -> None:
     assert seen["Fails/Fails.inner"][1] == 3
 
 
-def test_threads(recorded: Recording, watch: Any) -> None:
+@watched
+def test_threads(recorded: Recording) -> None:
     model = Net().eval()
     x, _ = batch()
 
@@ -481,7 +499,8 @@ def test_threads(recorded: Recording, watch: Any) -> None:
     assert recorded.calls("Net.conv") == 80
 
 
-def test_wrapped_models(recorded: Recording, watch: Any) -> None:
+@watched
+def test_wrapped_models(recorded: Recording) -> None:
     model = Net()
     wrapped = nn.DataParallel(model)
     x, _ = batch()
@@ -495,7 +514,8 @@ def test_wrapped_models(recorded: Recording, watch: Any) -> None:
     assert seen["validation/Net"][1] == 1
 
 
-def test_scripts(recorded: Recording, watch: Any) -> None:
+@watched
+def test_scripts(recorded: Recording) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch.jit is deprecated
         scripted = torch.jit.script(Net())
@@ -514,7 +534,8 @@ def test_scripts(recorded: Recording, watch: Any) -> None:
     assert recorded.calls("backward") == 1
 
 
-def test_checkpointed_activations(recorded: Recording, watch: Any) -> None:
+@watched
+def test_checkpointed_activations(recorded: Recording) -> None:
     from torch.utils.checkpoint import checkpoint
 
     model, head = Net(), nn.Linear(CLASSES, 1)
@@ -525,7 +546,8 @@ def test_checkpointed_activations(recorded: Recording, watch: Any) -> None:
     assert seen["backward/Net"] == (None, 1)
 
 
-def test_objects_stay_as_they_are(recorded: Recording, watch: Any) -> None:
+@watched
+def test_objects_stay_as_they_are(recorded: Recording) -> None:
     model = Net()
     before = list(model.__dict__)
     state = list(model.state_dict())
@@ -615,8 +637,9 @@ PROGRAMS: dict[str, Callable[[], list[Any]]] = {
 }
 
 
+@pytest.mark.usefixtures("no_recording")
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_same_results(name: str, tmp_path: Path, no_recording: None) -> None:
+def test_same_results(name: str, tmp_path: Path) -> None:
     def run() -> list[Any]:
         torch.manual_seed(7)
         out = PROGRAMS[name]()
@@ -690,9 +713,9 @@ def test_one_adapter_that_fails(
     assert recorded.calls("Net") == 2
 
 
+@watched
 def test_a_hook_that_fails(
     recorded: Recording,
-    watch: Any,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -717,7 +740,9 @@ def test_tokens_of_others() -> None:
         _core.module_add(Net(), "no section", None, None, 0, 0)  # type: ignore[arg-type]
 
 
-def test_two_recordings(tmp_path: Path, watch: Any, no_recording: None) -> None:
+@pytest.mark.usefixtures("no_recording")
+@watched
+def test_two_recordings(tmp_path: Path) -> None:
     model = Net()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     train(model, optimizer, 2)  # nothing is recorded yet

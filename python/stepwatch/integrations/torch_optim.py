@@ -30,7 +30,7 @@ _cells: list[tuple[Any, Any]] = []
 
 
 def _name_of(optimizer: Any) -> str:
-    """Return "optimizer" for the only one; where several are used side by side, a name of its own."""
+    """Return "optimizer" for the only one; of several side by side each has its own name."""
     for name, holder in list(_names.items()):
         other = holder()
         if other is optimizer:
