@@ -36,7 +36,7 @@ typedef struct calls_state {
     uint32_t open; /* the innermost call, index + 1 */
 } calls_state;
 
-static _Thread_local calls_state local;
+CORE_THREAD_LOCAL calls_state local;
 
 /* What the adapter gave: functions of torch, and its own. NULL: not configured. */
 static struct {

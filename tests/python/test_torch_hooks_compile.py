@@ -293,6 +293,7 @@ def test_nothing_is_noticed(name: str, how: str, tmp_path: Path) -> None:
     assert list(seen) == list(bare)
     for case in bare:
         assert seen[case] == bare[case], case
-    assert said == bare_said
+    # Ranks speak in any order.
+    assert sorted(said.splitlines()) == sorted(bare_said.splitlines())
     if name == "modules":
         assert [len(bare[case]["graphs"]) for case in bare] == [1, 1, 1, 1]
