@@ -135,6 +135,7 @@ static PyObject *core_stop(PyObject *module, PyObject *Py_UNUSED(ignored))
         core_train_finish();
         core_process_ends(module);
         core_lines_sync();
+        core_stages_flush();
         core_functions_flush(module);
     }
     PyObject *run = run_now(module);

@@ -23,6 +23,9 @@ enum core_slot {
     CORE_RUN_TYPE,
     CORE_TABLE_TYPE,
     CORE_TABLE_ITERATOR_TYPE,
+    CORE_STAGE_TYPE,
+    CORE_TIMED_TYPE,
+    CORE_TIMED_METHOD_TYPE,
     CORE_SLOTS
 };
 
@@ -65,6 +68,7 @@ int core_options_add(PyObject *module);
 int core_jit_calls_add(PyObject *module);
 int core_jit_waits_add(PyObject *module);
 int core_loops_add(PyObject *module);
+int core_stages_add(PyObject *module);
 
 /* What goes with a recording: the sampler, if the settings ask for it, and facts about this Python. The first is 0, or -1
  * with an exception set that is not ours to hide (KeyboardInterrupt); the second leaves none. */
@@ -74,6 +78,9 @@ void core_process_ends(PyObject *module);
 /* The line profiler's totals: into the recording before it ends; counted anew when one begins. With the GIL. */
 void core_lines_sync(void);
 void core_lines_rebase(void);
+
+/* The counts of the stages of data loaders: into the recording before it ends. With the GIL. */
+void core_stages_flush(void);
 
 /* Puts what running function profiles have counted into the trace, before it ends. */
 void core_functions_flush(PyObject *module);

@@ -1,0 +1,389 @@
+"""The data loader of torch, as the training process sees it.
+
+Plain functions take the place of a few methods of torch's loader and of its iterators. The
+iterators ask as before, in the same order; nothing here draws a random number, keeps a batch, or
+touches what the program gave to its loader. What runs inside the workers is in
+:mod:`stepwatch.integrations.torch_worker`.
+
+One batch has one number in the traces of all processes: the pass, counted over all loaders of the
+training process, in the upper half, and its index in the pass in the lower one.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import weakref
+from itertools import count
+
+from stepwatch import _core
+from stepwatch.integrations import _notes, _patch, loader_rows, torch_transforms, torch_worker
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+_LOADER = 3  # The source of steps that a loader is.
+GETITEM, TRANSFORM, COLLATE, FETCH, SERIALISE, ROOM, INDEX, WAIT, UNPICKLE, PIN = range(1, 11)
+START, FIRST, SHUTDOWN = range(11, 14)
+
+_now = _core.now
+_passes: dict[int, Pass] = {}  # By the iterator's address, as long as that lives.
+_loaders: dict[int, Loader] = {}
+numbers = count()  # Of passes.
+_thread = threading.local()
+torch: Any = None
+_model_evaluates: Callable[[], bool] | None = None
+
+
+class Loader:
+    """What is known of a loader: its row, and its stages in this process."""
+
+    def __init__(self, loader: Any) -> None:
+        self.weak = weakref.ref(loader, lambda _, key=id(loader): _loaders.pop(key, None))
+        self.row = loader_rows.Row(loader)
+        name = self.name = self.row.name
+        self.wait = _core.stage(name, None, WAIT, "wait")
+        self.first = _core.stage(name, None, FIRST, "first")
+        self.start = _core.stage(name, None, START, "start")
+        self.shutdown = _core.stage(name, None, SHUTDOWN, "shutdown")
+        self.unpickle = _core.stage(name, None, UNPICKLE, "unpickle")
+        self.pin = _core.stage(name, None, PIN, "pin")
+        self.stages: torch_transforms.Stages | None = None  # Where there are no workers.
+
+
+class Pass:
+    """An iterator over a loader; one with persistent workers makes several passes."""
+
+    def __init__(self, loader: Loader) -> None:
+        self.loader = loader
+        self.swaps: list[torch_transforms.Swap] = []
+        self.arrived = 0  # When the bytes of the newest batch were there.
+        self.newest = 0  # Its index.
+        self.begin()
+
+    def begin(self) -> None:
+        loader = self.loader.weak()
+        self.number = next(numbers)
+        self.index = 0
+        self.sent: dict[int, int] = {}
+        self.moments: dict[int, tuple[int, int]] = {}  # Received, and pinned or 0.
+        # Who goes through the loader on behalf of another has told already.
+        if loader is not None and getattr(_thread, "outer", None) is not loader:
+            self.epoch = _core.train_epoch(loader)
+        else:
+            self.epoch = self.loader.row.passes
+        self.loader.row.begin_pass()
+
+    @property
+    def ticket(self) -> tuple[str, str, int, int]:
+        """What a worker is told about its work."""
+        return (torch_worker.TICKET, self.loader.name, self.number, self.epoch)
+
+
+def outer(loader: object) -> object:
+    """Say on whose behalf this thread goes through loaders from now on; return whose it was."""
+    before = getattr(_thread, "outer", None)
+    _thread.outer = loader
+    return before
+
+
+def known(loader: Any) -> Loader:
+    """Return what is known of the loader."""
+    found = _loaders.get(id(loader))
+    if found is None or found.weak() is not loader:
+        found = _loaders[id(loader)] = Loader(loader)
+    return found
+
+
+def evaluating() -> bool:
+    """Tell whether what is done now is no training."""
+    if not torch.is_grad_enabled():
+        return True
+    return _model_evaluates is not None and _model_evaluates()
+
+
+def install(module: Any) -> None:
+    """Watch the loaders of this torch."""
+    global torch, _model_evaluates
+    if _core.option("loader") in ("false", "off", "0"):
+        return
+    torch = module
+    modules = sys.modules.get("stepwatch.integrations.torch_modules")
+    _model_evaluates = getattr(modules, "evaluating", None)
+    dataloader: Any = sys.modules.get("torch.utils.data.dataloader")
+    if dataloader is None:
+        _notes.note_once("data loaders are not watched: this torch has no torch.utils.data")
+        return
+    base = getattr(dataloader, "_BaseDataLoaderIter", None)
+    if base is None or not hasattr(base, "__next__"):
+        _notes.note_once("data loaders are not watched: this torch has iterators of another kind")
+        return
+    _patch.replace(dataloader.DataLoader, "__init__", _init)
+    _patch.replace(dataloader.DataLoader, "__iter__", _iter)
+    _patch.replace(base, "__init__", _base_init)
+    _patch.replace(base, "__next__", _next)
+    _install_workers(dataloader)
+    kinds = getattr(dataloader, "_DatasetKind", None)
+    if kinds is None or not _patch.replace(kinds, "create_fetcher", _create_fetcher):
+        _notes.note_once("the parts of making a batch are not watched: this torch has others")
+    torch_worker.install(torch)
+
+
+def _install_workers(dataloader: Any) -> None:
+    """Watch the iterator that has workers; each of its methods is torch's own affair."""
+    multi = getattr(dataloader, "_MultiProcessingDataLoaderIter", None)
+    hooks = (
+        ("__init__", _multi_init),
+        ("_reset", _reset),
+        ("_try_put_index", _try_put_index),
+        ("_try_get_data", _try_get_data),
+        ("_shutdown_workers", _shutdown_workers),
+    )
+    missing = [
+        name for name, make in hooks if multi is None or not _patch.replace(multi, name, make)
+    ]
+    if missing:
+        _notes.note_once(f"loader workers are watched in part: torch has no {', '.join(missing)}")
+
+
+def _guarded(what: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    try:
+        return function(*arguments)
+    except Exception as error:
+        _notes.note_once(f"{what}: {type(error).__name__}: {error}")
+        return None
+
+
+# --- The loader --------------------------------------------------------------------------------
+
+
+def _init(original: Callable[..., None]) -> Callable[..., None]:
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+        original(self, *args, **kwargs)
+        _guarded("a data loader's settings are not recorded", known, self)
+
+    return __init__
+
+
+def _iter(original: Callable[..., Any]) -> Callable[..., Any]:
+    def __iter__(self: Any) -> Any:  # noqa: N807
+        begin = _now()
+        iterator = original(self)
+        loader = _loaders.get(id(self))
+        if loader is not None:
+            loader.start.add(begin)
+        return iterator
+
+    return __iter__
+
+
+# --- Iterators ---------------------------------------------------------------------------------
+
+
+def _base_init(original: Callable[..., None]) -> Callable[..., None]:
+    def __init__(self: Any, loader: Any) -> None:  # noqa: N807
+        original(self, loader)
+        _guarded("a pass over a data loader is not recorded", _begin, self, loader)
+
+    return __init__
+
+
+def _begin(iterator: Any, loader: Any) -> None:
+    key = id(iterator)
+    current = _passes[key] = Pass(known(loader))
+    current.weak = weakref.ref(iterator, lambda _: _passes.pop(key, None))  # type: ignore[attr-defined]
+    _thread.newest = current
+    _give_ticket(iterator, current)
+
+
+def _give_ticket(iterator: Any, current: Pass) -> None:
+    """Tell workers whose they are by an argument that they have for datapipes only.
+
+    It is made of plain values, so that a worker that is not recorded can be given it, too.
+    """
+    seed = getattr(iterator, "_shared_seed", 0)
+    if seed is None or (type(seed) is tuple and seed[:1] == (torch_worker.TICKET,)):
+        iterator._shared_seed = current.ticket
+
+
+def _next(original: Callable[..., Any]) -> Callable[..., Any]:
+    is_compiling = torch.compiler.is_compiling
+    wait, got = _core.train_wait, _core.train_got
+
+    def __next__(self: Any) -> Any:  # noqa: N807
+        current = None if is_compiling() else _passes.get(id(self))
+        if current is None:
+            return original(self)
+        begin = _now()
+        wait(_LOADER, self, current.loader.weak(), evaluating())
+        try:
+            batch = _make(original, self, current) if current.swaps else original(self)
+        except StopIteration:
+            _core.train_end(self)
+            raise
+        except BaseException:
+            _core.train_failed(self)
+            raise
+        got(self)
+        _got(self, current, begin)
+        return batch
+
+    return __next__
+
+
+def _make(original: Callable[..., Any], iterator: Any, current: Pass) -> Any:
+    """Ask with functions among the transforms exchanged for timed ones, for as long as it takes."""
+    torch_transforms.swap(current.swaps)
+    try:
+        return original(iterator)
+    finally:
+        torch_transforms.swap_back(current.swaps)
+
+
+def _got(iterator: Any, current: Pass, begin: int) -> None:
+    """Count the batch that is there."""
+    loader = current.loader
+    end = loader.wait.add(begin)
+    if current.index == 0:
+        loader.first.add(begin, end)
+    current.index += 1
+    try:
+        if loader.stages is not None:
+            fetch = loader.stages.fetch
+            index = current.index - 1
+            asked, fetched, fetch_end, received = begin, fetch.begin, fetch.end, 0
+            pinned = 0
+            if iterator._pin_memory:
+                pinned = loader.pin.add(fetch_end, end)
+            depth = 0
+        else:
+            ordered = getattr(iterator, "_in_order", True)
+            index = iterator._rcvd_idx - 1 if ordered else current.newest
+            asked = current.sent.pop(index, begin)
+            received, pinned = current.moments.pop(index, (0, 0))
+            fetched = fetch_end = 0
+            depth = len(current.moments)
+        _core.put_batch(
+            loader.name, asked, end, fetched, fetch_end, 0, received, pinned, 0, 0,
+            current.number << 32 | index, current.epoch, index, None, depth,
+        )  # fmt: skip
+    except Exception as error:
+        _notes.note_once(f"batches are not recorded: {type(error).__name__}: {error}")
+
+
+# --- Without workers ---------------------------------------------------------------------------
+
+
+def _create_fetcher(original: Callable[..., Any]) -> Callable[..., Any]:
+    def create_fetcher(kind: Any, dataset: Any, *args: Any, **kwargs: Any) -> Any:
+        fetcher = original(kind, dataset, *args, **kwargs)
+        worker = torch_worker.current
+        if worker is not None:
+            watched = _guarded("a worker's work is not recorded", worker.watch, fetcher, dataset)
+        else:
+            watched = _guarded("making a batch is not recorded", _watch, fetcher)
+        return fetcher if watched is None else watched
+
+    return create_fetcher
+
+
+def _watch(fetcher: Any) -> Any:
+    current: Pass | None = getattr(_thread, "newest", None)
+    _thread.newest = None
+    if current is None:
+        return None
+    loader = current.loader
+    stages = loader.stages
+    if stages is None:
+        stages = loader.stages = torch_transforms.Stages(loader.name, None)
+    current.swaps = stages.find(fetcher.dataset, in_place=False)
+    return stages.watch(fetcher)
+
+
+# --- With workers ------------------------------------------------------------------------------
+
+
+def _multi_init(original: Callable[..., None]) -> Callable[..., None]:
+    def __init__(self: Any, loader: Any) -> None:  # noqa: N807
+        original(self, loader)
+        current = _passes.get(id(self))
+        if current is not None:
+            _guarded("receiving batches is not recorded", _watch_queue, self, current)
+
+    return __init__
+
+
+def _watch_queue(iterator: Any, current: Pass) -> None:
+    """See when the bytes of a batch are there; what follows until it is is unpickling."""
+    queue = iterator._worker_result_queue
+    receive = queue._recv_bytes
+
+    def recv_bytes(*args: Any, **kwargs: Any) -> Any:
+        data = receive(*args, **kwargs)
+        current.arrived = _now()
+        return data
+
+    queue._recv_bytes = recv_bytes
+    torch_worker.pinned_queues[id(queue)] = current
+    weakref.finalize(queue, torch_worker.pinned_queues.pop, id(queue), None).atexit = False
+
+
+def _reset(original: Callable[..., None]) -> Callable[..., None]:
+    def _reset(self: Any, loader: Any, first_iter: bool = False) -> None:
+        if not first_iter:
+            current = _passes.get(id(self))
+            if current is not None:
+                _guarded("a pass over a data loader is not recorded", _again, self, current)
+        original(self, loader, first_iter)
+
+    return _reset
+
+
+def _again(iterator: Any, current: Pass) -> None:
+    current.begin()
+    _give_ticket(iterator, current)
+
+
+def _try_put_index(original: Callable[..., None]) -> Callable[..., None]:
+    def _try_put_index(self: Any) -> None:
+        index = self._send_idx
+        original(self)
+        if self._send_idx != index:
+            current = _passes.get(id(self))
+            if current is not None:
+                current.sent[index] = _now()
+
+    return _try_put_index
+
+
+def _try_get_data(original: Callable[..., Any]) -> Callable[..., Any]:
+    def _try_get_data(self: Any, *args: Any, **kwargs: Any) -> Any:
+        result = original(self, *args, **kwargs)
+        current = _passes.get(id(self))
+        if current is not None and result[0]:
+            index = result[1][0]
+            if type(index) is int:
+                current.newest = index
+                if index not in current.moments:
+                    end = current.loader.unpickle.add(current.arrived)
+                    current.moments[index] = (end, 0)
+        return result
+
+    return _try_get_data
+
+
+def _shutdown_workers(original: Callable[..., None]) -> Callable[..., None]:
+    def _shutdown_workers(self: Any) -> None:
+        current = None if getattr(self, "_shutdown", True) else _passes.get(id(self))
+        if current is None:
+            original(self)
+            return
+        begin = _now()
+        try:
+            original(self)
+        finally:
+            current.loader.shutdown.add(begin)
+
+    return _shutdown_workers
