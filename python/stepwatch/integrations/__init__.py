@@ -24,6 +24,12 @@ _ADAPTERS: tuple[tuple[str, str], ...] = (
     ("pytorch_lightning", "lightning_hooks"),
     ("transformers.trainer", "hf_hooks"),
     ("keras", "keras_hooks"),
+    ("accelerate.data_loader", "any_loader"),
+    ("webdataset", "any_loader"),
+    ("ffcv.loader", "any_loader"),
+    ("torchdata.nodes", "any_loader"),
+    ("nvidia.dali.plugin.pytorch", "any_loader"),
+    ("grain", "any_loader"),
 )
 # Those that need no framework.
 _ALWAYS = ("logs", "collector", "loops")

@@ -11,12 +11,11 @@ from functools import partial
 from inspect import isgenerator
 
 from stepwatch import _core
-from stepwatch.integrations import _imports, _notes, _patch, loader_rows, torch_data
+from stepwatch.integrations import _notes, _patch, loader_rows, torch_data
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
-    from types import ModuleType
     from typing import Any
 
 _LOADER = 3  # The source of steps that a loader is.
@@ -24,28 +23,31 @@ _WAIT, _FIRST = 8, 12
 _now = _core.now
 _known: dict[int, Foreign] = {}
 
-# Classes whose __iter__ gives the batches that a program trains with, and where they are.
-_KNOWN: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("accelerate.data_loader", ("DataLoaderShard", "DataLoaderDispatcher", "SkipDataLoader")),
-    ("webdataset", ("WebLoader",)),
-    ("ffcv.loader", ("Loader",)),
-    ("torchdata.nodes", ("Loader",)),
-    ("nvidia.dali.plugin.pytorch", ("DALIGenericIterator", "DALIClassificationIterator")),
-    ("grain", ("DataLoader",)),
-)
+# Classes whose __iter__ gives the batches that a program trains with, by where they are. Each of
+# these modules is waited for in stepwatch.integrations.
+_CLASSES: dict[str, tuple[str, ...]] = {
+    "accelerate.data_loader": ("DataLoaderShard", "DataLoaderDispatcher", "SkipDataLoader"),
+    "webdataset": ("WebLoader",),
+    "ffcv.loader": ("Loader",),
+    "torchdata.nodes": ("Loader",),
+    "nvidia.dali.plugin.pytorch": ("DALIGenericIterator",),
+    "grain": ("DataLoader",),
+}
 
 
-def install(_: object = None) -> None:
-    """Watch the loaders that are known, when the program imports them."""
-    for module, classes in _KNOWN:
-        _imports.watch(module, partial(_install, classes))
-
-
-def _install(classes: tuple[str, ...], module: ModuleType) -> None:
-    for name in classes:
+def install(module: Any) -> None:
+    """Watch the loaders of a module that has been imported."""
+    if _core.option("loader") in ("false", "off", "0"):
+        return
+    for name in _CLASSES.get(module.__name__, ()):
         kind = getattr(module, name, None)
-        if isinstance(kind, type):
-            watch(kind)
+        if not isinstance(kind, type) or not watch(kind):
+            _notes.note_once(f"{module.__name__} has no {name} that could be watched")
+
+
+def remove() -> None:
+    """Forget what is known."""
+    _known.clear()
 
 
 def watch(kind: type) -> bool:
@@ -85,7 +87,7 @@ class Foreign:
         self.first = _core.stage(self.row.name, None, _FIRST, "first")
         self.current: Pass | None = None
         try:
-            self.weak: Any = weakref.ref(loader, lambda _, key=id(loader): _known.pop(key, None))
+            self.weak: Any = weakref.ref(loader, loader_rows.forget(_known, id(loader)))
         except TypeError:
             self.weak = None
 

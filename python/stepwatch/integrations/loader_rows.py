@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 import sys
 import weakref
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
 
 from stepwatch import _core
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import FrameType
     from typing import Any
 
@@ -83,10 +87,8 @@ class Row:
         )
         self.samples = _UNKNOWN
         if not iterable and any(kind in _ASKING for kind in kinds):
-            try:
+            with suppress(Exception):
                 self.samples = len(dataset)
-            except Exception:  # noqa: S110  It is unknown, then.
-                pass
         self.texts = {
             "sampler": "" if sampler is None or iterable else type(sampler).__qualname__,
             "batch_sampler": "" if batch_sampler is None else type(batch_sampler).__qualname__,
@@ -184,12 +186,17 @@ def _builds(frame: FrameType, site: tuple[str, int, str] | None, loader: Any) ->
 def _name(site: tuple[str, int, str] | None, fallback: str) -> str:
     """Name a loader as the program does, if the line that builds it tells: ``train = Load(…)``."""
     if site is not None:
-        try:
-            with open(site[0], encoding="utf-8", errors="replace") as file:
-                for number, line in enumerate(file, 1):
-                    if number == site[1]:
-                        found = re.match(r"\s*(?:self\.)?([A-Za-z_]\w*)\s*(?::[^=]+)?=(?!=)", line)
-                        return found.group(1) if found else fallback
-        except OSError:
-            pass
+        with suppress(OSError), Path(site[0]).open(encoding="utf-8", errors="replace") as file:
+            for line in islice(file, site[1] - 1, site[1]):
+                found = re.match(r"\s*(?:self\.)?([A-Za-z_]\w*)\s*(?::[^=]+)?=(?!=)", line)
+                return found.group(1) if found else fallback
     return fallback
+
+
+def forget(table: dict[int, Any], key: int) -> Callable[[Any], None]:
+    """Make what a weak reference calls: the entry of an object that is gone goes, too."""
+
+    def gone(_: Any) -> None:
+        table.pop(key, None)
+
+    return gone

@@ -41,7 +41,7 @@ class Loader:
     """What is known of a loader: its row, and its stages in this process."""
 
     def __init__(self, loader: Any) -> None:
-        self.weak = weakref.ref(loader, lambda _, key=id(loader): _loaders.pop(key, None))
+        self.weak = weakref.ref(loader, loader_rows.forget(_loaders, id(loader)))
         self.row = loader_rows.Row(loader)
         name = self.name = self.row.name
         self.wait = _core.stage(name, None, WAIT, "wait")
@@ -58,6 +58,7 @@ class Pass:
 
     def __init__(self, loader: Loader) -> None:
         self.loader = loader
+        self.weak: Any = None  # The iterator.
         self.swaps: list[torch_transforms.Swap] = []
         self.arrived = 0  # When the bytes of the newest batch were there.
         self.newest = 0  # Its index.
@@ -131,6 +132,12 @@ def install(module: Any) -> None:
     torch_worker.install(torch)
 
 
+def remove() -> None:
+    """Forget what is known; what was replaced is put back by who replaces."""
+    _passes.clear()
+    _loaders.clear()
+
+
 def _install_workers(dataloader: Any) -> None:
     """Watch the iterator that has workers; each of its methods is torch's own affair."""
     multi = getattr(dataloader, "_MultiProcessingDataLoaderIter", None)
@@ -191,9 +198,8 @@ def _base_init(original: Callable[..., None]) -> Callable[..., None]:
 
 
 def _begin(iterator: Any, loader: Any) -> None:
-    key = id(iterator)
-    current = _passes[key] = Pass(known(loader))
-    current.weak = weakref.ref(iterator, lambda _: _passes.pop(key, None))  # type: ignore[attr-defined]
+    current = _passes[id(iterator)] = Pass(known(loader))
+    current.weak = weakref.ref(iterator, loader_rows.forget(_passes, id(iterator)))
     _thread.newest = current
     _give_ticket(iterator, current)
 

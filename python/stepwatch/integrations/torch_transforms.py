@@ -199,7 +199,7 @@ def _parts(holder: Any, key: Any, seen: set[int], depth: int) -> Iterator[tuple[
 
 
 def _chain(transform: Any) -> tuple[Any, list[Any]]:
-    """Return where the transforms are that this one calls, and their keys; none where it calls none."""
+    """Return where the transforms are that this one calls, and their keys, if it calls any."""
     if type(transform) in (list, tuple):
         return transform, list(range(len(transform)))
     if type(transform) is dict:

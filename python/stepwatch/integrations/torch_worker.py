@@ -55,7 +55,7 @@ def _worker_loop(original: Callable[..., None]) -> Callable[..., None]:
 def _begin(given: dict[str, Any], names: list[str], args: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the arguments of the worker's loop, with queues that tell."""
     global current
-    ticket = given.get("shared_seed")
+    ticket: Any = given.get("shared_seed")
     changed = dict(given)
     if _is_ticket(ticket):
         changed["shared_seed"] = None  # As torch has it.
@@ -118,9 +118,11 @@ class Worker:
             self.asked = end
             return
         self.between.add(since, end)
-        seed = getattr(item, "seed", None)
         if item is not None:
-            self.begin_pass(seed if _is_ticket(seed) else ("", "", self.ordinal + 1, self.epoch + 1))
+            ticket: Any = getattr(item, "seed", None)
+            if not _is_ticket(ticket):
+                ticket = (TICKET, self.name, self.ordinal + 1, self.epoch + 1)
+            self.begin_pass(ticket)
 
     def gives(self, item: Any) -> None:
         """A batch goes into the queue."""
