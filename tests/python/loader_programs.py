@@ -40,6 +40,10 @@ def scale(x):
     return x * 2
 
 
+def named(x):
+    return x
+
+
 def shift(x, by):
     return x + by
 

@@ -123,9 +123,9 @@ def test_a_new_recording_counts_anew(tmp_path: Path, folder: Path) -> None:
 
 
 def test_stands_for_its_target(folder: Path) -> None:
-    data: Any = Data()
+    data = Data()
     stage = _core.stage("train", 0, GETITEM, "getitem")
-    stand_in = _core.timed(data, stage)
+    stand_in: Any = _core.timed(data, stage)
     assert stand_in[4] == 8
     assert stand_in.__getitems__([1, 2]) == [2, 4]
     assert (len(stand_in), stand_in.left, bool(stand_in)) == (7, 3, True)
@@ -180,7 +180,8 @@ def test_methods_of_classes(folder: Path) -> None:
     assert method.__wrapped__ is before
     assert (method.__name__, method.__doc__) == ("__call__", "Adds.")
     base, child, other = Base(), Child(), Other()
-    counted = {kind: _core.stage("train", 0, TRANSFORM, kind.__name__) for kind in (Base, Child)}
+    kinds: tuple[type, ...] = (Base, Child)
+    counted = {kind: _core.stage("train", 0, TRANSFORM, kind.__name__) for kind in kinds}
     assert _core.stage_context() is None
     assert (base(1), child(1, more=2), other(3)) == (1, 6, 3)
     assert all(stage.calls == 0 for stage in counted.values())

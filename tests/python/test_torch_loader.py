@@ -239,9 +239,8 @@ with torch.no_grad():
     assert times[0] > 0
     steps = result.steps()
     assert steps["count"] == 12
-    assert steps["phases"]["collate"]["total_ms"] > 0
-    assert steps["phases"]["preprocess"]["total_ms"] > 0
-    assert steps["phases"]["augment"]["total_ms"] > 0
+    phases = {each["phase"]: each for each in steps["phases"]}
+    assert {"data_wait", "preprocess", "augment", "collate"} <= set(phases)
     mine = [batch for batch in main.batches if batch.loader == "loader"]
     assert [batch.index for batch in mine] == [0, 1, 2, 3] * 3
     assert [batch.epoch for batch in mine] == [0] * 4 + [1] * 4 + [2] * 4
@@ -252,8 +251,9 @@ with torch.no_grad():
         assert batch.begin < batch.fetch_begin < batch.fetch_end < batch.end
 
 
-def check_workers(result: Result, count: int, batches: int, passes: int, fetched: int) -> None:
-    """Check a run of ``chain()`` with batches of four and two workers."""
+def check_workers(result: Result, count: int, last: str = "<lambda>") -> None:
+    """Check three passes over 24 samples in batches of four, with two workers at a time."""
+    batches, passes, fetched = 18, 3, 18
     main = result.main
     assert result.notes == ""
     assert len(result.workers) == count
@@ -271,7 +271,7 @@ def check_workers(result: Result, count: int, batches: int, passes: int, fetched
         made[number] += calls["fetch", "fetch"]
         samples = calls["getitem", "getitem"]
         assert samples == 4 * calls["fetch", "fetch"]
-        for name in ("Noise", "Flip", "scale", "shift", "Part", "<lambda>"):
+        for name in ("Noise", "Flip", "scale", "shift", "Part", last):
             assert calls["transform", name] == samples
         assert calls["collate", "stack"] == calls["fetch", "fetch"]
         assert calls["serialise", "serialise"] == calls["room", "pipe"] == len(worker.batches)
@@ -301,7 +301,7 @@ train(loader, 3)
 
 def test_workers(program: Runner) -> None:
     result = program(script(WORKERS.format(more="")))
-    check_workers(result, 6, 18, 3, 18)
+    check_workers(result, 6)
     assert result.main.loaders["loader"][:6] == ("Samples", 2, 4, 0, 2, 24)
     assert result.main.settings["loader.start_method", "loader"] == "fork"
     assert result.main.calls("loader")["shutdown", "shutdown"] == 3
@@ -310,7 +310,7 @@ def test_workers(program: Runner) -> None:
 
 def test_persistent_workers(program: Runner) -> None:
     result = program(script(WORKERS.format(more="persistent_workers=True, prefetch_factor=4")))
-    check_workers(result, 2, 18, 3, 18)
+    check_workers(result, 2)
     assert result.main.loaders["loader"][3:5] == (PERSISTENT, 4)
     for worker in result.workers:
         (number,) = {stage[1] for stage in worker.stages}
@@ -324,21 +324,12 @@ def test_persistent_workers(program: Runner) -> None:
 def test_workers_that_are_not_forked(program: Runner, method: str) -> None:
     text = WORKERS.format(more=f"multiprocessing_context={method!r}, persistent_workers=True")
     # What is spawned must be picklable, which a lambda is not.
-    text = "del Compose.__init__\n" + text if False else text
-    body = script(text).replace("Part(), lambda x: x]", "Part(), named]")
-    body = body.replace("def chain():", "def named(x):\n    return x\n\n\ndef chain():")
-    body = body.replace("def main():", "named.__name__ = '<lambda>'\n\n\ndef main():")
-    body = body.replace("named.__name__ = '<lambda>'", "named.__qualname__ = 'named'")
-    result = program(body)
-    for worker in result.workers:
-        for stage in list(worker.stages):
-            if stage[3] == "named":
-                worker.stages[(*stage[:3], "<lambda>")] = worker.stages.pop(stage)
-    check_workers(result, 2, 18, 3, 18)
+    result = program(script(text).replace("Part(), lambda x: x]", "Part(), named]"))
+    check_workers(result, 2, "named")
     assert result.main.settings["loader.start_method", "loader"] == method
 
 
-def test_workers_of_a_recording_of_the_programs_own(tmp_path: Path, program: Runner) -> None:
+def test_workers_of_a_recording_of_the_programs_own(tmp_path: Path) -> None:
     """Without ``run``: the program records itself, its forked workers each into a file of theirs."""
     text = script(
         f"""
@@ -350,15 +341,11 @@ integrations.install()
         + WORKERS.format(more="")
         + "\nstepwatch.stop()\n"
     )
-    environment = {"STEPWATCH_RUN_ID": ""}
-    done = subprocess.run(
-        [sys.executable, "-c", text],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-    )
+    file = tmp_path / "train.py"
+    file.write_text(text, encoding="utf-8")
+    done = subprocess.run([sys.executable, file], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
-    check_workers(Result(tmp_path / "own", done), 6, 18, 3, 18)
+    check_workers(Result(tmp_path / "own", done), 6)
 
 
 def test_stream_with_workers(program: Runner) -> None:
@@ -406,7 +393,7 @@ print([DataLoader(Samples(4), batch_size=2) for _ in range(2)] != [])
     assert result.notes == ""
     assert main.loaders["train_set"][6] == 4
     site = main.sites[main.loaders["train_set"][7] - 1]
-    assert (site[2], site[3]) == (line_of(text, "train_set = Mine("), "main.<locals>.Mine")
+    assert (site[2], site[3]) == (line_of(text, "train_set = Mine("), "Mine")
     assert main.loaders["held_out"][6] == 16 + 2
     # A loader that is built anew for each epoch is one loader.
     assert main.loaders["anew"][6] == 3
@@ -476,7 +463,10 @@ def test_failures_are_the_programs_own(program: Runner, what: str) -> None:
     assert bare.returncode != 0
     if what != "interrupt":
         assert result.done.returncode == bare.returncode
-        assert without_us(result.done.stderr) == without_us(bare.stderr)
+        texts = [without_us(each.stderr) for each in (result.done, bare)]
+        if what in ("killed", "timeout"):  # Where the program waits is chance.
+            texts = [text.splitlines()[-1] for text in texts]
+        assert texts[0] == texts[1]
     else:
         assert "KeyboardInterrupt" in bare.stderr
         assert "KeyboardInterrupt" in result.done.stderr
@@ -484,8 +474,7 @@ def test_failures_are_the_programs_own(program: Runner, what: str) -> None:
     if what == "killed":
         (worker,) = result.workers
         ((name, number),) = {stage[:2] for stage in worker.stages}
-        # It worked for half a second and was killed in its fourth batch: at most a quarter of a
-        # second of its counts is lost.
+        # Killed in its fourth batch; what it counted last is lost.
         assert number == 0
         assert 4 <= worker.calls(name, 0)["getitem", "getitem"] <= 12
 

@@ -83,8 +83,8 @@ class Foreign:
 
     def __init__(self, loader: Any) -> None:
         self.row = loader_rows.Row(loader, foreign=True)
-        self.wait = _core.stage(self.row.name, None, _WAIT, "wait")
-        self.first = _core.stage(self.row.name, None, _FIRST, "first")
+        self.wait = loader_rows.stage(self.row.name, None, _WAIT, "wait")
+        self.first = loader_rows.stage(self.row.name, None, _FIRST, "first")
         self.current: Pass | None = None
         try:
             self.weak: Any = weakref.ref(loader, loader_rows.forget(_known, id(loader)))

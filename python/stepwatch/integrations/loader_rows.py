@@ -29,17 +29,32 @@ _ASKING = ("SequentialSampler", "RandomSampler", "DistributedSampler")
 _names: dict[str, tuple[weakref.ref[Any], Row]] = {}
 
 
+_stages: dict[tuple[str, int | None, int, str], _core.stage] = {}
+
+
+def stage(
+    loader: str, worker: int | None, kind: int, name: str, section: _core.section | None = None
+) -> _core.stage:
+    """Return a stage of a loader: the same one for whoever has that name, one after the other."""
+    key = (loader, worker, kind, name)
+    found = _stages.get(key)
+    if found is None:
+        found = _stages[key] = _core.stage(loader, worker, kind, name, section)
+    return found
+
+
 class Row:
     """A loader's row of the trace, and what goes with it."""
 
     def __init__(self, loader: Any, foreign: bool = False) -> None:
-        self.site = _site(loader)
+        # Others than torch's are seen when they are gone through; where they were built is unknown.
+        self.site = None if foreign else _site(loader)
         self.foreign = foreign
         self.passes = 0
         self._handles: dict[str, int] = {}
         dataset = _plain(getattr(loader, "dataset", None))
-        self.dataset = "" if dataset is None else type(dataset).__qualname__
-        self.kind = type(loader).__qualname__
+        self.dataset = "" if dataset is None else _kind(dataset)
+        self.kind = _kind(loader)
         self._settings(loader, dataset)
         fallback = f"{self.kind}({self.dataset})" if self.dataset else self.kind
         self.name = self._take_name(loader, _name(self.site, fallback))
@@ -90,8 +105,8 @@ class Row:
             with suppress(Exception):
                 self.samples = len(dataset)
         self.texts = {
-            "sampler": "" if sampler is None or iterable else type(sampler).__qualname__,
-            "batch_sampler": "" if batch_sampler is None else type(batch_sampler).__qualname__,
+            "sampler": "" if sampler is None or iterable else _kind(sampler),
+            "batch_sampler": "" if batch_sampler is None else _kind(batch_sampler),
             "collate": _called(getattr(loader, "collate_fn", None)),
             "worker_init": _called(getattr(loader, "worker_init_fn", None)),
             "start_method": _method(loader) if self.workers else "",
@@ -136,11 +151,20 @@ def _plain(dataset: Any) -> Any:
     return dataset
 
 
+def _kind(thing: object) -> str:
+    return _local(type(thing).__qualname__)
+
+
+def _local(name: str) -> str:
+    """Leave out within which functions something is defined."""
+    return name.rpartition("<locals>.")[2]
+
+
 def _called(function: Any) -> str:
     if function is None:
         return ""
     name = getattr(function, "__qualname__", None)
-    return name if isinstance(name, str) else type(function).__qualname__
+    return _local(name) if isinstance(name, str) else _kind(function)
 
 
 def _method(loader: Any) -> str:

@@ -44,12 +44,12 @@ class Loader:
         self.weak = weakref.ref(loader, loader_rows.forget(_loaders, id(loader)))
         self.row = loader_rows.Row(loader)
         name = self.name = self.row.name
-        self.wait = _core.stage(name, None, WAIT, "wait")
-        self.first = _core.stage(name, None, FIRST, "first")
-        self.start = _core.stage(name, None, START, "start")
-        self.shutdown = _core.stage(name, None, SHUTDOWN, "shutdown")
-        self.unpickle = _core.stage(name, None, UNPICKLE, "unpickle")
-        self.pin = _core.stage(name, None, PIN, "pin")
+        self.wait = loader_rows.stage(name, None, WAIT, "wait")
+        self.first = loader_rows.stage(name, None, FIRST, "first")
+        self.start = loader_rows.stage(name, None, START, "start")
+        self.shutdown = loader_rows.stage(name, None, SHUTDOWN, "shutdown")
+        self.unpickle = loader_rows.stage(name, None, UNPICKLE, "unpickle")
+        self.pin = loader_rows.stage(name, None, PIN, "pin")
         self.stages: torch_transforms.Stages | None = None  # Where there are no workers.
 
 

@@ -14,7 +14,7 @@ import sys
 import types
 
 from stepwatch import _core
-from stepwatch.integrations import _patch
+from stepwatch.integrations import _patch, loader_rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -89,18 +89,13 @@ class Stages:
         self._augment = _core.section("augment", "augment") if inside else None
         self._collate = _core.section("collate", "collate") if inside else None
         self.context: dict[type, Any] = {}  # Stages of transforms by their class.
-        self._named: dict[tuple[int, str], Any] = {}
 
         self.fetch = self._stage(_FETCH, "fetch")
         preprocess = _core.section("preprocess", "preprocess") if inside else None
         self.getitem = self._stage(_GETITEM, "getitem", preprocess)
 
     def _stage(self, kind: int, name: str, section: Any = None) -> Any:
-        stage = self._named.get((kind, name))
-        if stage is None:
-            stage = _core.stage(self.loader, self.worker, kind, name, section)
-            self._named[kind, name] = stage
-        return stage
+        return loader_rows.stage(self.loader, self.worker, kind, name, section)
 
     def _transform(self, name: str, augments: bool) -> Any:
         return self._stage(_TRANSFORM, name, self._augment if augments else None)

@@ -8,6 +8,7 @@ asked, got and gave; torch's own loop runs between them as it is.
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 
 from stepwatch import _core
@@ -31,9 +32,20 @@ def install(torch: Any) -> None:
     worker = getattr(utilities, "worker", None)
     if worker is None or not _patch.replace(worker, "_worker_loop", _worker_loop):
         _notes.note_once("loader workers are not watched: this torch has another loop for them")
+    else:
+        _take_over(worker._worker_loop)
     pin = getattr(utilities, "pin_memory", None)
     if pin is None or not _patch.replace(pin, "_pin_memory_loop", _pin_memory_loop):
         _notes.note_once("pinning memory is not watched: this torch has another loop for it")
+
+
+def _take_over(loop: Any) -> None:
+    """Be in time for a worker of a fork server, which was told what to do before torch was known."""
+    process: Any = sys.modules.get("multiprocessing.process")
+    if process is not None:
+        this = process.current_process()
+        if getattr(this, "_target", None) is loop.__wrapped__:
+            this._target = loop
 
 
 # --- The worker --------------------------------------------------------------------------------
@@ -61,13 +73,27 @@ def _begin(given: dict[str, Any], names: list[str], args: tuple[Any, ...]) -> tu
         changed["shared_seed"] = None  # As torch has it.
     else:
         ticket = (TICKET, f"DataLoader({type(given['dataset']).__qualname__})", 0, 0)
-    if _core.is_recording() and "index_queue" in given and "data_queue" in given:
+    if _is_recorded() and "index_queue" in given and "data_queue" in given:
         worker = Worker(ticket, given["worker_id"], given["dataset"])
         changed["index_queue"] = _Indices(given["index_queue"], worker)
         changed["data_queue"] = _Results(given["data_queue"], worker)
         worker.watch_queue(given["data_queue"])
         current = worker
     return tuple(changed[name] for name in names[: len(args)])
+
+
+def _is_recorded() -> bool:
+    """Tell whether this worker has a recording.
+
+    In the fork of a program that records itself it begins with the first question, and nobody
+    but us ends it: such a worker ends by ``os._exit``.
+    """
+    if _core.step_number() < 0:
+        return False
+    util: Any = sys.modules.get("multiprocessing.util")
+    if util is not None and not os.environ.get("STEPWATCH_RUN_ID"):
+        util.Finalize(None, _core.stop, exitpriority=-1_000_000)
+    return True
 
 
 def _is_ticket(value: Any) -> bool:
