@@ -12,10 +12,10 @@ sw_section *core_stage_gate;
 
 /* Short stages have their CPU time read once in so many calls; the clock costs more than they may. */
 #define CPU_EVERY 16u
-/* A stage that takes this long can afford the clock each time. */
-#define CPU_ALWAYS_NS 1e5
+/* Those that take this long can afford the clock each time, and a section of their own. */
+#define LONG_NS 5e4
 
-static uint64_t cpu_always;
+static uint64_t long_ticks;
 
 CORE_THREAD_LOCAL unsigned transforms_open;
 CORE_THREAD_LOCAL PyObject *context_now;
@@ -137,11 +137,12 @@ void core_stage_begin(core_stage *stage, core_stage_run *run)
     if (stage->kind == SW_STAGE_TRANSFORM) {
         transforms_open++;
     }
-    if (stage->section) {
+    const bool takes_long = !is_short(stage) || stage->last > long_ticks;
+    run->open = stage->section && takes_long;
+    if (run->open) {
         sw_begin(stage->section);
     }
-    const bool reads =
-        !is_short(stage) || stage->calls % CPU_EVERY == 0 || stage->last > cpu_always;
+    const bool reads = takes_long || stage->calls % CPU_EVERY == 0;
     run->cpu_ns = reads ? cpu_now() : 0;
     run->begin = core_ticks();
 }
@@ -151,12 +152,13 @@ void core_stage_end(core_stage *stage, const core_stage_run *run, bool failed)
     const uint64_t end = core_ticks();
     uint64_t cpu = run->cpu_ns ? cpu_now() : 0;
     cpu = cpu > run->cpu_ns ? cpu - run->cpu_ns : 0;
-    if (stage->section) {
-        if (failed) {
-            sw_end_error(stage->section);
-        } else {
-            sw_end(stage->section);
-        }
+    if (run->open && failed) {
+        sw_end_error(stage->section);
+    } else if (run->open) {
+        sw_end(stage->section);
+    } else if (stage->section) {
+        /* No event for each of many; the step has its time in the right phase all the same. */
+        sw_phase_charge(stage->phase, run->begin);
     }
     if (stage->kind == SW_STAGE_TRANSFORM && transforms_open) {
         transforms_open--;
@@ -213,7 +215,10 @@ static PyObject *stage_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     self->name = PyUnicode_FromObject(name);
     self->worker = number > UINT32_MAX ? UINT32_MAX : (uint32_t)number;
     self->kind = (uint32_t)kind;
-    self->section = section == Py_None ? NULL : ((core_section *)section)->handle;
+    if (section != Py_None) {
+        self->section = ((core_section *)section)->handle;
+        self->phase = ((core_section *)section)->phase;
+    }
     pthread_mutex_lock(&stages.lock);
     self->back = &stages.first;
     self->next = stages.first;
@@ -358,7 +363,7 @@ int core_stages_add(PyObject *module)
         (void)pthread_atfork(NULL, NULL, forked_child);
     }
     const double unit_ns = core_ticks_ns();
-    cpu_always = (uint64_t)(unit_ns > 0 ? CPU_ALWAYS_NS / unit_ns : CPU_ALWAYS_NS);
+    long_ticks = (uint64_t)(unit_ns > 0 ? LONG_NS / unit_ns : LONG_NS);
     if (PyModule_AddFunctions(module, functions) != 0 ||
         core_type_add(module, CORE_STAGE_TYPE, &stage_spec) != 0) {
         return -1;

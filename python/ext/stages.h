@@ -12,7 +12,8 @@
 typedef struct core_stage {
     PyObject_HEAD PyObject *loader; /* exactly str, like the name */
     PyObject *name;
-    sw_section *section; /* open while the stage runs; NULL: none */
+    sw_section *section; /* whose time the stage is; NULL: of whoever calls */
+    int phase;           /* of the section */
     uint32_t worker;
     uint32_t kind; /* enum sw_stage_kind */
     uint32_t recording;
@@ -29,6 +30,7 @@ typedef struct core_stage {
 typedef struct core_stage_run {
     uint64_t begin;
     uint64_t cpu_ns; /* 0: not read */
+    bool open;       /* the section is */
 } core_stage_run;
 
 /* Open while something is recorded. */

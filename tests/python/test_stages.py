@@ -7,6 +7,7 @@ import functools
 import importlib.util
 import operator
 import pickle
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -122,14 +123,15 @@ def test_a_new_recording_counts_anew(tmp_path: Path, folder: Path) -> None:
     assert stages(tmp_path / "other") == {("train", 0, FETCH, "fetch"): (1, 5, 0, 5, 5)}
 
 
-def test_stands_for_its_target(folder: Path) -> None:
-    data = Data()
+@pytest.mark.usefixtures("folder")
+def test_stands_for_its_target() -> None:
+    data: Any = Data()
     stage = _core.stage("train", 0, GETITEM, "getitem")
     stand_in: Any = _core.timed(data, stage)
     assert stand_in[4] == 8
     assert stand_in.__getitems__([1, 2]) == [2, 4]
     assert (len(stand_in), stand_in.left, bool(stand_in)) == (7, 3, True)
-    assert isinstance(stand_in, Data)
+    assert issubclass(stand_in.__class__, Data)
     assert stand_in == data
     assert hash(stand_in) == hash(data)
     assert (repr(stand_in), str(stand_in)) == (repr(data), str(data))
@@ -149,7 +151,8 @@ def test_stands_for_its_target(folder: Path) -> None:
     assert stage.calls == 1 + 1 + 3 + 1 + 1
 
 
-def test_copies_are_the_target(folder: Path) -> None:
+@pytest.mark.usefixtures("folder")
+def test_copies_are_the_target() -> None:
     stage = _core.stage("train", 0, TRANSFORM, "abs")
     stand_in = _core.timed(operator.neg, stage)
     assert stand_in(3) == -3
@@ -160,7 +163,8 @@ def test_copies_are_the_target(folder: Path) -> None:
     assert functools.reduce(operator.add, map(stand_in, [1, 2])) == -3
 
 
-def test_methods_of_classes(folder: Path) -> None:
+@pytest.mark.usefixtures("folder")
+def test_methods_of_classes() -> None:
     class Base:
         def __call__(self, value: int, *, more: int = 0) -> int:
             "Adds."
@@ -213,17 +217,19 @@ def test_an_exception_ends_what_it_leaves(folder: Path) -> None:
     def make() -> None:
         with pytest.raises(ValueError, match="bad"):
             transform.run(bad)
+        transform.run(time.sleep, 0.001)
         transform.run(len, "")
         raise KeyError("left")
 
     with pytest.raises(KeyError):
         _core.timed(make, fetch, {})()
-    assert (transform.calls, fetch.calls) == (2, 1)
+    assert (transform.calls, fetch.calls) == (3, 1)
     assert _core.stage_context() is None
     stepwatch.stop()
     run = stepwatch.open(folder)
+    # Only what follows a long call has an event of its own.
     assert [(row["name"], row["calls"], row["errors"]) for row in run.sections] == [
-        ("augment", 2, 1)
+        ("augment", 1, 0)
     ]
 
 
@@ -254,7 +260,7 @@ def test_wrong_calls_raise() -> None:
         stage.add("now")
     with pytest.raises(TypeError, match="needs something to call"):
         stage.run()
-    with pytest.raises(TypeError, match="must be stepwatch._core.stage, not int"):
+    with pytest.raises(TypeError, match=r"must be stepwatch\._core\.stage, not int"):
         core.timed(len, 3)
     with pytest.raises(TypeError, match="must be dict, not list"):
         core.timed(len, stage, [])

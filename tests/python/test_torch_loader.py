@@ -23,8 +23,9 @@ if importlib.util.find_spec("torch") is None:
 NONE = 2**32 - 1
 UNKNOWN = 2**64 - 1
 KINDS = (
-    "getitem transform collate fetch serialise room index wait unpickle pin start first shutdown"
-).split()
+    *("getitem", "transform", "collate", "fetch", "serialise", "room", "index"),
+    *("wait", "unpickle", "pin", "start", "first", "shutdown"),
+)
 BATCH, EVENTS, STEPS = 5, 7, 8
 PIN, PERSISTENT, DROP_LAST, SHUFFLED, ITERABLE, FOREIGN = (1 << bit for bit in range(6))
 
@@ -330,7 +331,7 @@ def test_workers_that_are_not_forked(program: Runner, method: str) -> None:
 
 
 def test_workers_of_a_recording_of_the_programs_own(tmp_path: Path) -> None:
-    """Without ``run``: the program records itself, its forked workers each into a file of theirs."""
+    """Without ``run``: the program records itself, and its forked workers do, too."""
     text = script(
         f"""
 import stepwatch
@@ -533,7 +534,7 @@ for epoch in range(2):
 
 
 def test_any_iterator(program: Runner) -> None:
-    """Loaders that nobody knows but by their class: generators, objects, those that are their own."""
+    """Loaders that are known by their class alone: generators, objects, their own iterators."""
     result = program(
         script(
             """

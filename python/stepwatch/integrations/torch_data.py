@@ -28,7 +28,10 @@ _LOADER = 3  # The source of steps that a loader is.
 GETITEM, TRANSFORM, COLLATE, FETCH, SERIALISE, ROOM, INDEX, WAIT, UNPICKLE, PIN = range(1, 11)
 START, FIRST, SHUTDOWN = range(11, 14)
 
+_NEVER = (0, 0)
+
 _now = _core.now
+_put_batch = _core.put_batch
 _passes: dict[int, Pass] = {}  # By the iterator's address, as long as that lives.
 _loaders: dict[int, Loader] = {}
 numbers = count()  # Of passes.
@@ -56,9 +59,12 @@ class Loader:
 class Pass:
     """An iterator over a loader; one with persistent workers makes several passes."""
 
-    def __init__(self, loader: Loader) -> None:
+    def __init__(self, loader: Loader, iterator: Any = None) -> None:
         self.loader = loader
         self.weak: Any = None  # The iterator.
+        self.fetch: Any = None  # The stage of making a batch, where there are no workers.
+        self.pins = bool(getattr(iterator, "_pin_memory", False))
+        self.ordered = True
         self.swaps: list[torch_transforms.Swap] = []
         self.arrived = 0  # When the bytes of the newest batch were there.
         self.newest = 0  # Its index.
@@ -198,7 +204,7 @@ def _base_init(original: Callable[..., None]) -> Callable[..., None]:
 
 
 def _begin(iterator: Any, loader: Any) -> None:
-    current = _passes[id(iterator)] = Pass(known(loader))
+    current = _passes[id(iterator)] = Pass(known(loader), iterator)
     current.weak = weakref.ref(iterator, loader_rows.forget(_passes, id(iterator)))
     _thread.newest = current
     _give_ticket(iterator, current)
@@ -233,7 +239,10 @@ def _next(original: Callable[..., Any]) -> Callable[..., Any]:
             _core.train_failed(self)
             raise
         got(self)
-        _got(self, current, begin)
+        try:
+            _got(self, current, begin)
+        except Exception as error:
+            _notes.note_once(f"batches are not recorded: {type(error).__name__}: {error}")
         return batch
 
     return __next__
@@ -252,31 +261,25 @@ def _got(iterator: Any, current: Pass, begin: int) -> None:
     """Count the batch that is there."""
     loader = current.loader
     end = loader.wait.add(begin)
-    if current.index == 0:
+    index = current.index
+    if index == 0:
         loader.first.add(begin, end)
-    current.index += 1
-    try:
-        if loader.stages is not None:
-            fetch = loader.stages.fetch
-            index = current.index - 1
-            asked, fetched, fetch_end, received = begin, fetch.begin, fetch.end, 0
-            pinned = 0
-            if iterator._pin_memory:
-                pinned = loader.pin.add(fetch_end, end)
-            depth = 0
-        else:
-            ordered = getattr(iterator, "_in_order", True)
-            index = iterator._rcvd_idx - 1 if ordered else current.newest
-            asked = current.sent.pop(index, begin)
-            received, pinned = current.moments.pop(index, (0, 0))
-            fetched = fetch_end = 0
-            depth = len(current.moments)
-        _core.put_batch(
-            loader.name, asked, end, fetched, fetch_end, 0, received, pinned, 0, 0,
-            current.number << 32 | index, current.epoch, index, None, depth,
-        )  # fmt: skip
-    except Exception as error:
-        _notes.note_once(f"batches are not recorded: {type(error).__name__}: {error}")
+    current.index = index + 1
+    fetched = fetch_end = received = pinned = depth = 0
+    fetch = current.fetch
+    if fetch is not None:
+        fetched, fetch_end = fetch.begin, fetch.end
+        if current.pins:
+            pinned = loader.pin.add(fetch_end, end)
+    elif current.sent:
+        index = iterator._rcvd_idx - 1 if current.ordered else current.newest
+        begin = current.sent.pop(index, begin)
+        received, pinned = current.moments.pop(index, _NEVER)
+        depth = len(current.moments)
+    _put_batch(
+        loader.name, begin, end, fetched, fetch_end, 0, received, pinned, 0, 0,
+        current.number << 32 | index, current.epoch, index, None, depth,
+    )  # fmt: skip
 
 
 # --- Without workers ---------------------------------------------------------------------------
@@ -304,6 +307,7 @@ def _watch(fetcher: Any) -> Any:
     stages = loader.stages
     if stages is None:
         stages = loader.stages = torch_transforms.Stages(loader.name, None)
+    current.fetch = stages.fetch
     current.swaps = stages.find(fetcher.dataset, in_place=False)
     return stages.watch(fetcher)
 
@@ -323,6 +327,7 @@ def _multi_init(original: Callable[..., None]) -> Callable[..., None]:
 
 def _watch_queue(iterator: Any, current: Pass) -> None:
     """See when the bytes of a batch are there; what follows until it is is unpickling."""
+    current.ordered = getattr(iterator, "_in_order", True)
     queue = iterator._worker_result_queue
     receive = queue._recv_bytes
 

@@ -84,15 +84,16 @@ class Stages:
 
     def __init__(self, loader: str, worker: int | None) -> None:
         self.loader, self.worker = loader, worker
-        # In the training process they are parts of its steps.
-        inside = worker is None
-        self._augment = _core.section("augment", "augment") if inside else None
-        self._collate = _core.section("collate", "collate") if inside else None
+        # In the training process they are parts of its steps: making a batch is to prepare it,
+        # except for what transforms do, and collation.
+        preprocess = self._augment = self._collate = None
+        if worker is None:
+            preprocess = _core.section("preprocess", "preprocess")
+            self._augment = _core.section("augment", "augment")
+            self._collate = _core.section("collate", "collate")
         self.context: dict[type, Any] = {}  # Stages of transforms by their class.
-
-        self.fetch = self._stage(_FETCH, "fetch")
-        preprocess = _core.section("preprocess", "preprocess") if inside else None
-        self.getitem = self._stage(_GETITEM, "getitem", preprocess)
+        self.fetch = self._stage(_FETCH, "fetch", preprocess)
+        self.getitem = self._stage(_GETITEM, "getitem")
 
     def _stage(self, kind: int, name: str, section: Any = None) -> Any:
         return loader_rows.stage(self.loader, self.worker, kind, name, section)

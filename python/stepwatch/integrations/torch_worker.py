@@ -40,7 +40,7 @@ def install(torch: Any) -> None:
 
 
 def _take_over(loop: Any) -> None:
-    """Be in time for a worker of a fork server, which was told what to do before torch was known."""
+    """Be in time for a worker of a fork server, which knew what to do before torch was watched."""
     process: Any = sys.modules.get("multiprocessing.process")
     if process is not None:
         this = process.current_process()
