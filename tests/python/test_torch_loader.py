@@ -232,7 +232,7 @@ with torch.no_grad():
         ("first", "first"): 3,
     }
     # Six samples, and one question that had no answer.
-    assert main.calls("evaluation")["getitem", "getitem"] == 7
+    assert main.calls("evaluation")["getitem", "next"] == 7
     assert main.calls("evaluation")["wait", "wait"] == 6
     order = ("transform", "getitem", "fetch", "wait")
     times = [main.ticks("loader", kind) for kind in order]

@@ -181,7 +181,11 @@ def _init(original: Callable[..., None]) -> Callable[..., None]:
 
 
 def _iter(original: Callable[..., Any]) -> Callable[..., Any]:
+    is_compiling = torch.compiler.is_compiling
+
     def __iter__(self: Any) -> Any:  # noqa: N807
+        if is_compiling():
+            return original(self)
         begin = _now()
         iterator = original(self)
         loader = _loaders.get(id(self))
@@ -206,7 +210,8 @@ def _base_init(original: Callable[..., None]) -> Callable[..., None]:
 def _begin(iterator: Any, loader: Any) -> None:
     current = _passes[id(iterator)] = Pass(known(loader), iterator)
     current.weak = weakref.ref(iterator, loader_rows.forget(_passes, id(iterator)))
-    _thread.newest = current
+    # Without workers, this thread makes what fetches for it next.
+    _thread.newest = None if getattr(iterator, "_num_workers", 0) else current
     _give_ticket(iterator, current)
 
 

@@ -93,7 +93,6 @@ class Stages:
             self._collate = _core.section("collate", "collate")
         self.context: dict[type, Any] = {}  # Stages of transforms by their class.
         self.fetch = self._stage(_FETCH, "fetch", preprocess)
-        self.getitem = self._stage(_GETITEM, "getitem")
 
     def _stage(self, kind: int, name: str, section: Any = None) -> Any:
         return loader_rows.stage(self.loader, self.worker, kind, name, section)
@@ -104,9 +103,13 @@ class Stages:
     def watch(self, fetcher: Any) -> Any:
         """Return what stands for a fetcher of torch's, which is changed inside."""
         if hasattr(fetcher, "dataset_iter"):
-            fetcher.dataset_iter = _core.timed(fetcher.dataset_iter, self.getitem)
+            stage = self._stage(_GETITEM, "next")
+            fetcher.dataset_iter = _core.timed(fetcher.dataset_iter, stage)
         else:
-            fetcher.dataset = _core.timed(fetcher.dataset, self.getitem)
+            # As torch asks: for the samples of a batch at once, where the dataset can do that.
+            at_once = fetcher.auto_collation and getattr(fetcher.dataset, "__getitems__", None)
+            stage = self._stage(_GETITEM, "getitems" if at_once else "getitem")
+            fetcher.dataset = _core.timed(fetcher.dataset, stage)
         collate = fetcher.collate_fn
         stage = self._stage(_COLLATE, _name_of(collate), self._collate)
         fetcher.collate_fn = _core.timed(collate, stage)
