@@ -601,38 +601,31 @@ except OSError as error:
 
 
 def test_pinning(program: Runner) -> None:
-    """The thread that pins, with what it is given; no device is needed for that."""
+    """Torch's own thread that pins, with an accelerator that is only said to be there."""
     result = program(
         script(
             """
-import queue, threading
-from stepwatch.integrations import torch_data, torch_worker
-from stepwatch import _core
-
-loader = DataLoader(Samples(8), batch_size=4)
-train(loader)
-current = torch_data.Pass(torch_data.known(loader))
-into, out, done = queue.Queue(), queue.Queue(), threading.Event()
-torch_worker.pinned_queues[id(into)] = current
-current.arrived = _core.now()
-into.put((3, [torch.ones(2)]))
-
-def loop(in_queue, out_queue, number):
-    index, data = in_queue.get(timeout=1)
-    out_queue.put((index, data), timeout=number)
-    try:
-        in_queue.get(timeout=0.01)
-    except queue.Empty:
-        pass
-
-torch_worker._pin_memory_loop(loop)(into, out, 5)
-print(out.get()[0], in_queue_is_empty := into.empty(), sorted(current.moments))
+torch.accelerator.is_available = lambda *_: True
+torch.accelerator.current_accelerator = lambda *_: torch.device("cuda")
+torch.accelerator.current_device_index = lambda: 0
+torch.accelerator.set_device_index = lambda _: None
+torch.Tensor.pin_memory = lambda self, *_: self.clone()
+threaded = DataLoader(Samples(16), batch_size=4, num_workers=2, pin_memory=True)
+train(threaded, 2)
+alone = DataLoader(Samples(8), batch_size=4, pin_memory=True)
+train(alone)
 """
         )
     )
-    assert result.done.stdout == "3 True [3]\n"
-    assert result.main.calls("loader")["pin", "pin"] == 1
-    assert result.main.calls("loader")["unpickle", "unpickle"] == 1
+    assert result.notes == ""
+    main = result.main
+    assert (main.loaders["threaded"][3], main.loaders["alone"][3]) == (PIN, PIN)
+    assert main.calls("threaded")["pin", "pin"] == 8
+    assert main.calls("threaded")["unpickle", "unpickle"] == 8
+    assert main.calls("alone")["pin", "pin"] == 2
+    for batch in main.batches:
+        assert batch.begin < batch.pin <= batch.end
+        assert batch.loader == "alone" or batch.receive < batch.pin
 
 
 def test_switched_off(program: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -649,3 +642,36 @@ train(DataLoader(Samples(8), batch_size=4))
     )
     assert "stepwatch" not in result.done.stdout
     assert result.files == []
+
+
+def test_compiled_code_does_not_notice(program: Runner) -> None:
+    """The same graphs and breaks, where the loop itself is compiled."""
+    text = script(
+        """
+import torch._dynamo
+
+@torch.compile(backend="eager")
+def epoch(model, loader):
+    total = torch.zeros(())
+    for x, _ in loader:
+        total = total + model(x).sum()
+    return total
+
+@torch.compile(backend="eager")
+def augment(transform, x):
+    return transform(x) + 1
+
+flip = Flip("a")
+loader = DataLoader(Samples(8, Compose([Noise(), flip, Part()])), batch_size=4)
+torch.manual_seed(1)
+model = torch.nn.Linear(4, 1)
+print(epoch(model, loader), augment(flip, torch.ones(3)), augment(Part(), torch.ones(3)))
+print(sorted(torch._dynamo.utils.counters["stats"].items()))
+print(sum(torch._dynamo.utils.counters["graph_break"].values()))
+"""
+    )
+    bare: Any = program(text, bare=True)
+    result = program(text)
+    assert "unique_graphs" in bare.stdout
+    assert result.done.stdout == bare.stdout
+    assert result.notes == ""

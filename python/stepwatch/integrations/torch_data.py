@@ -127,13 +127,13 @@ def install(module: Any) -> None:
     if base is None or not hasattr(base, "__next__"):
         _notes.note_once("data loaders are not watched: this torch has iterators of another kind")
         return
-    _patch.replace(dataloader.DataLoader, "__init__", _init)
-    _patch.replace(dataloader.DataLoader, "__iter__", _iter)
-    _patch.replace(base, "__init__", _base_init)
-    _patch.replace(base, "__next__", _next)
+    _replace(dataloader.DataLoader, "__init__", _init)
+    _replace(dataloader.DataLoader, "__iter__", _iter)
+    _replace(base, "__init__", _base_init)
+    _replace(base, "__next__", _next)
     _install_workers(dataloader)
     kinds = getattr(dataloader, "_DatasetKind", None)
-    if kinds is None or not _patch.replace(kinds, "create_fetcher", _create_fetcher):
+    if kinds is None or not _replace(kinds, "create_fetcher", _create_fetcher):
         _notes.note_once("the parts of making a batch are not watched: this torch has others")
     torch_worker.install(torch)
 
@@ -142,6 +142,19 @@ def remove() -> None:
     """Forget what is known; what was replaced is put back by who replaces."""
     _passes.clear()
     _loaders.clear()
+
+
+def _replace(owner: Any, name: str, make: Callable[[Any], Callable[..., Any]]) -> bool:
+    """Put a function in the place of torch's, and keep torch.compile from noticing."""
+    if not _patch.replace(owner, name, make):
+        return False
+    function = getattr(owner, name)
+    # Dynamo leaves torch's own loader alone; it takes that for ours, and does not look inside.
+    function._torchdynamo_inline = function.__wrapped__
+    dynamo: Any = sys.modules.get("stepwatch.integrations._dynamo")
+    if dynamo is not None:
+        dynamo.skip(torch, function)
+    return True
 
 
 def _install_workers(dataloader: Any) -> None:
@@ -154,9 +167,7 @@ def _install_workers(dataloader: Any) -> None:
         ("_try_get_data", _try_get_data),
         ("_shutdown_workers", _shutdown_workers),
     )
-    missing = [
-        name for name, make in hooks if multi is None or not _patch.replace(multi, name, make)
-    ]
+    missing = [name for name, make in hooks if multi is None or not _replace(multi, name, make)]
     if missing:
         _notes.note_once(f"loader workers are watched in part: torch has no {', '.join(missing)}")
 
@@ -181,11 +192,7 @@ def _init(original: Callable[..., None]) -> Callable[..., None]:
 
 
 def _iter(original: Callable[..., Any]) -> Callable[..., Any]:
-    is_compiling = torch.compiler.is_compiling
-
     def __iter__(self: Any) -> Any:  # noqa: N807
-        if is_compiling():
-            return original(self)
         begin = _now()
         iterator = original(self)
         loader = _loaders.get(id(self))
@@ -200,8 +207,8 @@ def _iter(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _base_init(original: Callable[..., None]) -> Callable[..., None]:
-    def __init__(self: Any, loader: Any) -> None:  # noqa: N807
-        original(self, loader)
+    def __init__(self: Any, loader: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+        original(self, loader, *args, **kwargs)
         _guarded("a pass over a data loader is not recorded", _begin, self, loader)
 
     return __init__
@@ -226,11 +233,10 @@ def _give_ticket(iterator: Any, current: Pass) -> None:
 
 
 def _next(original: Callable[..., Any]) -> Callable[..., Any]:
-    is_compiling = torch.compiler.is_compiling
     wait, got = _core.train_wait, _core.train_got
 
     def __next__(self: Any) -> Any:  # noqa: N807
-        current = None if is_compiling() else _passes.get(id(self))
+        current = _passes.get(id(self))
         if current is None:
             return original(self)
         begin = _now()
@@ -321,8 +327,8 @@ def _watch(fetcher: Any) -> Any:
 
 
 def _multi_init(original: Callable[..., None]) -> Callable[..., None]:
-    def __init__(self: Any, loader: Any) -> None:  # noqa: N807
-        original(self, loader)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+        original(self, *args, **kwargs)
         current = _passes.get(id(self))
         if current is not None:
             _guarded("receiving batches is not recorded", _watch_queue, self, current)
@@ -347,12 +353,12 @@ def _watch_queue(iterator: Any, current: Pass) -> None:
 
 
 def _reset(original: Callable[..., None]) -> Callable[..., None]:
-    def _reset(self: Any, loader: Any, first_iter: bool = False) -> None:
-        if not first_iter:
+    def _reset(self: Any, *args: Any, **kwargs: Any) -> None:
+        if not (args[1] if len(args) > 1 else kwargs.get("first_iter", False)):
             current = _passes.get(id(self))
             if current is not None:
                 _guarded("a pass over a data loader is not recorded", _again, self, current)
-        original(self, loader, first_iter)
+        original(self, *args, **kwargs)
 
     return _reset
 
@@ -363,10 +369,10 @@ def _again(iterator: Any, current: Pass) -> None:
 
 
 def _try_put_index(original: Callable[..., None]) -> Callable[..., None]:
-    def _try_put_index(self: Any) -> None:
-        index = self._send_idx
-        original(self)
-        if self._send_idx != index:
+    def _try_put_index(self: Any, *args: Any, **kwargs: Any) -> None:
+        index = getattr(self, "_send_idx", 0)
+        original(self, *args, **kwargs)
+        if getattr(self, "_send_idx", 0) != index:
             current = _passes.get(id(self))
             if current is not None:
                 current.sent[index] = _now()
@@ -378,16 +384,21 @@ def _try_get_data(original: Callable[..., Any]) -> Callable[..., Any]:
     def _try_get_data(self: Any, *args: Any, **kwargs: Any) -> Any:
         result = original(self, *args, **kwargs)
         current = _passes.get(id(self))
-        if current is not None and result[0]:
-            index = result[1][0]
-            if type(index) is int:
-                current.newest = index
-                if index not in current.moments:
-                    end = current.loader.unpickle.add(current.arrived)
-                    current.moments[index] = (end, 0)
+        if current is not None:
+            _guarded("receiving batches is not recorded", _received, current, result)
         return result
 
     return _try_get_data
+
+
+def _received(current: Pass, result: Any) -> None:
+    if result[0]:
+        index = result[1][0]
+        if type(index) is int:
+            current.newest = index
+            if index not in current.moments:  # The thread that pins was not there before us.
+                end = current.loader.unpickle.add(current.arrived)
+                current.moments[index] = (end, 0)
 
 
 def _shutdown_workers(original: Callable[..., None]) -> Callable[..., None]:

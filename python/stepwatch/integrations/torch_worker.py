@@ -54,17 +54,19 @@ def _take_over(loop: Any) -> None:
 def _worker_loop(original: Callable[..., None]) -> Callable[..., None]:
     names = list(inspect.signature(original).parameters)
 
-    def _worker_loop(*args: Any) -> None:
+    def _worker_loop(*args: Any, **kwargs: Any) -> None:
         try:
-            args = _begin(dict(zip(names, args)), names, args)
+            changed = _begin({**dict(zip(names, args)), **kwargs})
+            args = tuple(changed[name] for name in names[: len(args)])
+            kwargs = {name: changed[name] for name in kwargs}
         except Exception as error:
             _notes.note_once(f"a worker is not watched: {type(error).__name__}: {error}")
-        original(*args)
+        original(*args, **kwargs)
 
     return _worker_loop
 
 
-def _begin(given: dict[str, Any], names: list[str], args: tuple[Any, ...]) -> tuple[Any, ...]:
+def _begin(given: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of the worker's loop, with queues that tell."""
     global current
     ticket: Any = given.get("shared_seed")
@@ -79,7 +81,7 @@ def _begin(given: dict[str, Any], names: list[str], args: tuple[Any, ...]) -> tu
         changed["data_queue"] = _Results(given["data_queue"], worker)
         worker.watch_queue(given["data_queue"])
         current = worker
-    return tuple(changed[name] for name in names[: len(args)])
+    return changed
 
 
 def _is_recorded() -> bool:
@@ -264,9 +266,9 @@ class _Results(_Queue):
 
 
 def _pin_memory_loop(original: Callable[..., None]) -> Callable[..., None]:
-    def _pin_memory_loop(in_queue: Any, out_queue: Any, *args: Any) -> None:
+    def _pin_memory_loop(in_queue: Any, out_queue: Any, *args: Any, **kwargs: Any) -> None:
         into = _Received(in_queue)
-        original(into, _Pinned(out_queue, into), *args)
+        original(into, _Pinned(out_queue, into), *args, **kwargs)
 
     return _pin_memory_loop
 
