@@ -147,12 +147,13 @@ void core_stage_begin(core_stage *stage, core_stage_run *run)
     run->begin = core_ticks();
 }
 
-void core_stage_end(core_stage *stage, const core_stage_run *run, bool failed)
+void core_stage_end(core_stage *stage, const core_stage_run *run, const PyObject *result)
 {
     const uint64_t end = core_ticks();
     uint64_t cpu = run->cpu_ns ? cpu_now() : 0;
     cpu = cpu > run->cpu_ns ? cpu - run->cpu_ns : 0;
-    if (run->open && failed) {
+    if (run->open && !result && PyErr_Occurred() &&
+        !PyErr_ExceptionMatches(PyExc_StopIteration)) {
         sw_end_error(stage->section);
     } else if (run->open) {
         sw_end(stage->section);
@@ -289,7 +290,7 @@ static PyObject *stage_run(PyObject *object, PyObject *const *args, Py_ssize_t c
     core_stage_run run;
     core_stage_begin(self, &run);
     PyObject *result = core_call_through(args[0], args + 1, passed, names);
-    core_stage_end(self, &run, !result);
+    core_stage_end(self, &run, result);
     return result;
 }
 

@@ -37,8 +37,9 @@ typedef struct core_stage_run {
 extern sw_section *core_stage_gate;
 
 void core_stage_begin(core_stage *stage, core_stage_run *run);
-/* Leaves a pending exception as it is. */
-void core_stage_end(core_stage *stage, const core_stage_run *run, bool failed);
+/* `result`: what the call returned; NULL means that it failed, unless there was nothing more to give. A pending
+ * exception stays as it is. */
+void core_stage_end(core_stage *stage, const core_stage_run *run, const PyObject *result);
 /* Transforms may call each other; only the outermost counts. Whether this thread is in one. */
 bool core_stage_inside(void);
 /* The stages of the batch that this thread is making: a dict, borrowed; NULL: it makes none. */

@@ -57,7 +57,7 @@ static inline void timed_begin(timed_object *self, timed_run *run)
 static inline PyObject *timed_end(timed_object *self, timed_run *run, PyObject *result)
 {
     if (run->on) {
-        core_stage_end((core_stage *)self->stage, &run->run, !result);
+        core_stage_end((core_stage *)self->stage, &run->run, result);
         if (self->context) {
             core_stage_context_set(run->context);
         }
@@ -327,7 +327,7 @@ static PyObject *method_call(PyObject *object, PyObject *const *args, size_t nar
     core_stage_run run;
     core_stage_begin((core_stage *)stage, &run);
     PyObject *result = core_call_through(function, args, nargsf, names);
-    core_stage_end((core_stage *)stage, &run, !result);
+    core_stage_end((core_stage *)stage, &run, result);
     Py_DECREF(function);
     Py_DECREF(stage);
     return result;
