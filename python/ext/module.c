@@ -12,6 +12,7 @@ static int (*const parts[])(PyObject *module) = {
     core_jit_calls_add, core_jit_waits_add,
     core_loops_add,
     core_modules_add,
+    core_options_add,   core_jit_calls_add, core_jit_waits_add, core_loops_add,
     core_stages_add,
 };
 
