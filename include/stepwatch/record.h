@@ -244,6 +244,15 @@ SW_API uint32_t sw_recording_number(void);
  * trace that is being recorded and into every later one of this process and its forks. At most 128 keys. */
 SW_API void sw_fact(const char *key, const char *value);
 
+/* Where this process stands among those that a launcher started with it, as the environment has it (torchrun, MPI, Slurm
+ * and their like); -1: not known. False: no launcher says anything. A trace has it as the facts "rank", "local_rank" and
+ * "world_size". */
+typedef struct sw_rank {
+    long rank, local_rank, world_size;
+    const char *variable; /* that says the rank */
+} sw_rank;
+SW_API bool sw_rank_get(sw_rank *out);
+
 /* What another thread is doing at this moment, in the default domain. For samplers. */
 typedef struct sw_peek {
     uint32_t thread;  /* its index in the trace */

@@ -190,6 +190,24 @@ SW_API int sw_cursor_open(sw_cursor **out, sw_trace *const *traces, size_t count
 SW_API int sw_cursor_next(sw_cursor *cursor, sw_event *event);
 SW_API void sw_cursor_free(sw_cursor *cursor);
 
+/* A light look at the steps of a process that records at this moment: a few small reads, however much it has recorded.
+ * SW_ENOTFOUND when it has ended, or keeps no file that others can look into. */
+typedef struct sw_glance sw_glance;
+SW_API int sw_glance_open(sw_glance **out, const char *path);
+SW_API void sw_glance_free(sw_glance *glance); /* NULL is fine */
+
+/* The thread with the most steps. Sums are over ended, complete steps, in ticks of the process's clock. */
+typedef struct sw_glance_steps {
+    uint32_t pid, thread;
+    bool ended;     /* the file has been closed since: these are the last figures */
+    bool open;      /* a step is going on */
+    uint64_t steps; /* ended ones, incomplete ones included */
+    uint64_t step_ticks;
+    uint64_t phase_ticks[SW_PHASE_SLOTS];
+} sw_glance_steps;
+/* SW_ENOTFOUND as long as there is no step. */
+SW_API int sw_glance_read(sw_glance *glance, sw_glance_steps *out);
+
 #ifdef __cplusplus
 }
 #endif

@@ -46,6 +46,11 @@ def _tell_after(spec: ModuleSpec) -> None:
         run(module)
         _tell(spec.name)
 
+    # Python leaves its own frames out of the traceback of what a module raises, by their file and
+    # this name; ours lies between them and goes with them.
+    exec_module.__code__ = exec_module.__code__.replace(
+        co_filename="<frozen importlib._bootstrap>", co_name="_call_with_frames_removed"
+    )
     # In the loader of this one module; its class is Python's own.
     loader.exec_module = exec_module
 

@@ -46,9 +46,10 @@ def begin() -> None:
 
 
 def _purpose() -> str:
-    """Tell the servants of multiprocessing from programs.
+    """Tell the servants of multiprocessing and the launchers of ranks from programs.
 
-    A server does nothing but fork; each of its forks is a worker of the program's.
+    A server does nothing but fork; each of its forks is a worker of the program's. A launcher
+    starts the program and waits: it has nothing to tell, and would only be in the way.
     """
     words = getattr(sys, "orig_argv", None)  # Python 3.10
     if words is None:
@@ -60,7 +61,40 @@ def _purpose() -> str:
                 return "tracker"
             if ".forkserver import main" in word:
                 return "server"
-    return "program"
+    return "launcher" if _is_launcher(words[1:]) else "program"
+
+
+# Modules and commands that start ranks, and what must come next for them to do so.
+_LAUNCHERS = {
+    "torch.distributed.run": "",
+    "torch.distributed.launch": "",
+    "torchrun": "",
+    "accelerate.commands.launch": "",
+    "accelerate.commands.accelerate_cli": "launch",
+    "accelerate": "launch",
+    "accelerate-launch": "",
+    "deepspeed.launcher.runner": "",
+    "deepspeed.launcher.launch": "",
+    "deepspeed": "",
+    "horovodrun": "",
+    "fabric": "run",
+    "lightning": "run",
+}
+
+
+def _is_launcher(words: "list[str]") -> bool:
+    """Tell from the words after the interpreter whether it runs a launcher."""
+    words = [word for word in words if word]
+    while words and words[0].startswith("-") and words[0] != "-m":
+        if words[0].startswith("-c"):
+            return False
+        del words[: 2 if words[0] in ("-W", "-X") else 1]
+    if words and words[0] == "-m":
+        del words[0]
+    if not words:
+        return False
+    follows = _LAUNCHERS.get(words[0].rpartition("/")[2])
+    return follows is not None and (not follows or words[1:2] == [follows])
 
 
 def _begin_here() -> None:

@@ -241,15 +241,23 @@ static int collect_frameworks(sw_summary *summary, const sw_trace *trace)
     return SW_OK;
 }
 
+/* As text; traces of earlier versions have only the variable. */
+static const char *rank_of(const sw_summary *summary, size_t index)
+{
+    const sw_trace *trace = sw__summary_trace(summary, index);
+    const char *rank = sw_trace_fact(trace, "rank");
+    return rank ? rank : sw_trace_fact(trace, "env.RANK");
+}
+
 /* Processes with different ranks; 1 when no process says that it has one. */
 static size_t count_ranks(const sw_summary *summary)
 {
     size_t ranks = 0;
     for (size_t i = 0; i < summary->traces; i++) {
-        const char *rank = sw_trace_fact(sw__summary_trace(summary, i), "env.RANK");
+        const char *rank = rank_of(summary, i);
         bool fresh = rank != NULL;
         for (size_t k = 0; fresh && k < i; k++) {
-            const char *other = sw_trace_fact(sw__summary_trace(summary, k), "env.RANK");
+            const char *other = rank_of(summary, k);
             fresh = !other || strcmp(other, rank) != 0;
         }
         ranks += fresh;

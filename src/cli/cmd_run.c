@@ -14,7 +14,9 @@
 #include <stepwatch/record.h>
 
 #include "cli/cli.h"
+#include "cli/launch.h"
 #include "cli/option_parser.h"
+#include "cli/progress.h"
 #include "cli/python.h"
 #include "cli/run_dir.h"
 #include "cli/run_results.h"
@@ -314,7 +316,8 @@ static void stem_of(const char *path, char *out, size_t size)
     }
 }
 
-/* What the run is called when nobody says. */
+/* What the run is called when nobody says. Of a launcher or a wrapper (torchrun, accelerate, uv) it is the script that it is
+ * given. */
 static void name_run(const struct request *request, char *out, size_t size)
 {
     char *const *program = request->program;
@@ -322,6 +325,9 @@ static void name_run(const struct request *request, char *out, size_t size)
     if (!operand && python_is_name(program[0])) {
         operand = python_operand(program + 1);
     }
+    bool launches = operand ? python_is_launcher(operand) : !python_is_name(program[0]);
+    const char *launched = launches ? python_launched(program + 1) : NULL;
+    operand = launched ? launched : operand;
     operand = operand ? operand : program[0];
     if (strcmp(operand, "-") == 0) {
         snprintf(out, size, "stdin");
@@ -405,7 +411,7 @@ static void set_options(const struct request *request)
 
 /* Puts what the recorder in the program needs into its environment. */
 static void set_environment(const struct request *request, const struct run_dir *dir,
-                            const char *name)
+                            const char *name, const struct launch *launch)
 {
     set_options(request);
     setenv("STEPWATCH_ENABLED", "1", 1);
@@ -413,7 +419,9 @@ static void set_environment(const struct request *request, const struct run_dir 
     setenv("STEPWATCH_NAME", name, 1);
     setenv("STEPWATCH_RUN_ID", dir->id, 1);
     char text[32];
-    snprintf(text, sizeof text, "%ld", (long)getpid());
+    /* What is ours alone to say and to name, one of several ranks says and names. */
+    snprintf(text, sizeof text, "%ld",
+             launch->shared && !launch->leads ? 0l : (long)getpid());
     setenv("STEPWATCH_SUPERVISOR", text, 1);
     if (source_of(request, "sampler_hz") == SW_SOURCE_DEFAULT) {
         setenv("STEPWATCH_SAMPLER_HZ", SAMPLER_HZ, 1);
@@ -533,14 +541,19 @@ int cmd_run(int argc, char **argv)
         name = usual_name;
     }
     bool unseen = runs_python(&request) && !*request.python.package;
+    struct launch launch = {.fd = -1};
+    struct progress *progress = NULL;
     if (recorded) {
         sw_error_info info = {0};
-        if (run_dir_create(&dir, value_of(&request, "out"),
-                           value_of(&request, "runs_dir"), name, &info)) {
+        const char *out = value_of(&request, "out");
+        const char *folder = value_of(&request, "runs_dir");
+        launch_find(&launch);
+        if (launch.shared ? launch_join(&launch, &dir, out, folder, name, &info)
+                          : run_dir_create(&dir, out, folder, name, &info)) {
             cli_complain("run: %s", info.message);
             return CLI_USAGE;
         }
-        set_environment(&request, &dir, name);
+        set_environment(&request, &dir, name, &launch);
         set_python_environment(&request);
         if (unseen) {
             cli_complain("run: %.200s is not recorded: this Python has no package "
@@ -553,13 +566,19 @@ int cmd_run(int argc, char **argv)
         setenv("STEPWATCH_ENABLED", "0", 1);
     }
     struct outcome outcome;
-    supervise(request.program, &outcome);
+    if (recorded && (!launch.shared || launch.leads) &&
+        !is_off(value_of(&request, "progress"))) {
+        progress = progress_start(dir.path);
+    }
+    supervise(request.program, progress, &outcome);
+    progress_free(progress);
+    const int final = outcome_code(&outcome);
     if (outcome.start_error) {
         complain_start(request.program[0], outcome.start_error);
         if (recorded) {
             run_dir_discard(&dir);
         }
-    } else if (recorded) {
+    } else if (recorded && (!launch.shared || launch_leave(&launch, &outcome))) {
         run_results_leave(
             &(struct run_results){.dir = &dir,
                                   .outcome = &outcome,
@@ -571,5 +590,5 @@ int cmd_run(int argc, char **argv)
                                   .report = !is_off(value_of(&request, "report")),
                                   .functions = !is_off(value_of(&request, "functions"))});
     }
-    return outcome_code(&outcome);
+    return final;
 }

@@ -31,5 +31,9 @@ bool python_is_name(const char *program);
 bool python_check_script(const char *word);
 /* The word of a Python's command line that names what it runs: a script, or the module after -m; NULL: neither. */
 const char *python_operand(char *const *arguments);
+/* Whether a module starts other scripts as ranks, and the script that its command line, or that of another launcher or
+ * wrapper, names; NULL: none. */
+bool python_is_launcher(const char *module);
+const char *python_launched(char *const *arguments);
 
 #endif

@@ -103,6 +103,25 @@ static int use_asked(struct run_dir *dir, const char *asked, sw_error_info *info
     return complete(dir, asked, info);
 }
 
+int run_dir_home(const char *folder, char *out, size_t size, sw_error_info *info)
+{
+    char path[PATH_MAX];
+    if (!*folder || strlen(folder) >= PATH_MAX) {
+        return sw_error_set(info, SW_EINVAL, "'%.60s' cannot be a run directory.",
+                            folder);
+    }
+    int error = make_parents(folder);
+    if (error == 0 && mkdir(folder, 0700) != 0 && errno != EEXIST) {
+        error = errno;
+    }
+    if (error || !realpath(folder, path)) {
+        return sw_error_set(info, SW_EOPEN, "%.300s cannot be made: %s.", folder,
+                            strerror(error ? error : errno));
+    }
+    snprintf(out, size, "%s", path);
+    return SW_OK;
+}
+
 int run_dir_create(struct run_dir *dir, const char *asked, const char *folder,
                    const char *name, sw_error_info *info)
 {

@@ -15,6 +15,8 @@ struct run_dir {
 /* Makes `asked` or, when that is empty, <UTC time>-<name> in `folder`. */
 int run_dir_create(struct run_dir *dir, const char *asked, const char *folder,
                    const char *name, sw_error_info *info);
+/* Makes a folder, such as that in which this happens, and gives its absolute path. */
+int run_dir_home(const char *folder, char *out, size_t size, sw_error_info *info);
 /* Removes it again if it is empty and was made by us. */
 void run_dir_discard(const struct run_dir *dir);
 /* Whether it holds traces. */

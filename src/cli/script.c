@@ -168,3 +168,26 @@ const char *python_operand(char *const *arguments)
     }
     return NULL;
 }
+
+bool python_is_launcher(const char *module)
+{
+    static const char *const launchers[] = {
+        "torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch",
+        "deepspeed.launcher.runner"};
+    for (size_t i = 0; i < sizeof launchers / sizeof launchers[0]; i++) {
+        if (strcmp(module, launchers[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *python_launched(char *const *arguments)
+{
+    for (; *arguments; arguments++) {
+        if (ends_with(*arguments, ".py") && (*arguments)[0] != '-') {
+            return *arguments;
+        }
+    }
+    return NULL;
+}

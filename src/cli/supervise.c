@@ -1,6 +1,6 @@
 /* The program stays in our process group, so that the terminal sends it ^C and ^Z itself and whatever
  * stands beside us in a pipeline is not disturbed. Our own copies of those signals are taken from a queue;
- * only signals that somebody sent to us alone are passed on. */
+ * only signals that somebody sent to us alone are passed on (witness.h tells which those are). */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -9,16 +9,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/progress.h"
 #include "cli/supervise.h"
+#include "cli/witness.h"
 
 static const int forwarded[] = {SIGINT,  SIGTERM, SIGHUP, SIGQUIT,
                                 SIGUSR1, SIGUSR2, SIGTSTP};
 #define FORWARDED (sizeof forwarded / sizeof forwarded[0])
+
+#define PROGRESS_NS 1000000000u
 
 static uint64_t now_ns(clockid_t clock)
 {
@@ -37,8 +42,13 @@ int outcome_code(const struct outcome *outcome)
 
 /* In the child: becomes the program, or tells the parent why not. */
 static void become(char **argv, const sigset_t *mask, const struct sigaction *sigchld,
-                   int report)
+                   int report, pid_t parent)
 {
+    /* Who kills us by SIGKILL means the program, and cannot be told. */
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) {
+        _exit(CLI_NOT_FOUND);
+    }
     sigaction(SIGCHLD, sigchld, NULL);
     sigprocmask(SIG_SETMASK, mask, NULL);
     execvp(argv[0], argv);
@@ -118,8 +128,9 @@ static void drain(int number)
 /* Stops with the program and as it did, so that the shell that waits for us gets its prompt; both
  * continue together. The terminal's own signal may be waiting for us, or still be on its way: then that one
  * stops us, and SIGCONT, which is blocked, tells that it has. */
-static void stop_together(pid_t child, int number)
+static void stop_together(pid_t child, int number, struct progress *progress)
 {
+    progress_pause(progress);
     struct sigaction action;
     bool usual = sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_DFL;
     sigset_t one;
@@ -138,6 +149,9 @@ static void stop_together(pid_t child, int number)
 
 struct watch {
     pid_t child;
+    pid_t witness;             /* 0: none */
+    struct progress *progress; /* NULL: none is shown */
+    uint64_t next_ns;          /* when it is next looked at */
     bool stopped;
     int status;
 };
@@ -153,7 +167,7 @@ static bool look(struct watch *watch)
             bool job = WSTOPSIG(status) != SIGSTOP || in_foreground();
             watch->stopped = true;
             if (job) {
-                stop_together(watch->child, WSTOPSIG(status));
+                stop_together(watch->child, WSTOPSIG(status), watch->progress);
                 watch->stopped = false;
             }
         } else if (WIFCONTINUED(status)) {
@@ -170,19 +184,41 @@ static bool look(struct watch *watch)
     return false;
 }
 
+/* The next signal, or -1 after a look at the progress. */
+static int await_signal(struct watch *watch, const sigset_t *set, siginfo_t *info)
+{
+    if (!watch->progress) {
+        return sigwaitinfo(set, info);
+    }
+    uint64_t now = now_ns(CLOCK_MONOTONIC);
+    if (now >= watch->next_ns) {
+        progress_tick(watch->progress);
+        watch->next_ns = now + PROGRESS_NS;
+        return -1;
+    }
+    uint64_t left = watch->next_ns - now;
+    const struct timespec patience = {.tv_sec = (time_t)(left / 1000000000u),
+                                      .tv_nsec = (long)(left % 1000000000u)};
+    int number = sigtimedwait(set, info, &patience);
+    if (number == SIGWINCH) {
+        watch->next_ns = 0; /* the line has to be drawn anew */
+    }
+    return number;
+}
+
 static void follow(struct watch *watch, const sigset_t *set)
 {
     while (!look(watch)) {
         siginfo_t info;
-        int number = sigwaitinfo(set, &info);
+        int number = await_signal(watch, set, &info);
         if (number < 0 || number == SIGCHLD || (number == SIGCONT && !watch->stopped)) {
             continue;
         }
         if (number == SIGTSTP && watch->stopped && sent_by_terminal(&info)) {
             /* It had stopped before, and now the shell is wanted. */
-            stop_together(watch->child, number);
+            stop_together(watch->child, number, watch->progress);
             watch->stopped = false;
-        } else if (!sent_by_terminal(&info)) {
+        } else if (!sent_by_terminal(&info) && !witness_has(&watch->witness, number)) {
             kill(watch->child, number);
         }
     }
@@ -215,7 +251,7 @@ static void release_signals(const sigset_t *set, const sigset_t *before, int cod
     sigprocmask(SIG_SETMASK, before, NULL);
 }
 
-void supervise(char **argv, struct outcome *outcome)
+void supervise(char **argv, struct progress *progress, struct outcome *outcome)
 {
     *outcome = (struct outcome){.code = -1};
     int channel[2];
@@ -231,6 +267,9 @@ void supervise(char **argv, struct outcome *outcome)
     for (size_t i = 0; i < FORWARDED; i++) {
         sigaddset(&set, forwarded[i]);
     }
+    if (progress) {
+        sigaddset(&set, SIGWINCH);
+    }
     sigprocmask(SIG_BLOCK, &set, &before);
     struct sigaction usual = {.sa_handler = SIG_DFL};
     struct sigaction sigchld;
@@ -238,10 +277,11 @@ void supervise(char **argv, struct outcome *outcome)
 
     outcome->started_real_ns = now_ns(CLOCK_REALTIME);
     outcome->started_mono_ns = now_ns(CLOCK_MONOTONIC);
-    struct watch watch = {.child = fork()};
+    const pid_t self = getpid();
+    struct watch watch = {.progress = progress, .child = fork()};
     if (watch.child == 0) {
         close(channel[0]);
-        become(argv, &before, &sigchld, channel[1]);
+        become(argv, &before, &sigchld, channel[1], self);
     }
     int fork_error = errno;
     close(channel[1]);
@@ -250,7 +290,11 @@ void supervise(char **argv, struct outcome *outcome)
     close(channel[0]);
     outcome->process = (long)watch.child;
     if (watch.child > 0) {
+        watch.next_ns = now_ns(CLOCK_MONOTONIC) + PROGRESS_NS;
+        watch.witness = witness_begin();
         follow(&watch, &set);
+        witness_end(watch.witness);
+        progress_pause(progress);
         outcome->duration_ns = now_ns(CLOCK_MONOTONIC) - outcome->started_mono_ns;
         if (WIFSIGNALED(watch.status)) {
             outcome->signal = WTERMSIG(watch.status);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <stepwatch/clock.h>
+#include <stepwatch/record.h>
 #include <stepwatch/redact.h>
 #include <stepwatch/version.h>
 #include <stepwatch/write.h>
@@ -81,6 +82,7 @@ static const char *const variables[] = {
     "OMPI_COMM_WORLD_SIZE",
     "PMI_RANK",
     "PMI_SIZE",
+    "MPI_LOCALRANKID",
     "SLURM_JOB_ID",
     "SLURM_STEP_ID",
     "SLURM_PROCID",
@@ -228,6 +230,21 @@ static void facts_of_process(const struct sink *sink)
     }
 }
 
+static void facts_of_rank(const struct sink *sink)
+{
+    sw_rank rank;
+    if (!sw_rank_get(&rank)) {
+        return;
+    }
+    fact_of(sink, "rank", "%ld", rank.rank);
+    if (rank.local_rank >= 0) {
+        fact_of(sink, "local_rank", "%ld", rank.local_rank);
+    }
+    if (rank.world_size >= 0) {
+        fact_of(sink, "world_size", "%ld", rank.world_size);
+    }
+}
+
 static void facts_of_machine(const struct sink *sink)
 {
     char text[256];
@@ -259,6 +276,7 @@ void sw__facts_collect(const struct sw__settings *settings,
     fact(&sink, "stepwatch_version", SW_VERSION_STRING, false);
     fact_of(&sink, "format_version", "%d", SW_FORMAT_VERSION);
     facts_of_process(&sink);
+    facts_of_rank(&sink);
     facts_of_machine(&sink);
 
     size_t count;
