@@ -41,6 +41,14 @@ def replace(owner: Any, name: str, make: Callable[[Any], Callable[..., Any]]) ->
     return True
 
 
+def put(owner: Any, name: str, value: Any) -> None:
+    """Put a value as it is in the place of ``owner.name``."""
+    own = name in vars(owner)
+    before = vars(owner)[name] if own else None
+    setattr(owner, name, value)
+    _replaced.append((owner, name, before, value, own))
+
+
 def restore() -> None:
     """Undo every replacement, unless somebody else has put something on top of it."""
     while _replaced:
