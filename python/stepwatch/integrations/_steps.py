@@ -1,0 +1,38 @@
+"""Tell several watchers when a step begins; the recorder itself tells one."""
+
+from __future__ import annotations
+
+from stepwatch import _core
+from stepwatch.integrations import _notes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_watchers: list[tuple[Callable[[int], object], int]] = []
+
+
+def watch(function: Callable[[int], object], every: int = 1) -> None:
+    """Call the function with the number of each step that begins, or of one step in ``every``."""
+    if all(known is not function for known, _ in _watchers):
+        _watchers.append((function, every))
+        _core.on_step(_tell)
+
+
+def forget(function: Callable[[int], object]) -> None:
+    """Call the function no more."""
+    _watchers[:] = [entry for entry in _watchers if entry[0] is not function]
+    if not _watchers:
+        _core.on_step(None)
+
+
+def _tell(number: int) -> None:
+    for function, every in _watchers:
+        if number % every == 0:
+            try:
+                function(number)
+            except Exception as error:
+                forget(function)
+                name = f"{function.__module__}.{function.__qualname__}"
+                _notes.note_once(f"{name} failed at a step: {type(error).__name__}: {error}")
+                return
