@@ -10,8 +10,8 @@ import builtins
 import logging
 import sys
 
-from stepwatch import _core
-from stepwatch.integrations import _imports, _notes, _patch
+from stepwatch import _core, _imports
+from stepwatch.integrations import _notes, _patch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

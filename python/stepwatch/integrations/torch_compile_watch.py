@@ -11,8 +11,8 @@ import re
 import sys
 import threading
 
-from stepwatch import _core
-from stepwatch.integrations import _imports, _notes, _patch
+from stepwatch import _core, _imports
+from stepwatch.integrations import _notes, _patch, _totals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,15 +20,12 @@ if TYPE_CHECKING:
     from typing import Any
 
 _COMPILE = _core.section("compile", "compile")
-_COMPILED = 12  # the table
-_AGAIN = 1  # its flag: not the first of the function
-_MOST_ROWS = 4096
+_AGAIN = 1  # flag of a row: not the first of its function
+_MOST = 4096
 _LONGEST_REASON = 300
 
 _local = threading.local()
-_lock = threading.Lock()
-# (name, reason, file, line): handle of the row and its values
-_rows: dict[tuple[str, str, str, int], tuple[int, list[int]]] = {}
+_rows = _totals.Totals(12)  # COMPILED
 _counts: dict[tuple[str, str, int], int] = {}
 _names: dict[str, tuple[str, str, int]] = {}  # by the id of the compilation
 
@@ -62,8 +59,8 @@ def skip_frames_of(rules: Any, file: str) -> None:
     called = getattr(rules, "BUILTIN_INLINE_WHEN_CALLED", None)
     folders = getattr(rules, "SKIP_DIRS", None)
     renew = getattr(rules, "_recompile_re", None)
-    if isinstance(called, list) and isinstance(folders, list) and renew and file not in folders:
-        called.append(file)
+    if isinstance(called, set) and isinstance(folders, list) and renew and file not in folders:
+        called.add(file)
         folders.append(file)
         renew()
 
@@ -83,7 +80,10 @@ class _Compiling:
         self._inner = inner
 
     def __enter__(self) -> Any:
-        _local.begin = _core.now()
+        # What is compiled within a compilation is part of it.
+        _local.depth = getattr(_local, "depth", 0) + 1
+        if _local.depth == 1:
+            _local.begin = _core.now()
         _COMPILE.__enter__()
         return self._inner.__enter__()
 
@@ -92,6 +92,7 @@ class _Compiling:
             return self._inner.__exit__(*error)
         finally:
             _COMPILE.__exit__(None, None, None)
+            _local.depth -= 1
             _local.end = _core.now()
 
 
@@ -114,21 +115,22 @@ def _compiled(metrics: dict[str, Any]) -> None:
         return
     name, file, line = _function(metrics)
     reason = _reason(metrics)
-    rate = _core.ticks_per_second()
     whole = end - begin
-    later = min(whole, int((metrics.get("backend_compile_time_s") or 0) * rate))
-    last = min(later, int((metrics.get("inductor_compile_time_s") or 0) * rate)) or later
+    later = min(whole, _ticks(metrics, "aot_autograd_cumulative_compile_time_us"))
+    last = _ticks(metrics, "inductor_cumulative_compile_time_us")
+    if metrics.get("is_forward") is False:
+        later = whole  # Of a backward, nothing is traced any more.
+    last = min(later, last) or later
+    count = _counts.get((name, file, line), 0) + 1
+    if count > 1 or len(_counts) < _MOST:
+        _counts[name, file, line] = count
     spent = [1, whole, whole - later, later - last, last]
-    with _lock:
-        count = _counts[name, file, line] = _counts.get((name, file, line), 0) + 1
-        key = (name, reason, file, line)
-        if key not in _rows and len(_rows) >= _MOST_ROWS:
-            key = (name, "(more)", file, line)
-        handle, sums = _rows.get(key, (0, [0] * 5))
-        sums = [one + other for one, other in zip(sums, spent)]
-        handle, _ = _core.put_row(handle, _COMPILED, _AGAIN if count > 1 else 0, key, tuple(sums))
-        _rows[key] = handle, sums
+    _rows.add((name, reason, file, line), spent, _AGAIN if count > 1 else 0)
     _core.put_compile(name, reason, 0, begin, end, count, file, line)
+
+
+def _ticks(metrics: dict[str, Any], name: str) -> int:
+    return int((metrics.get(name) or 0) * _core.ticks_per_second() / 1e6)
 
 
 def _function(metrics: dict[str, Any]) -> tuple[str, str, int]:
@@ -142,7 +144,7 @@ def _function(metrics: dict[str, Any]) -> tuple[str, str, int]:
     if resumed:
         name = f"{resumed[1]} (resumed at line {resumed[2]})"
     found = (name, metrics.get("co_filename") or "", metrics.get("co_firstlineno") or 0)
-    if len(_names) < _MOST_ROWS:
+    if len(_names) < _MOST:
         _names[number] = found
     return found
 
