@@ -1,0 +1,376 @@
+"""Operator detail on demand: torch's own profiler, open for a few steps.
+
+Never on by default (``stepwatch run --operators``). It is opened at the beginning of a step and
+closed at that of another, its events become rows by operator and spans on the timeline, and what
+that cost is said. Where it fails, or the program uses it itself, the training goes on without.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import threading
+import time
+
+from stepwatch import _core, _imports
+from stepwatch.integrations import _notes, _patch, _steps, _totals
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+_SCHEDULE = "warmup=5,active=3,repeat=1"
+_SETTING = 14  # the table
+_MOST_SPANS = 200_000
+_LONGEST_SHAPES = 200
+_LONGEST_NAME = 300
+# Numbers of phases, as steps have them.
+_OTHER, _DATA_WAIT, _FORWARD, _BACKWARD, _OPTIMIZER, _ZERO_GRAD = 0, 1, 6, 8, 9, 10
+_ACTIVITIES = {"kernel": 1, "gpu_memcpy": 2, "gpu_memset": 3}
+# The profiler writes lines of its own to stderr; this says how grave they must be.
+_LOG_LEVEL = "KINETO_LOG_LEVEL"
+
+_cost = _core.section("stepwatch operators", "other")
+_state: _Operators | None = None
+
+
+def install(torch: Any) -> None:
+    """Wait for the steps that are asked for, if operators are."""
+    global _state
+    if _state is not None or os.environ.get("STEPWATCH_OPERATORS", "") not in ("1", "true", "on"):
+        return
+    _state = _Operators(torch)
+    _steps.watch(_state.step)
+    _imports.watch("torch.autograd.profiler", _state.give_way_to)
+    atexit.register(_state.finish)
+
+
+def remove() -> None:
+    """Close the window, and wait for no other."""
+    global _state
+    if _state is not None:
+        _steps.forget(_state.step)
+        _state.finish()
+        _state = None
+
+
+class _Operators:
+    """The windows of one process, which one thread opens and closes."""
+
+    def __init__(self, torch: Any) -> None:
+        self._torch = torch
+        schedule = _core.option("schedule")
+        self._schedule = _SCHEDULE if schedule in ("", "always") else schedule
+        self._thread = 0
+        self._window: _Window | None = None
+        self._tried = False
+        self._over = False
+        self._seconds = self._spent = 0.0
+        self._rows = _totals.Totals(15)  # OPERATOR
+        self._settings: dict[tuple[str, str], int] = {}
+
+    def step(self, number: int) -> None:
+        """A step begins: open or close the window."""
+        if self._over or self._thread not in (0, threading.get_ident()):
+            return
+        wanted = _core.schedule_action(self._schedule, number) >= 2
+        if wanted == (self._window is not None) and self._tried:
+            return
+        begin = time.perf_counter()
+        with _cost:
+            self._thread = threading.get_ident()
+            if not self._tried:
+                # Its first use costs a second or more, which shall not fall into the window.
+                self._tried = True
+                self._open(number)
+                self._close(number, keep=False)
+            if wanted and self._window is None:
+                self._open(number)
+            elif not wanted:
+                self._close(number)
+        self._spent += time.perf_counter() - begin
+
+    def finish(self) -> None:
+        """The program ends, perhaps within a window."""
+        if self._window is not None and self._thread == threading.get_ident():
+            self._close(max(0, _core.step_number()))
+        elif self._window is None and not self._seconds and not self._over and self._tried:
+            _notes.note_once(
+                "--operators saw no operators: the program ended before the first step that its"
+                f" schedule ({self._schedule}) asks for"
+            )
+        self._over = True
+
+    def give_way_to(self, module: Any) -> None:
+        """Close the window before a profiler of the program's begins, which would fail otherwise."""
+
+        def make(original: Callable[..., Any]) -> Callable[..., Any]:
+            def method(*args: Any, **kwargs: Any) -> Any:
+                self._give_way()
+                return original(*args, **kwargs)
+
+            return method
+
+        for kind in ("profile", "emit_nvtx", "emit_itt"):
+            owner = getattr(module, kind, None)
+            for name in ("__enter__", "_prepare_trace", "_start_trace"):
+                if owner is not None and name in vars(owner):
+                    _patch.replace(owner, name, make)
+
+    def _give_way(self) -> None:
+        if not self._over:
+            self._close(max(0, _core.step_number()))
+            self._stop_for_good("the program uses torch.profiler itself")
+
+    def _stop_for_good(self, why: str) -> None:
+        self._over = True
+        _notes.note_once(f"--operators has no more operators: {why}")
+
+    def _open(self, number: int) -> None:
+        if self._over:
+            return
+        try:
+            if self._torch._C._autograd._profiler_enabled():
+                self._stop_for_good("the program uses torch.profiler itself")
+                return
+            self._window = _Window(self._torch, number)
+        except Exception as error:
+            self._stop_for_good(_sentence(error))
+
+    def _close(self, number: int, keep: bool = True) -> None:
+        window, self._window = self._window, None
+        if window is None:
+            return
+        try:
+            events = window.close()
+            if keep and events is not None:
+                read = _Reader(window, events)
+                self._keep(window, read, number)
+        except Exception as error:
+            self._stop_for_good(_sentence(error))
+
+    def _keep(self, window: _Window, read: _Reader, number: int) -> None:
+        for key, values in read.totals().items():
+            self._rows.add(key, values)
+        for thread, spans in read.spans().items():
+            _core.put_operators(thread, spans)
+        self._seconds += window.seconds
+        steps = f"{window.first}-{max(window.first, number - 1)}"
+        self._setting("steps", steps, number - window.first)
+        self._setting("window_seconds", "", self._seconds)
+        self._setting("overhead_seconds", "", self._spent)
+        self._setting("events", "", read.count)
+
+    def _setting(self, name: str, text: str, number: float) -> None:
+        key = (name, text)
+        handle = self._settings.get(key, 0)
+        values = (float(number),)
+        made, _ = _core.put_row(handle, _SETTING, 0, ("operators", name, text), values)
+        self._settings[key] = made
+
+
+def _sentence(error: BaseException) -> str:
+    return f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:200]}"
+
+
+class _Window:
+    """torch's profiler while it is open, and the clocks at both ends."""
+
+    def __init__(self, torch: Any, first: int) -> None:
+        self._torch = torch
+        self.first = first
+        self.seconds = 0.0
+        profiler = torch.autograd.profiler
+        cuda = getattr(torch, "cuda", None)
+        self.device = "cuda" if cuda is not None and cuda.is_initialized() else None
+        profile = profiler.profile(
+            use_device=self.device, record_shapes=True, with_flops=True, use_kineto=True
+        )
+        # Not through the object's own methods, which tell everybody that a profiler is on: compiled
+        # functions would be compiled again for it.
+        with _Quiet():
+            profiler._prepare_profiler(profile.config(create_trace_id=True), profile.kineto_activities)
+            profiler._enable_profiler(profile.config(), profile.kineto_activities)
+        self._disable = profiler._disable_profiler
+        self.begin = _clocks()
+        self.end = self.begin
+
+    def close(self) -> list[Any] | None:
+        """Close it, and return its events; none where it was closed by somebody else."""
+        if self.device is not None:
+            # What was launched in the window belongs to it.
+            self._torch._C._cuda_synchronize()
+        self.end = _clocks()
+        self.seconds = (self.end[1] - self.begin[1]) / 1e9
+        with _Quiet():
+            result = self._disable()
+        return None if result is None else list(result.events())
+
+    def ticks(self, ns: int) -> int:
+        """Convert the profiler's time, which is that of the system clock, to ticks."""
+        (ticks, since), (later, until) = self.begin, self.end
+        return ticks + (ns - since) * (later - ticks) // max(1, until - since)
+
+
+def _clocks() -> tuple[int, int]:
+    """Read our clock and the system's at one moment, the best of a few."""
+    best: tuple[int, int, int] | None = None
+    for _ in range(5):
+        before = _core.now()
+        ns = time.time_ns()
+        after = _core.now()
+        if best is None or after - before < best[0]:
+            best = (after - before, (before + after) // 2, ns)
+    assert best is not None
+    return best[1:]
+
+
+class _Quiet:
+    """While the profiler starts it reads from the environment what it may say."""
+
+    def __enter__(self) -> None:
+        self._ours = _LOG_LEVEL not in os.environ
+        if self._ours:
+            os.environ[_LOG_LEVEL] = "99"
+
+    def __exit__(self, *_: object) -> None:
+        if self._ours:
+            os.environ.pop(_LOG_LEVEL, None)
+
+
+class _Operator:
+    """One call of an operator, or one piece of a device's work."""
+
+    __slots__ = ("begin", "depth", "end", "event", "inner", "name", "phase", "track")
+
+    def __init__(self, event: Any, name: str, begin: int, end: int, track: str) -> None:
+        self.event = event
+        self.name = name
+        self.begin = begin
+        self.end = end
+        self.track = track
+        self.inner = 0
+        self.depth = 0
+        self.phase = _OTHER
+
+
+class _Reader:
+    """What the events of a window say: nesting, self time, phase."""
+
+    def __init__(self, window: _Window, events: Iterable[Any]) -> None:
+        self._window = window
+        self._host: dict[str, list[_Operator]] = {}
+        self._device: list[_Operator] = []
+        self.count = 0
+        for event in events:
+            self._take(event)
+        for track in self._host.values():
+            self._nest(track)
+        self._link()
+
+    def _take(self, event: Any) -> None:
+        begin, length = event.start_ns(), event.duration_ns()
+        if length < 0 or event.is_hidden_event():
+            return
+        self.count += 1
+        name = event.name()[:_LONGEST_NAME]
+        activity = event.activity_type() if hasattr(event, "activity_type") else "cpu_op"
+        if "CPU" in str(event.device_type()):
+            if activity in ("cpu_op", "user_annotation"):
+                track = f"operators of thread {event.device_resource_id()}"
+                operator = _Operator(event, name, begin, begin + length, track)
+                self._host.setdefault(track, []).append(operator)
+        elif activity in _ACTIVITIES:
+            track = f"device {event.device_index()} stream {event.device_resource_id()}"
+            self._device.append(_Operator(event, name, begin, begin + length, track))
+
+    def _nest(self, track: list[_Operator]) -> None:
+        """Find what lies within what, and hand phases down."""
+        track.sort(key=lambda one: (one.begin, -one.end))
+        stack: list[_Operator] = []
+        for operator in track:
+            while stack and stack[-1].end <= operator.begin:
+                stack.pop()
+            around = stack[-1] if stack else None
+            operator.depth = len(stack)
+            operator.phase = _phase(operator, around)
+            if around is not None:
+                around.inner += min(operator.end, around.end) - operator.begin
+            stack.append(operator)
+
+    def _link(self) -> None:
+        """Give the device's work the phase of the operator that launched it."""
+        if self._device:
+            launched = {
+                operator.event.correlation_id(): operator.phase
+                for track in self._host.values()
+                for operator in track
+            }
+            for work in self._device:
+                work.phase = launched.get(work.event.linked_correlation_id(), _OTHER)
+
+    def totals(self) -> dict[tuple[str, str, int, int], list[int]]:
+        """Return calls, ns without and with inner ones, bytes and flops of each operator."""
+        found: dict[tuple[str, str, int, int], list[int]] = {}
+        for device, operators in [*((0, track) for track in self._host.values()), (1, self._device)]:
+            for one in operators:
+                key = (one.name, "" if device else _shapes(one.event), one.phase, device)
+                values = found.setdefault(key, [0] * 5)
+                took = one.end - one.begin
+                values[0] += 1
+                values[1] += max(0, took - one.inner)
+                values[2] += took
+                values[3] += max(0, one.event.nbytes())
+                values[4] += max(0, one.event.flops())
+        return found
+
+    def spans(self) -> dict[str, list[tuple[Any, ...]]]:
+        """Return what goes on the timeline, by track."""
+        ticks = self._window.ticks
+        found: dict[str, list[tuple[Any, ...]]] = {}
+        left = _MOST_SPANS
+        for name, track in self._host.items():
+            kept = track[: max(0, left)]
+            left -= len(kept)
+            found[name] = [
+                (one.name, ticks(one.begin), ticks(one.end), one.depth) for one in kept
+            ]
+        for one in self._device[: max(0, left)]:
+            event = one.event
+            what = _ACTIVITIES[event.activity_type()]
+            place = (event.device_index() & 0xFFFFFFFF, event.device_resource_id() & 0xFFFFFFFF)
+            found.setdefault(one.track, []).append(
+                (one.name, ticks(one.begin), ticks(one.end), max(0, event.nbytes()), *place, what)
+            )
+        return found
+
+
+def _phase(operator: _Operator, around: _Operator | None) -> int:
+    """Tell the phase from what lies around, and from torch's own annotations."""
+    name = operator.name
+    if name.startswith("autograd::engine::"):
+        return _BACKWARD
+    if name.startswith("Optimizer.step#"):
+        return _OPTIMIZER
+    if name.startswith("Optimizer.zero_grad#"):
+        return _ZERO_GRAD
+    if name.startswith("enumerate(DataLoader)#"):
+        return _DATA_WAIT
+    if around is not None:
+        return around.phase
+    if operator.event.scope() == 1:
+        return _BACKWARD
+    # Operators that autograd has numbered are those of a forward, the loss among them.
+    return _FORWARD if operator.event.sequence_nr() >= 0 else _OTHER
+
+
+def _shapes(event: Any) -> str:
+    shapes = event.shapes()
+    return str(shapes)[:_LONGEST_SHAPES] if any(shapes) else ""
+
+
+def is_watched() -> bool:
+    """Tell whether operators were asked for; for tests and notes."""
+    return _state is not None and "torch" in sys.modules
