@@ -17,8 +17,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_LOG = "logging"  # the phase
-
 # Modules, and in them classes with the methods that write; a name with a * stands for many.
 _LIBRARIES: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "wandb.sdk.wandb_run": ("wandb", "Run", ("log", "log_artifact", "save", "finish")),
@@ -36,14 +34,18 @@ _print: Any = None
 def install(_: object = None) -> None:
     """Time what writes, in the libraries too that are imported later."""
     _watch_print()
-    _time(logging.Logger, ("_log",), _core.section("logging", _LOG))
+    _time(logging.Logger, ("_log",), _core.section("logging", "logging"))
     for module in _LIBRARIES:
         _imports.watch(module, _watch_library)
 
 
+def remove() -> None:
+    """Forget nothing: what was put in place is taken back by ``_patch``."""
+
+
 def _watch_library(module: Any) -> None:
     section, owner, names = _LIBRARIES[module.__name__]
-    _time(getattr(module, owner), names, _core.section(section, _LOG))
+    _time(getattr(module, owner), names, _core.section(section, "logging"))
 
 
 def _time(owner: Any, names: tuple[str, ...], section: Any) -> None:

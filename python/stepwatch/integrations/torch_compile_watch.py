@@ -35,24 +35,28 @@ def install(_: Any) -> None:
     _imports.watch("torch._dynamo", _watch)
 
 
+def remove() -> None:
+    """Forget nothing: what was put in place is taken back by ``_patch``."""
+
+
 def _watch(dynamo: Any) -> None:
-    handler = getattr(dynamo, "callback_handler", None)
+    handler: Any = getattr(dynamo, "callback_handler", None)
     if not hasattr(handler, "install_callbacks"):
         _notes.note_once("when torch.compile compiles is not recorded with this torch")
     elif not isinstance(handler.install_callbacks, _Timed):
         _patch.put(handler, "install_callbacks", _Timed(handler.install_callbacks))
-    utils = sys.modules.get("torch._dynamo.utils")
+    utils: Any = sys.modules.get("torch._dynamo.utils")
     if not _patch.replace(utils, "record_compilation_metrics", _with_metrics):
         _notes.note_once("what torch.compile compiles is not recorded with this torch")
         return
     # A thread that has compiled already holds the function.
     context = getattr(getattr(utils, "_metrics_context_tls", None), "metrics_context", None)
     if hasattr(context, "_on_exit"):
-        _patch.put(context, "_on_exit", utils.record_compilation_metrics)  # type: ignore[union-attr]
+        _patch.put(context, "_on_exit", utils.record_compilation_metrics)
 
 
 def skip_frames_of(rules: Any, file: str) -> None:
-    """Have dynamo trace the functions of a file where they are called, but not compile their frames.
+    """Have dynamo trace the functions of a file where they are called, and skip their frames.
 
     That is what it does with torch's own functions, for which ours stand.
     """

@@ -60,6 +60,10 @@ def install(_: Any) -> None:
     _imports.watch("torch.nn.parallel.data_parallel", _watch_data_parallel)
 
 
+def remove() -> None:
+    """Forget nothing: what was put in place is taken back by ``_patch``."""
+
+
 def setting(what: str, name: str, value: float | str) -> None:
     """Keep a setting; a number that changes keeps its row."""
     text = value if isinstance(value, str) else ""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import sys
 import threading
 import time
 
@@ -39,7 +38,8 @@ _state: _Operators | None = None
 def install(torch: Any) -> None:
     """Wait for the steps that are asked for, if operators are."""
     global _state
-    if _state is not None or os.environ.get("STEPWATCH_OPERATORS", "") not in ("1", "true", "on"):
+    wanted = os.environ.get("STEPWATCH_OPERATORS") or _core.option("operators")
+    if _state is not None or wanted not in ("1", "true", "on", "yes"):
         return
     _state = _Operators(torch)
     _steps.watch(_state.step)
@@ -65,38 +65,44 @@ class _Operators:
         self._schedule = _SCHEDULE if schedule in ("", "always") else schedule
         self._thread = 0
         self._window: _Window | None = None
-        self._tried = False
+        self._seen = False  # that there are steps
         self._over = False
         self._seconds = self._spent = 0.0
         self._rows = _totals.Totals(15)  # OPERATOR
         self._settings: dict[tuple[str, str], int] = {}
 
     def step(self, number: int) -> None:
-        """A step begins: open or close the window."""
+        """A step begins: open or close the window.
+
+        It opens one step ahead, whose events do not count: starting takes a second the first time,
+        and a session in which nothing ran has left torch 2.13 blind to kernels ever after.
+        """
         if self._over or self._thread not in (0, threading.get_ident()):
             return
-        wanted = _core.schedule_action(self._schedule, number) >= 2
-        if wanted == (self._window is not None) and self._tried:
+        self._seen = True
+        active = _core.schedule_action(self._schedule, number) >= 2
+        soon = active or _core.schedule_action(self._schedule, number + 1) >= 2
+        if self._window is None and not soon:
             return
         begin = time.perf_counter()
-        with _cost:
-            self._thread = threading.get_ident()
-            if not self._tried:
-                # Its first use costs a second or more, which shall not fall into the window.
-                self._tried = True
-                self._open(number)
-                self._close(number, keep=False)
-            if wanted and self._window is None:
-                self._open(number)
-            elif not wanted:
+        if self._window is None:
+            with _cost:
+                self._open()
+        elif not soon or (self._window.first is not None and not active):
+            with _cost:
                 self._close(number)
+                if soon:
+                    self._open()
+        if self._window is not None and active and self._window.first is None:
+            self._window.keep_from(number)
         self._spent += time.perf_counter() - begin
+        self._setting("overhead_seconds", "", self._spent)
 
     def finish(self) -> None:
         """The program ends, perhaps within a window."""
         if self._window is not None and self._thread == threading.get_ident():
             self._close(max(0, _core.step_number()))
-        elif self._window is None and not self._seconds and not self._over and self._tried:
+        elif self._window is None and not self._seconds and not self._over and self._seen:
             _notes.note_once(
                 "--operators saw no operators: the program ended before the first step that its"
                 f" schedule ({self._schedule}) asks for"
@@ -104,7 +110,7 @@ class _Operators:
         self._over = True
 
     def give_way_to(self, module: Any) -> None:
-        """Close the window before a profiler of the program's begins, which would fail otherwise."""
+        """Close the window before a profiler of the program's begins, which else would fail."""
 
         def make(original: Callable[..., Any]) -> Callable[..., Any]:
             def method(*args: Any, **kwargs: Any) -> Any:
@@ -128,26 +134,24 @@ class _Operators:
         self._over = True
         _notes.note_once(f"--operators has no more operators: {why}")
 
-    def _open(self, number: int) -> None:
-        if self._over:
-            return
+    def _open(self) -> None:
         try:
             if self._torch._C._autograd._profiler_enabled():
                 self._stop_for_good("the program uses torch.profiler itself")
                 return
-            self._window = _Window(self._torch, number)
+            self._window = _Window(self._torch)
+            self._thread = threading.get_ident()
         except Exception as error:
             self._stop_for_good(_sentence(error))
 
-    def _close(self, number: int, keep: bool = True) -> None:
+    def _close(self, number: int) -> None:
         window, self._window = self._window, None
         if window is None:
             return
         try:
             events = window.close()
-            if keep and events is not None:
-                read = _Reader(window, events)
-                self._keep(window, read, number)
+            if events is not None and window.first is not None:
+                self._keep(window, _Reader(window, events), number)
         except Exception as error:
             self._stop_for_good(_sentence(error))
 
@@ -157,10 +161,10 @@ class _Operators:
         for thread, spans in read.spans().items():
             _core.put_operators(thread, spans)
         self._seconds += window.seconds
-        steps = f"{window.first}-{max(window.first, number - 1)}"
-        self._setting("steps", steps, number - window.first)
+        first = window.first or 0
+        last = max(first, number - 1)
+        self._setting("steps", f"{first}-{last}" if last > first else str(first), last - first + 1)
         self._setting("window_seconds", "", self._seconds)
-        self._setting("overhead_seconds", "", self._spent)
         self._setting("events", "", read.count)
 
     def _setting(self, name: str, text: str, number: float) -> None:
@@ -178,9 +182,9 @@ def _sentence(error: BaseException) -> str:
 class _Window:
     """torch's profiler while it is open, and the clocks at both ends."""
 
-    def __init__(self, torch: Any, first: int) -> None:
+    def __init__(self, torch: Any) -> None:
         self._torch = torch
-        self.first = first
+        self.first: int | None = None  # step that counts
         self.seconds = 0.0
         profiler = torch.autograd.profiler
         cuda = getattr(torch, "cuda", None)
@@ -191,11 +195,17 @@ class _Window:
         # Not through the object's own methods, which tell everybody that a profiler is on: compiled
         # functions would be compiled again for it.
         with _Quiet():
-            profiler._prepare_profiler(profile.config(create_trace_id=True), profile.kineto_activities)
+            profiler._prepare_profiler(
+                profile.config(create_trace_id=True), profile.kineto_activities
+            )
             profiler._enable_profiler(profile.config(), profile.kineto_activities)
         self._disable = profiler._disable_profiler
-        self.begin = _clocks()
-        self.end = self.begin
+        self.begin = self.end = _clocks()
+
+    def keep_from(self, number: int) -> None:
+        """From here on what is seen counts."""
+        self.first = number
+        self.begin = self.end = _clocks()
 
     def close(self) -> list[Any] | None:
         """Close it, and return its events; none where it was closed by somebody else."""
@@ -272,7 +282,7 @@ class _Reader:
 
     def _take(self, event: Any) -> None:
         begin, length = event.start_ns(), event.duration_ns()
-        if length < 0 or event.is_hidden_event():
+        if length < 0 or begin < self._window.begin[1] or _is_hidden(event):
             return
         self.count += 1
         name = event.name()[:_LONGEST_NAME]
@@ -314,7 +324,10 @@ class _Reader:
     def totals(self) -> dict[tuple[str, str, int, int], list[int]]:
         """Return calls, ns without and with inner ones, bytes and flops of each operator."""
         found: dict[tuple[str, str, int, int], list[int]] = {}
-        for device, operators in [*((0, track) for track in self._host.values()), (1, self._device)]:
+        for device, operators in [
+            *((0, track) for track in self._host.values()),
+            (1, self._device),
+        ]:
             for one in operators:
                 key = (one.name, "" if device else _shapes(one.event), one.phase, device)
                 values = found.setdefault(key, [0] * 5)
@@ -334,9 +347,7 @@ class _Reader:
         for name, track in self._host.items():
             kept = track[: max(0, left)]
             left -= len(kept)
-            found[name] = [
-                (one.name, ticks(one.begin), ticks(one.end), one.depth) for one in kept
-            ]
+            found[name] = [(one.name, ticks(one.begin), ticks(one.end), one.depth) for one in kept]
         for one in self._device[: max(0, left)]:
             event = one.event
             what = _ACTIVITIES[event.activity_type()]
@@ -366,11 +377,10 @@ def _phase(operator: _Operator, around: _Operator | None) -> int:
     return _FORWARD if operator.event.sequence_nr() >= 0 else _OTHER
 
 
+def _is_hidden(event: Any) -> bool:
+    return hasattr(event, "is_hidden_event") and bool(event.is_hidden_event())
+
+
 def _shapes(event: Any) -> str:
     shapes = event.shapes()
     return str(shapes)[:_LONGEST_SHAPES] if any(shapes) else ""
-
-
-def is_watched() -> bool:
-    """Tell whether operators were asked for; for tests and notes."""
-    return _state is not None and "torch" in sys.modules

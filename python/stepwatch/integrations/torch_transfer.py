@@ -36,6 +36,10 @@ def install(torch: Any, at_once: bool = False) -> None:
         _watch_synchronize(torch)
 
 
+def remove() -> None:
+    """Forget nothing: what was put in place is taken back by ``_patch``."""
+
+
 def has_accelerator(torch: Any) -> bool:
     """Tell whether tensors may lie elsewhere than in host memory, without starting a driver.
 
