@@ -582,7 +582,7 @@ class timed_method:  # noqa: N801
 
 def stage_context() -> dict[type, stage] | None: ...
 
-# Waits, transfers, output and garbage collection; see waits.c, tensor_calls.c, timed_print.c, collector.c.
+# Waits, transfers, output, collections, operators; see waits.c, tensor_calls.c and others.
 def waited(call: str, kind: int, begin: int, bytes: int = 0, /) -> None: ...  # noqa: A002
 def tensor_calls(
     base: type, device: type, overridden: Any, is_cpu: Any, is_meta: Any, /
