@@ -347,7 +347,8 @@ static void hook_dealloc(PyObject *self)
 static PyObject *hook_reduce(PyObject *self, PyObject *Py_UNUSED(ignored))
 {
     if (((hook_object *)self)->role == HOOK_FOR) {
-        return PyUnicode_FromString("iter");
+        PyObject *eval = PyDict_GetItemString(PyEval_GetBuiltins(), "eval");
+        return eval ? Py_BuildValue("O(s)", eval, "iter") : NULL;
     }
     return Py_BuildValue("O()", &PyLong_Type);
 }

@@ -33,6 +33,14 @@ sys.stderr.write("CHOSEN " + json.dumps(stepwatch._core._loops_now()) + "\\n")
 OLD = sys.version_info < (3, 10)
 
 
+ENVIRONMENT = {
+    **os.environ,
+    "PYTHONPATH": str(Path(stepwatch.__file__).parents[1]),
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+}
+
+
 class Outcome:
     """What a program said and what was recorded of it."""
 
@@ -87,7 +95,7 @@ class Runner:
             text=True,
             check=False,
             cwd=self.folder,
-            env={**os.environ, "PYTHONPATH": str(Path(stepwatch.__file__).parents[1])},
+            env=ENVIRONMENT,
         )
         marked = next((s for s in (modules or {}).values() if "# STEP" in s), None)
         source = HEAD + textwrap.dedent(marked) if marked else text
@@ -498,7 +506,7 @@ def test_disabled(run: Runner, tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=True,
-        env={**os.environ, "PYTHONPATH": str(Path(stepwatch.__file__).parents[1])},
+        env=ENVIRONMENT,
     )
     assert done.stdout.strip() in ("None", "{'on': False, 'file': None}")
 
@@ -599,7 +607,7 @@ def test_results_are_the_same(run: Runner) -> None:
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "PYTHONPATH": str(Path(stepwatch.__file__).parents[1])},
+        env=ENVIRONMENT,
     )
     assert outcome.output == bare.stdout
     assert len(outcome.output) > 64
@@ -639,6 +647,73 @@ def test_readers_of_bytecode_find_the_original(run: Runner) -> None:
     )
     assert outcome.code == 0, outcome.errors
     assert outcome.output == "False True None\n"
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="code is not changed from 3.12 on")
+def test_code_that_is_sent_elsewhere_works_without_us(run: Runner) -> None:
+    outcome = run("""
+        import pickle
+        def fit():
+            total = 0
+            for i in range(3):
+                total += i
+            while total < 10:
+                total += 1
+            return total
+        hooks = [one for one in fit.__code__.co_consts if "hook" in repr(one)]
+        copies = [pickle.loads(pickle.dumps(one)) for one in fit.__code__.co_consts]
+        assert len(hooks) == 4
+        print(iter in copies, sum(one == 0 for one in copies))
+        fit.__code__ = fit.__code__.replace(co_consts=tuple(copies))
+        print(fit())
+        """)
+    assert outcome.code == 0, outcome.errors
+    assert outcome.output == "True 4\n10\n"
+
+
+def test_numpy(run: Runner) -> None:
+    pytest.importorskip("numpy")
+    text = """
+        import hashlib
+        import numpy as np
+        rng = np.random.default_rng(0)
+        X, Y = rng.normal(size=(2560, 64)), rng.normal(size=(2560, 8))
+        sizes = [64, 128, 128, 8]
+        weights = [rng.normal(size=s) * 0.05 for s in zip(sizes, sizes[1:])]
+        def forward(x):
+            outputs = [x]
+            for w in weights:
+                x = np.tanh(x @ w)
+                outputs.append(x)
+            return outputs
+        def backward(outputs, y):
+            delta = outputs[-1] - y
+            for i in reversed(range(len(weights))):
+                delta = delta * (1 - outputs[i + 1] ** 2)
+                gradient = outputs[i].T @ delta
+                delta = delta @ weights[i].T
+                weights[i] -= 1e-4 * gradient
+        def train():
+            for epoch in range(4):
+                order = rng.permutation(len(X))
+                for start in range(0, len(X), 32):  # STEP
+                    chosen = order[start : start + 32]
+                    backward(forward(X[chosen]), Y[chosen])
+        train()
+        print(hashlib.sha256(b"".join(w.tobytes() for w in weights)).hexdigest())
+        """
+    outcome = run(text)
+    bare = subprocess.run(
+        [sys.executable, run.folder / "program.py"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=ENVIRONMENT,
+    )
+    assert outcome.output == bare.stdout
+    assert outcome.line == outcome.marked
+    assert outcome.iterations == 320
+    assert outcome.steps[-1]["epoch"] == 3
 
 
 def test_programs_with_readers_keep_their_code(run: Runner) -> None:
