@@ -171,11 +171,17 @@ def jax() -> Work:
     def loss(parameters: Any, x: Any, y: Any) -> Any:
         return jnp.mean((jnp.tanh(x @ parameters[0]) @ parameters[1] - y) ** 2)
 
+    # Functions are seen that are compiled while somebody watches.
+    from stepwatch import integrations
+
+    integrations.install()
+
     @jax.jit
     def update(parameters: Any, x: Any, y: Any) -> Any:
         value, grads = jax.value_and_grad(loss)(parameters, x, y)
         return [p - 0.01 * g for p, g in zip(parameters, grads)], value
 
+    integrations.remove()
     state = [jnp.ones((256, 256)) * 0.01, jnp.ones((256, 16)) * 0.01]
 
     def work(steps: int) -> None:

@@ -569,6 +569,10 @@ static PyObject *jit_watched(PyObject *Py_UNUSED(module), PyObject *object)
 static PyObject *jit_unwatch_all(PyObject *Py_UNUSED(module),
                                  PyObject *Py_UNUSED(ignored))
 {
+    PyObject *were = PyList_New(0);
+    if (!were) {
+        return NULL;
+    }
     for (size_t i = 0; i < table.size;) {
         if (!table.entries[i].object) {
             i++;
@@ -579,9 +583,16 @@ static PyObject *jit_unwatch_all(PyObject *Py_UNUSED(module),
         if (place && *place == jit_call) {
             *place = table.entries[i].call;
         }
+        /* That they are listed is not worth an exception: all of them get their own calls back. */
+        PyObject *pair =
+            PyTuple_Pack(2, table.entries[i].weak, table.entries[i].function->number);
+        if (!pair || PyList_Append(were, pair) != 0) {
+            PyErr_Clear();
+        }
+        Py_XDECREF(pair);
         Py_DECREF(entry_remove(&table.entries[i])); /* Another one may be here now. */
     }
-    Py_RETURN_NONE;
+    return were;
 }
 
 static PyObject *jit_role(PyObject *Py_UNUSED(module), PyObject *args)
@@ -666,7 +677,8 @@ static PyMethodDef jit_methods[] = {
     {"jit_watched", jit_watched, METH_O,
      PyDoc_STR("The function that calls of the object count for, or 0.")},
     {"jit_unwatch_all", jit_unwatch_all, METH_NOARGS,
-     PyDoc_STR("Give all objects their own calls back.")},
+     PyDoc_STR("Give all objects their own calls back; return weak references to them,\n"
+               "each with the number of its function.")},
     {"jit_role", jit_role, METH_VARARGS,
      PyDoc_STR("jit_role(number, role, limit=2, /)\n--\n\n"
                "What the function is for the steps.")},

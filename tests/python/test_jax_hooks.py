@@ -629,6 +629,54 @@ def test_off_means_nothing_is_patched(tmp_path: Path, stepwatch_cli: Path) -> No
     assert done.stdout == "False False\n[]\n"
 
 
+def test_everything_can_be_put_back(tmp_path: Path) -> None:
+    """Attributes, listeners, pointers; and what was watched is watched again afterwards."""
+    path = write(
+        tmp_path,
+        """
+        import sys
+        from jax._src import array, monitoring, pjit
+        import stepwatch
+        from stepwatch import _core, integrations
+
+        def state():
+            return (
+                [vars(array.ArrayImpl).get(n) for n in ("item", "__float__", "block_until_ready")],
+                pjit._cpp_pjit, jax.device_put, jax.jit,
+                len(monitoring.get_event_duration_listeners()), len(monitoring._scalar_listeners),
+            )
+
+        before = state()
+        stepwatch.start(out=sys.argv[1], quiet=True)
+        integrations.install()
+        assert state() != before
+        step = jax.jit(updated)
+        params, loss = step(params, *batch())
+        number = _core.jit_watched(step)
+        assert number
+        for _ in range(2):
+            integrations.remove()
+            assert state() == before
+            assert _core.jit_watched(step) == 0
+            params, loss = step(params, *batch())
+            float(loss)
+        integrations.install()
+        assert _core.jit_watched(step) == number
+        params, loss = step(params, *batch())
+        print(_core.jit_state(number)[1])
+        """,
+        model=True,
+    )
+    done = subprocess.run(
+        [sys.executable, path, tmp_path / "run"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment(),
+    )
+    assert (done.stdout, done.stderr) == ("2\n", "")
+
+
 def test_half_installed(run: Runner, tmp_path: Path) -> None:
     """A package of that name without anything in it: one note, and the program goes on."""
     (tmp_path / "jax").mkdir()

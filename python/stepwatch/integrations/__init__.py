@@ -58,9 +58,21 @@ def remove() -> None:
     _installed = False
     for framework, _ in _ADAPTERS:
         _imports.forget(framework)
+    for name in {*_ALWAYS, *(name for _, name in _ADAPTERS)}:
+        _end(name)
     patch = sys.modules.get(f"{__name__}._patch")
     if patch is not None:
         patch.restore()
+
+
+def _end(name: str) -> None:
+    """Let an adapter put back what is not replaced attributes."""
+    undo = getattr(sys.modules.get(f"{__name__}.{name}"), "remove", None)
+    if undo is not None:
+        try:
+            undo()
+        except Exception as error:
+            _notes.note_once(f"{name} could not be removed: {type(error).__name__}: {error}")
 
 
 def _beginner(name: str) -> Callable[[object], None]:

@@ -9,6 +9,7 @@ the methods of arrays. The parts: which calls are steps (``jax_steps``), what wa
 from __future__ import annotations
 
 import sys
+import weakref
 
 from stepwatch import _core
 from stepwatch.integrations import _notes, _patch, jax_compiles, jax_steps, jax_waits
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 # Number of the function of the program by what tells it from others.
 _numbers: dict[tuple[object, ...], int] = {}
+# What was watched when everything was put back.
+_before: list[tuple[weakref.ref[Any], int]] = []
 _installed = False
 
 
@@ -45,6 +48,10 @@ def install(module: Any) -> None:
         block=jax_waits.block,
     )
     jax_steps.prepare(module)
+    for reference, number in _before:
+        compiled = reference()
+        if compiled is not None:
+            _core.jit_watch(compiled, number)
     if not _watch_makers(module):
         _notes.note_once(
             f"calls of functions that jax {getattr(module, '__version__', '')} compiles are not"
@@ -54,9 +61,11 @@ def install(module: Any) -> None:
 
 def remove() -> None:
     """Put everything back. What ``_patch`` replaced it puts back itself."""
-    global _installed
+    global _installed, _before
+    if not _installed:
+        return
     _installed = False
-    _core.jit_unwatch_all()
+    _before = _core.jit_unwatch_all()
     jax_compiles.remove()
     jax_waits.remove()
 
