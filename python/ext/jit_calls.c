@@ -652,6 +652,18 @@ static PyObject *jit_running(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ig
     return running->function->number;
 }
 
+static PyObject *jit_updated(PyObject *Py_UNUSED(module), PyObject *count)
+{
+    const long times = PyLong_AsLong(count);
+    if (times == -1 && PyErr_Occurred()) {
+        return NULL;
+    }
+    for (long i = 0; i < times; i++) {
+        sw_update();
+    }
+    Py_RETURN_NONE;
+}
+
 static PyObject *jit_recording(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
     return PyLong_FromUnsignedLong(sw_recording_number());
@@ -689,6 +701,8 @@ static PyMethodDef jit_methods[] = {
     {"jit_running", jit_running, METH_NOARGS,
      PyDoc_STR("Number of the function that runs on this thread, or 0. It is told\n"
                "(compiled) when the call is over.")},
+    {"jit_updated", jit_updated, METH_O,
+     PyDoc_STR("So many updates happened that were not known as such.")},
     {"jit_recording", jit_recording, METH_NOARGS,
      PyDoc_STR("Number of this recording; rows of another one are gone.")},
     {"jit_is_user_code", jit_is_user_code, METH_O,

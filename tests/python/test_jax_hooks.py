@@ -187,6 +187,7 @@ def test_one_compiled_update(run: Runner) -> None:
     assert result.section("updated")["calls"] == 60
     assert result.section("measure")["calls"] == 15
     assert result.section("validation")["calls"] == 3
+    assert result.report["steps"]["updates"] == 60
     (row,) = result.of("updated")
     assert (row.reason, row.again, row.compilations) == ("the first call", False, 1)
     assert row.file == "program.py"
@@ -366,6 +367,18 @@ def test_flax(run: Runner) -> None:
     # 18 of the first loop and what was open; the second loop is known as one at its third call.
     assert result.steps == 19 + 37
     assert result.section("validation")["calls"] == 2
+
+
+def test_the_program_s_own_steps(run: Runner) -> None:
+    """They go before; calls of the update count as updates."""
+    result = run("""
+        import stepwatch
+        train_step = jax.jit(updated)
+        for i in stepwatch.steps(range(20)):
+            params, loss = train_step(params, *batch())
+        """)
+    assert result.steps == 20
+    assert (result.report["steps"]["unit"], result.report["steps"]["updates"]) == ("batch", 20)
 
 
 def test_programs_without_training_have_no_steps_of_ours(run: Runner) -> None:

@@ -31,6 +31,7 @@ _CACHE_HIT = "/jax/compilation_cache/cache_hits"
 _FROM_CACHE = "from the persistent cache"
 _COMPILED = 12  # the table
 _ROWS_MOST = 1024
+_WAITING_MOST = 64
 
 _section = _core.section("compile", "compile")
 
@@ -185,8 +186,12 @@ def _happened(event: str, **_: Any) -> None:
 def _keep(done: _Stage, name: str) -> None:
     """Keep the stage for the end of the call that it is part of."""
     number = _core.jit_running()
+    if not number and name not in _thread.done and len(_thread.done) >= _WAITING_MOST:
+        _thread.done.clear()
     of_one = _thread.done.setdefault(number or name, [])
     of_one.append(done)
+    if not number:
+        del of_one[:-_WAITING_MOST]  # What is only traced, as by eval_shape, never ends.
     if not number and done.stage == 3:
         # An operation outside any function, or a function compiled ahead of time.
         function = _by_name.get(name)

@@ -179,7 +179,7 @@ def _is_update(function: _Function) -> int | None:
         return None
     if function.foreign:
         # Such as the moments of an optimizer; unless the program has nothing else.
-        alone = all(other.foreign for other in _functions.values() if other.calls)
+        alone = all(other.foreign for other in list(_functions.values()) if other.calls)
         loops = alone and function.calls >= 8 and _feeds_itself(function)
         return _DOUBTFUL if loops else None
     if _feeds_itself(function):
@@ -248,11 +248,12 @@ def _choose(update: _Function, sure: int) -> int:
         _core.train_release(_core.jit_state(_owner.number)[5])
     _owner, _sure = _first_of_cycle(update), sure
     _since = _core.jit_state(update.number)[4]
-    for function in _functions.values():
+    for function in list(_functions.values()):  # Other threads may compile meanwhile.
         function.stretches, function.row = _core.jit_state(function.number)[2], 0
         if _core.jit_state(function.number)[0] != QUIET:
             _core.jit_role(function.number, OWNER if function is _owner else UNDECIDED)
     _owner.forget()
+    _core.jit_updated(_owner.calls - (_owner is update))
     return OWNER if _owner is update else UNDECIDED
 
 
