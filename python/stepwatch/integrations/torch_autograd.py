@@ -106,11 +106,8 @@ class _Nodes:
                 about.put()
 
 
-def _look(tensors: Any) -> _Nodes | None:
-    """Look at the backward of these tensors, if this step is one of those."""
-    calls = _core.module_calls()
-    if not calls:
-        return None
+def _look(calls: list[tuple[int, int, int, int]], tensors: Any) -> _Nodes | None:
+    """Look at the backward of these tensors, after these calls of modules."""
     try:
         compiled = sys.modules.get("torch._dynamo.compiled_autograd")
         if getattr(compiled, "compiled_autograd_enabled", False):
@@ -136,16 +133,20 @@ def _looked(nodes: _Nodes) -> None:
 def _make_backward(original: Any) -> Callable[..., Any]:
     enter, leave, failed = _core.backward_enter, _core.backward_leave, _core.backward_failed
     is_compiling = _torch.compiler.is_compiling
-    tracing = _tracing_check()
+    modes, tracing = _tracing_checks()
+    sampled = _core.module_calls
 
     # The first argument is the tensor, or the tensors, whichever function this is.
     def backward(*args: Any, **kwargs: Any) -> Any:
-        if is_compiling() or tracing():
+        if is_compiling() or (modes() and tracing()):
             return original(*args, **kwargs)
         token = enter()
         if token is None:
             return original(*args, **kwargs)
-        nodes = _look(args[0] if args else kwargs.get("tensors", kwargs.get("outputs", ())))
+        calls, nodes = sampled(), None
+        if calls:
+            tensors = args[0] if args else kwargs.get("tensors", kwargs.get("outputs", ()))
+            nodes = _look(calls, tensors)
         try:
             result = original(*args, **kwargs)
         except BaseException:
@@ -160,18 +161,19 @@ def _make_backward(original: Any) -> Callable[..., Any]:
     return backward
 
 
-def _tracing_check() -> Callable[[], bool]:
-    """Return what tells whether a compiler is tracing: then nothing is computed."""
+def _tracing_checks() -> tuple[Callable[[], int], Callable[[], bool]]:
+    """Return what tells whether a compiler may be, and is, tracing: then nothing is computed."""
     modes = getattr(_torch._C, "_len_torch_dispatch_stack", None)
     context = getattr(getattr(_torch, "_guards", None), "TracingContext", None)
-    if modes is None or context is None:
-        return lambda: False
+
+    def never() -> int:
+        return 0
 
     def tracing() -> bool:
-        return modes() > 0 and context.try_get() is not None
+        return context.try_get() is not None
 
-    _dynamo.keep_out(_torch, tracing)
-    return tracing
+    _dynamo.keep_out(_torch, tracing, never)
+    return (modes if modes is not None and context is not None else never), tracing
 
 
 def _make_loss(name: str, namespace: dict[str, Any]) -> Callable[[Any], Callable[..., Any]]:
