@@ -164,7 +164,7 @@ def _make_backward(original: Any) -> Callable[..., Any]:
 def _tracing_checks() -> tuple[Callable[[], int], Callable[[], bool]]:
     """Return what tells whether a compiler may be, and is, tracing: then nothing is computed."""
     modes = getattr(_torch._C, "_len_torch_dispatch_stack", None)
-    context = getattr(getattr(_torch, "_guards", None), "TracingContext", None)
+    context: Any = getattr(getattr(_torch, "_guards", None), "TracingContext", None)
 
     def never() -> int:
         return 0
