@@ -18,7 +18,7 @@ _ADAPTERS = (
     "torch_checkpoint",
     "torch_data",
     "torch_transfer",
-    "torch_compile",
+    "torch_compile_watch",
     "torch_distributed",
     "torch_operators",
 )
