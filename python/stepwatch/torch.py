@@ -18,8 +18,15 @@ if TYPE_CHECKING:
 class Watch:
     """What :func:`auto` returns: the hooks, until they are removed."""
 
+    def __init__(self, own: bool) -> None:
+        """Tell whether the hooks are ours: those of ``stepwatch run`` stay."""
+        self._own = own
+
     def remove(self) -> None:
-        """Put everything of torch back as it was."""
+        """Put everything of torch back as it was, unless the hooks were there before."""
+        if not self._own:
+            return
+        self._own = False
         hooks: Any = sys.modules.get("stepwatch.integrations.torch_hooks")
         if hooks is not None:
             hooks.remove()
@@ -58,15 +65,16 @@ def auto(model: Any = None, optimizer: Any = None, loader: Any = None) -> Watch:
         raise TypeError(f"model must be a torch.nn.Module, not {type(model).__name__}")
     off = ("0", "false", "off", "no")
     if os.environ.get("STEPWATCH_ENABLED", "").lower() in off or _core.option("phases") in off:
-        return Watch()
-    integrations.install()
+        return Watch(own=False)
     hooks = import_module("stepwatch.integrations.torch_hooks")
+    own = not hooks.is_installed()
+    integrations.install()
     hooks.install(torch)
     try:
         _look_at(model, optimizer, loader)
     except Exception as error:
         _notes.note_once(f"stepwatch.torch.auto(): {type(error).__name__}: {error}")
-    return Watch()
+    return Watch(own)
 
 
 def _look_at(model: Any, optimizer: Any, loader: Any) -> None:

@@ -337,6 +337,27 @@ def test_rows_of_modules(rows: list[tuple[int, int, Any, Any]]) -> None:
 
 @pytest.mark.usefixtures("recorded")
 @watched
+def test_rows_of_lazy_modules(rows: list[tuple[int, int, Any, Any]]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # they are under development
+        model = nn.Sequential(nn.Flatten(), nn.LazyLinear(CLASSES))
+    optimizer = None
+    for _ in range(5):
+        x, y = batch()
+        loss = F.cross_entropy(model(x), y)
+        optimizer = optimizer or torch.optim.SGD(model.parameters(), lr=0.1)
+        loss.backward()
+        optimizer.step()
+    lazy = [
+        (keys[1:3], values[:3])
+        for table, _, keys, values in rows
+        if table == torch_modules.MODULE and keys[0] == "Sequential.1"
+    ]
+    assert lazy[0] == (("Linear", "float32"), (111, 444, 111))
+
+
+@pytest.mark.usefixtures("recorded")
+@watched
 def test_where_an_optimizer_was_built(rows: list[tuple[int, int, Any, Any]]) -> None:
     def build() -> Any:
         return torch.optim.Adam(model.parameters())
@@ -753,6 +774,15 @@ def test_two_recordings(tmp_path: Path) -> None:
         assert run is not None
         calls = {row["name"]: row["calls"] for row in run.sections}
         assert (calls["Net"], calls["Net.conv"], calls["backward"]) == (4, 4, 4)
+
+
+def test_hooks_of_others_stay(recorded: Recording) -> None:
+    with stepwatch_torch.auto():  # as stepwatch run does
+        with stepwatch_torch.auto():
+            pass
+        Net()(batch()[0])
+    Net()(batch()[0])
+    assert recorded.calls("Net") == 1
 
 
 def test_removed_hooks_come_back(recorded: Recording) -> None:

@@ -26,6 +26,11 @@ _ADAPTERS = (
 _begun: list[Any] = []
 
 
+def is_installed() -> bool:
+    """Tell whether there are hooks."""
+    return bool(_begun)
+
+
 def install(torch: Any) -> None:
     """Install every adapter of torch that there is, once."""
     if _begun:

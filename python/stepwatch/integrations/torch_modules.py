@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import weakref
 
 from stepwatch import _core
 from stepwatch.integrations import _dynamo, _notes, _patch
@@ -47,8 +48,10 @@ class Known:
 # By number. Number 0 is nobody.
 known: list[Known] = [Known("", 0)]
 _by_name: dict[str, Known] = {}
-# Models that have a name, by that name: weak references.
-_roots: dict[str, Any] = {}
+# Modules whose parameters have no size yet.
+_lazy: list[weakref.ref[Any]] = []
+# Models that have a name, by that name.
+_roots: dict[str, weakref.ref[Any]] = {}
 
 
 def _named(name: str) -> Known:
@@ -92,6 +95,12 @@ def _inside(module: Any) -> Any:
     return None
 
 
+def _is_lazy(module: Any) -> bool:
+    """Tell whether its parameters get their sizes with the first batch only."""
+    is_lazy = _torch.nn.parameter.is_lazy
+    return any(is_lazy(parameter) for parameter in module._parameters.values())
+
+
 def _census(module: Any) -> tuple[tuple[int, int, int], str]:
     """Return (elements, bytes, elements that are trained) of its own parameters, and their type."""
     elements = size = trained = 0
@@ -99,15 +108,28 @@ def _census(module: Any) -> tuple[tuple[int, int, int], str]:
     for parameter in module._parameters.values():
         if parameter is None:
             continue
-        try:
-            count = parameter.numel()
-        except (RuntimeError, ValueError):
-            continue  # A lazy one has no size yet.
+        count = parameter.numel()
         elements += count
         size += count * parameter.element_size()
         trained += count if parameter.requires_grad else 0
         kinds.add(str(parameter.dtype).rpartition(".")[2])
     return (elements, size, trained), ",".join(sorted(kinds))
+
+
+def count_lazy() -> None:
+    """Put the rows of lazy modules, which have their parameters by now."""
+    modules = [module for holder in _lazy if (module := holder()) is not None]
+    _lazy.clear()
+    for module in modules:
+        before = _core.module_known(module)
+        if before is not None and not _is_lazy(module):
+            _count(module, known[before[0]])
+
+
+def _count(module: Any, about: Known, site: int = 0) -> None:
+    about.counts, kind = _census(module)
+    about.keys = (about.name, type(module).__name__, kind, site)
+    about.put()
 
 
 def site_row(what: int, place: tuple[str, int, str] | None, kind: str) -> int:
@@ -124,8 +146,6 @@ def site_row(what: int, place: tuple[str, int, str] | None, kind: str) -> int:
 
 def _root_name(module: Any) -> str:
     """Return a name for a model: that of its class, numbered while others of it live."""
-    import weakref
-
     base = type(module).__name__
     name, number = base, 1
     while True:
@@ -143,9 +163,10 @@ def _add(module: Any, name: str, flags: int, site: int = 0) -> None:
     """Time calls of the module under this name, and put its row."""
     about = _named(name)
     about.flags = flags
-    about.counts, kind = _census(module)
-    about.keys = (name, type(module).__name__, kind, site)
-    about.put()
+    if _is_lazy(module):
+        _lazy.append(weakref.ref(module))
+    else:
+        _count(module, about, site)
     if flags & LOSS:
         section = _core.section(name, "loss")
         _core.module_add(module, section, None, None, about.number, flags)

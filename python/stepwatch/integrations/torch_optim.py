@@ -54,6 +54,7 @@ def _name_of(optimizer: Any) -> str:
 
 def _sight(optimizer: Any) -> None:
     """Name an optimizer that steps for the first time in this recording, and put what it is."""
+    torch_modules.count_lazy()
     name, kind = _name_of(optimizer), type(optimizer).__name__
     torch_modules.site_row(torch_modules.SITE_OPTIMIZER, _core.module_site(optimizer), kind)
     section = _core.section(name, "optimizer")
