@@ -6,6 +6,7 @@
  * has to find out once, such as the names of a model's parts, it is asked for when a module is first seen. */
 #include "modules.h"
 #include "section.h"
+#include "stages.h"
 #include "training.h"
 #include <string.h>
 
@@ -244,7 +245,8 @@ static module_entry *first_sight(PyObject *module, bool is_outermost)
 
 static PyObject *module_enter(PyObject *Py_UNUSED(self), PyObject *module)
 {
-    if (!SW_GATE(gate)) {
+    /* A module that is called to make a batch is a transform, and no part of a model. */
+    if (!SW_GATE(gate) || core_stage_context()) {
         Py_RETURN_NONE;
     }
     module_entry *entry = module_find(module);

@@ -71,6 +71,7 @@ class File:
             for row in trace.rows(11).values()
         }
         assert len(self.stages) == len(trace.rows(11))
+        self.modules = {name(row.key[1]) for row in trace.rows(9).values()}
         self.batches = [
             Batch(name(record.id), record)
             for thread in trace.threads()
@@ -192,8 +193,13 @@ def test_the_program_does_the_same(program: Runner) -> None:
 def test_without_workers(program: Runner) -> None:
     text = script(
         """
-loader = DataLoader(Samples(20, chain()), batch_size=5, shuffle=True, drop_last=True)
+transform = chain()
+transform.transforms.append(torch.nn.Sequential(torch.nn.ReLU(), Part()))
+loader = DataLoader(Samples(20, transform), batch_size=5, shuffle=True, drop_last=True)
+forward = torch.nn.ReLU.forward
 train(loader, 3)
+assert torch.nn.ReLU.forward is forward
+assert [type(each) for each in transform.transforms[-1]] == [torch.nn.ReLU, Part]
 evaluation = DataLoader(
     Stream(6), batch_size=None,
 )
@@ -223,8 +229,9 @@ with torch.no_grad():
         ("transform", "Flip"): 60,
         ("transform", "scale"): 60,
         ("transform", "shift"): 60,
-        ("transform", "Part"): 60,
+        ("transform", "Part"): 120,
         ("transform", "<lambda>"): 60,
+        ("transform", "ReLU"): 60,
         ("collate", "default_collate"): 12,
         ("fetch", "fetch"): 12,
         ("wait", "wait"): 12,
@@ -242,6 +249,7 @@ with torch.no_grad():
     assert steps["count"] == 12
     phases = {each["phase"]: each for each in steps["phases"]}
     assert {"data_wait", "preprocess", "augment", "collate"} <= set(phases)
+    assert main.modules == {"Linear"}  # The one among the transforms is no model.
     mine = [batch for batch in main.batches if batch.loader == "loader"]
     assert [batch.index for batch in mine] == [0, 1, 2, 3] * 3
     assert [batch.epoch for batch in mine] == [0] * 4 + [1] * 4 + [2] * 4
@@ -267,6 +275,7 @@ def check_workers(result: Result, count: int, last: str = "<lambda>") -> None:
     made = {0: 0, 1: 0}
     for worker in result.workers:
         assert {stage[0] for stage in worker.stages} <= {"loader"}
+        assert (worker.modules, worker.steps) == (set(), [])
         (number,) = {stage[1] for stage in worker.stages}
         calls = worker.calls("loader", number)
         made[number] += calls["fetch", "fetch"]

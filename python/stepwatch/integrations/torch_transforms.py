@@ -122,13 +122,15 @@ class Stages:
         """
         swaps = []
         for holder, key, transform, augments in _transforms(dataset):
-            if isinstance(transform, _FUNCTIONS):
+            kind = type(transform)
+            # Modules of torch are parts of models, too; those are left alone where there is one.
+            shared = not in_place and kind.__module__.startswith("torch.")
+            if isinstance(transform, _FUNCTIONS) or shared:
                 if type(holder) is not tuple:  # Which cannot be given another item.
                     stage = self._transform(_name_of(transform), augments)
                     timed = _core.timed(transform, stage)
                     swaps.append(Swap(holder, key, transform, timed))
-            elif _watch_class(type(transform), fast=in_place):
-                kind = type(transform)
+            elif _watch_class(kind, fast=in_place):
                 self.context[kind] = self._transform(kind.__name__, augments)
         if in_place:
             swap(swaps)
