@@ -17,7 +17,7 @@ import weakref
 from itertools import count
 
 from stepwatch import _core
-from stepwatch.integrations import _notes, _patch, loader_rows, torch_transforms, torch_worker
+from stepwatch.integrations import _notes, loader_rows, torch_transforms, torch_worker
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -127,13 +127,13 @@ def install(module: Any) -> None:
     if base is None or not hasattr(base, "__next__"):
         _notes.note_once("data loaders are not watched: this torch has iterators of another kind")
         return
-    _replace(dataloader.DataLoader, "__init__", _init)
-    _replace(dataloader.DataLoader, "__iter__", _iter)
-    _replace(base, "__init__", _base_init)
-    _replace(base, "__next__", _next)
+    torch_transforms.replace(dataloader.DataLoader, "__init__", _init)
+    torch_transforms.replace(dataloader.DataLoader, "__iter__", _iter)
+    torch_transforms.replace(base, "__init__", _base_init)
+    torch_transforms.replace(base, "__next__", _next)
     _install_workers(dataloader)
     kinds = getattr(dataloader, "_DatasetKind", None)
-    if kinds is None or not _replace(kinds, "create_fetcher", _create_fetcher):
+    if kinds is None or not torch_transforms.replace(kinds, "create_fetcher", _create_fetcher):
         _notes.note_once("the parts of making a batch are not watched: this torch has others")
     torch_worker.install(torch)
 
@@ -142,19 +142,6 @@ def remove() -> None:
     """Forget what is known; what was replaced is put back by who replaces."""
     _passes.clear()
     _loaders.clear()
-
-
-def _replace(owner: Any, name: str, make: Callable[[Any], Callable[..., Any]]) -> bool:
-    """Put a function in the place of torch's, and keep torch.compile from noticing."""
-    if not _patch.replace(owner, name, make):
-        return False
-    function = getattr(owner, name)
-    # Dynamo leaves torch's own loader alone; it takes that for ours, and does not look inside.
-    function._torchdynamo_inline = function.__wrapped__
-    dynamo: Any = sys.modules.get("stepwatch.integrations._dynamo")
-    if dynamo is not None:
-        dynamo.skip(torch, function)
-    return True
 
 
 def _install_workers(dataloader: Any) -> None:
@@ -167,7 +154,11 @@ def _install_workers(dataloader: Any) -> None:
         ("_try_get_data", _try_get_data),
         ("_shutdown_workers", _shutdown_workers),
     )
-    missing = [name for name, make in hooks if multi is None or not _replace(multi, name, make)]
+    missing = [
+        name
+        for name, make in hooks
+        if multi is None or not torch_transforms.replace(multi, name, make)
+    ]
     if missing:
         _notes.note_once(f"loader workers are watched in part: torch has no {', '.join(missing)}")
 

@@ -248,18 +248,26 @@ def _watch_class(kind: type, fast: bool) -> bool:
         if fast:
             setattr(owner, name, _core.timed_method(method))
             return True
-        return _patch.replace(owner, name, _timed_function)
+        return replace(owner, name, _timed_function)
     except (AttributeError, TypeError):
         return False  # A class that cannot be changed.
 
 
-def _timed_function(original: Callable[..., Any]) -> Callable[..., Any]:
-    torch: Any = sys.modules["torch"]
-    is_compiling = torch.compiler.is_compiling
+def replace(owner: Any, name: str, make: Callable[[Any], Callable[..., Any]]) -> bool:
+    """Put a function in the place of another, and keep torch.compile from noticing."""
+    if not _patch.replace(owner, name, make):
+        return False
+    function = getattr(owner, name)
+    # Dynamo takes the other one for ours, and does not look inside where it meets ours running.
+    function._torchdynamo_inline = function.__wrapped__
+    dynamo: Any = sys.modules.get("stepwatch.integrations._dynamo")
+    if dynamo is not None:
+        dynamo.skip(sys.modules["torch"], function)
+    return True
 
+
+def _timed_function(original: Callable[..., Any]) -> Callable[..., Any]:
     def timed(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if is_compiling():
-            return original(self, *args, **kwargs)
         context = _core.stage_context()
         stage = None if context is None else context.get(type(self))
         if stage is None:
