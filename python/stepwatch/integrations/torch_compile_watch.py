@@ -55,18 +55,20 @@ def _watch(dynamo: Any) -> None:
         _patch.put(context, "_on_exit", utils.record_compilation_metrics)
 
 
-def skip_frames_of(rules: Any, file: str) -> None:
-    """Have dynamo trace the functions of a file where they are called, and skip their frames.
+def skip_frames(torch: Any, function: Callable[..., Any], below: bool = False) -> None:
+    """Have dynamo run the frames of a function as they are; ``below``: and what they call, too.
 
-    That is what it does with torch's own functions, for which ours stand.
+    Where a compiled program breaks off, dynamo compiles the functions that are called there. Those
+    of torch that ours stand for it leaves alone.
     """
-    called = getattr(rules, "BUILTIN_INLINE_WHEN_CALLED", None)
-    folders = getattr(rules, "SKIP_DIRS", None)
-    renew = getattr(rules, "_recompile_re", None)
-    if isinstance(called, set) and isinstance(folders, list) and renew and file not in folders:
-        called.add(file)
-        folders.append(file)
-        renew()
+    frames: Any = getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None)
+    if hasattr(frames, "set_code_exec_strategy"):
+        action = frames._FrameAction
+        inside = action.SKIP if below else action.DEFAULT
+        strategy = frames._FrameExecStrategy(action.SKIP, inside)
+        frames.set_code_exec_strategy(function.__code__, strategy)
+    elif hasattr(frames, "skip_code"):
+        frames.skip_code(function.__code__)
 
 
 class _Timed:

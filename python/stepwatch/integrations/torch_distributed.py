@@ -83,6 +83,7 @@ def _watch_collectives(distributed: Any) -> None:
         return
     import torch
 
+    torch_compile_watch.skip_frames(torch, _note_collective, below=True)
     inner = distributed.distributed_c10d
     for name in _COLLECTIVES:
         original = getattr(inner, name, None)
@@ -96,7 +97,6 @@ def _watch_collectives(distributed: Any) -> None:
         if _patch.replace(inner, name, make) and getattr(distributed, name, None) is original:
             _patch.put(distributed, name, getattr(inner, name))
     _imports.watch("torch.distributed._functional_collectives", _tell_functional)
-    _imports.watch("torch._dynamo.trace_rules", _tell_dynamo)
     if distributed.is_initialized():
         _note_ranks(distributed)
 
@@ -109,10 +109,6 @@ def _tell_functional(module: Any) -> None:
             target = known.get(original, known.get(ours))
             if target is not None:
                 known[original] = known[ours] = target
-
-
-def _tell_dynamo(rules: Any) -> None:
-    torch_compile_watch.skip_frames_of(rules, __file__)
 
 
 def _collective(
@@ -135,6 +131,7 @@ def _collective(
             _note_collective(distributed, name, begin, args, kwargs)
             return result
 
+        torch_compile_watch.skip_frames(torch, collective)
         return collective
 
     return make

@@ -253,7 +253,7 @@ class _Quiet:
 class _Operator:
     """One call of an operator, or one piece of a device's work."""
 
-    __slots__ = ("begin", "depth", "end", "event", "inner", "name", "phase", "track")
+    __slots__ = ("activity", "begin", "depth", "end", "event", "inner", "name", "phase", "track")
 
     def __init__(self, event: Any, name: str, begin: int, end: int, track: str) -> None:
         self.event = event
@@ -261,6 +261,7 @@ class _Operator:
         self.begin = begin
         self.end = end
         self.track = track
+        self.activity = 0
         self.inner = 0
         self.depth = 0
         self.phase = _OTHER
@@ -286,15 +287,17 @@ class _Reader:
             return
         self.count += 1
         name = event.name()[:_LONGEST_NAME]
-        activity = event.activity_type() if hasattr(event, "activity_type") else "cpu_op"
-        if "CPU" in str(event.device_type()):
-            if activity in ("cpu_op", "user_annotation"):
-                track = f"operators of thread {event.device_resource_id()}"
-                operator = _Operator(event, name, begin, begin + length, track)
-                self._host.setdefault(track, []).append(operator)
-        elif activity in _ACTIVITIES:
-            track = f"device {event.device_index()} stream {event.device_resource_id()}"
-            self._device.append(_Operator(event, name, begin, begin + length, track))
+        kind = _kind(event, name)
+        place = event.device_resource_id()
+        if kind == "host":
+            track = f"operators of thread {place}"
+            operator = _Operator(event, name, begin, begin + length, track)
+            self._host.setdefault(track, []).append(operator)
+        elif kind in _ACTIVITIES:
+            track = f"device {event.device_index()} stream {place}"
+            operator = _Operator(event, name, begin, begin + length, track)
+            operator.activity = _ACTIVITIES[kind]
+            self._device.append(operator)
 
     def _nest(self, track: list[_Operator]) -> None:
         """Find what lies within what, and hand phases down."""
@@ -350,10 +353,10 @@ class _Reader:
             found[name] = [(one.name, ticks(one.begin), ticks(one.end), one.depth) for one in kept]
         for one in self._device[: max(0, left)]:
             event = one.event
-            what = _ACTIVITIES[event.activity_type()]
+            begin, end, size = ticks(one.begin), ticks(one.end), max(0, event.nbytes())
             place = (event.device_index() & 0xFFFFFFFF, event.device_resource_id() & 0xFFFFFFFF)
             found.setdefault(one.track, []).append(
-                (one.name, ticks(one.begin), ticks(one.end), max(0, event.nbytes()), *place, what)
+                (one.name, begin, end, size, *place, one.activity)
             )
         return found
 
@@ -375,6 +378,25 @@ def _phase(operator: _Operator, around: _Operator | None) -> int:
         return _BACKWARD
     # Operators that autograd has numbered are those of a forward, the loss among them.
     return _FORWARD if operator.event.sequence_nr() >= 0 else _OTHER
+
+
+def _kind(event: Any, name: str) -> str:
+    """Tell work of the host from that of a device; what is only drawn for the eye is neither."""
+    on_host = "CPU" in str(event.device_type())
+    if hasattr(event, "activity_type"):
+        kind = str(event.activity_type())
+        if on_host:
+            kinds = ("cpu_op", "user_annotation", "cuda_runtime", "cuda_driver")
+            return "host" if kind in kinds else kind
+        return kind
+    # Before torch 2.13.
+    if on_host:
+        return "host"
+    if event.is_user_annotation():
+        return "gpu_user_annotation"
+    if name.startswith("Memcpy"):
+        return "gpu_memcpy"
+    return "gpu_memset" if name.startswith("Memset") else "kernel"
 
 
 def _is_hidden(event: Any) -> bool:
