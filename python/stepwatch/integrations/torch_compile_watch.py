@@ -55,22 +55,6 @@ def _watch(dynamo: Any) -> None:
         _patch.put(context, "_on_exit", utils.record_compilation_metrics)
 
 
-def skip_frames(torch: Any, function: Callable[..., Any], below: bool = False) -> None:
-    """Have dynamo run the frames of a function as they are; ``below``: and what they call, too.
-
-    Where a compiled program breaks off, dynamo compiles the functions that are called there. Those
-    of torch that ours stand for it leaves alone.
-    """
-    frames: Any = getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None)
-    if hasattr(frames, "set_code_exec_strategy"):
-        action = frames._FrameAction
-        inside = action.SKIP if below else action.DEFAULT
-        strategy = frames._FrameExecStrategy(action.SKIP, inside)
-        frames.set_code_exec_strategy(function.__code__, strategy)
-    elif hasattr(frames, "skip_code"):
-        frames.skip_code(function.__code__)
-
-
 class _Timed:
     """``install_callbacks``, around whose context the compilation is timed."""
 

@@ -11,7 +11,7 @@ import threading
 import weakref
 
 from stepwatch import _core, _imports
-from stepwatch.integrations import _notes, _patch, _steps, torch_compile_watch
+from stepwatch.integrations import _dynamo, _notes, _patch, _steps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def _watch_collectives(distributed: Any) -> None:
         return
     import torch
 
-    torch_compile_watch.skip_frames(torch, _note_collective, below=True)
+    _dynamo.keep_out(torch, _note_collective)
     inner = distributed.distributed_c10d
     for name in _COLLECTIVES:
         original = getattr(inner, name, None)
@@ -131,7 +131,7 @@ def _collective(
             _note_collective(distributed, name, begin, args, kwargs)
             return result
 
-        torch_compile_watch.skip_frames(torch, collective)
+        _dynamo.skip(torch, collective)
         return collective
 
     return make

@@ -11,7 +11,7 @@ import os
 import sys
 
 from stepwatch import _core
-from stepwatch.integrations import _notes, _patch, torch_compile_watch
+from stepwatch.integrations import _dynamo, _notes, _patch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def _watch_synchronize(torch: Any) -> None:
                 _core.waited(name, _VALUE, begin)
                 return result
 
-            torch_compile_watch.skip_frames(torch, synchronize)
+            _dynamo.skip(torch, synchronize)
             return synchronize
 
         return make
