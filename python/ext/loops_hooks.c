@@ -582,7 +582,24 @@ static PyObject *hooks_restore(PyObject *Py_UNUSED(module), PyObject *args)
     Py_RETURN_NONE;
 }
 
+/* For others who change the code of a module before it runs. */
+static PyObject *hooks_code(PyObject *Py_UNUSED(module), PyObject *code)
+{
+    PyObject *constants = PyCode_Check(code) ? ((PyCodeObject *)code)->co_consts : NULL;
+    if (constants && PyTuple_GET_SIZE(constants) == 1 &&
+        Py_TYPE(PyTuple_GET_ITEM(constants, 0)) == hook_type) {
+        const hook_object *hook = (hook_object *)PyTuple_GET_ITEM(constants, 0);
+        if (hook->role == HOOK_MODULE) {
+            code = hook->code;
+        }
+    }
+    Py_INCREF(code);
+    return code;
+}
+
 static PyMethodDef hooks_methods[] = {
+    {"_loops_code", hooks_code, METH_O,
+     PyDoc_STR("The code that runs in the place of this one.")},
     {"_loops_make", hooks_make, METH_VARARGS, PyDoc_STR("The hooks of one loop.")},
     {"_loops_restore", hooks_restore, METH_VARARGS, restore_doc},
     {NULL, NULL, 0, NULL},

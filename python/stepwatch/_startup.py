@@ -149,6 +149,7 @@ def _prepare_main(code: "Any") -> None:
     path, file = os.path.abspath(sys.argv[0]), os.path.abspath(code.co_filename)
     if file in (path, os.path.join(path, "__main__.py")):
         _main_is_awaited = False
+        code = _core._loops_code(code)
         watched = _package._line_targets.prepare(code, "__main__")
         if watched is not code:
             _core._take_constants(code, watched)

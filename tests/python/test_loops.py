@@ -77,7 +77,7 @@ class Runner:
         *words: str,
         name: str = "program.py",
         modules: dict[str, str] | None = None,
-        set_: tuple[str, ...] = (),
+        options: tuple[str, ...] = (),
         head: str = HEAD,
         tail: str = TAIL,
     ) -> Outcome:
@@ -87,8 +87,8 @@ class Runner:
         for module, source in (modules or {}).items():
             (self.folder / module).write_text(HEAD + textwrap.dedent(source))
         out = self.folder / "out"
-        options = [word for one in ("sampler_hz=0", *set_) for word in ("--set", one)]
-        command = [self.cli, "run", "--no-report", "--out", out, *options, "--"]
+        command = [self.cli, "run", "--no-report", "--set", "sampler_hz=0", *options]
+        command += ["--out", out, "--"]
         done = subprocess.run(
             [*map(str, command), sys.executable, *(words or (str(path),))],
             capture_output=True,
@@ -169,7 +169,7 @@ def test_many_layers_are_no_steps(run: Runner) -> None:
                 work()
         for batch in range(60):  # STEP
             forward(batch)
-            time.sleep(0.03)
+            tuple(map(work, range(90)))  # a loop that is not Python's
         """)
     assert outcome.line == outcome.marked
     assert outcome.iterations == 60
@@ -669,6 +669,22 @@ def test_code_that_is_sent_elsewhere_works_without_us(run: Runner) -> None:
         """)
     assert outcome.code == 0, outcome.errors
     assert outcome.output == "True 4\n10\n"
+
+
+def test_with_a_line_profile(run: Runner) -> None:
+    text = """
+        def train(n):
+            for i in range(n):  # STEP
+                work()
+            while n < 123:
+                n += 1
+        train(120)
+        """
+    outcome = run(text, options=("--lines", "__main__:train"))
+    assert outcome.iterations == 120
+    assert outcome.line == outcome.marked
+    hits = {row["line"] - outcome.line: row["hits"] for row in outcome.run.lines}
+    assert hits == {0: 121, 1: 120, 2: 4, 3: 3}
 
 
 def test_numpy(run: Runner) -> None:
