@@ -38,7 +38,7 @@ static struct {
     unsigned refused, switches;
     uint64_t steps, skipped, abandoned;
     uint32_t recording; /* that has the rows */
-    uint64_t site, settings[2];
+    uint64_t site, settings[3];
 } emit;
 
 /* --- Loops --------------------------------------------------------------------------- */
@@ -143,9 +143,8 @@ static uint32_t name_of(PyObject *object)
     return id;
 }
 
-static uint64_t setting_put(uint64_t handle, const char *what, uint64_t number)
+static uint64_t setting_put(uint64_t handle, const char *what, double value)
 {
-    const double value = (double)number;
     sw_row row = {.table = SW_TABLE_SETTING, .key = {sw_name(what, strlen(what))}};
     memcpy(&row.value[0], &value, sizeof value);
     return sw_row_put(handle, &row);
@@ -160,10 +159,11 @@ static void rows_put(const core_loop *loop)
                           loop->is_for ? sw_name("for", 3) : sw_name("while", 5)},
                   .value = {name_of(loop->function)}};
     emit.site = sw_row_put(emit.site, &row);
-    emit.settings[0] = setting_put(emit.settings[0], "loop.skipped", emit.skipped);
+    emit.settings[0] =
+        setting_put(emit.settings[0], "loop.skipped", (double)emit.skipped);
     if (emit.abandoned) {
         emit.settings[1] =
-            setting_put(emit.settings[1], "loop.abandoned", emit.abandoned);
+            setting_put(emit.settings[1], "loop.abandoned", (double)emit.abandoned);
     }
 }
 
@@ -190,7 +190,7 @@ static void step_ask(core_pass *pass)
         return;
     }
     if (emit.recording != sw_recording_number()) {
-        emit.site = emit.settings[0] = emit.settings[1] = 0;
+        emit.site = emit.settings[0] = emit.settings[1] = emit.settings[2] = 0;
         emit.open = emit.waiting = false;
         emit.steps = 0;
         rows_put(pass->loop);
@@ -226,6 +226,11 @@ static void step_end(enum pass_end how)
 {
     if (!emit.open) {
         return;
+    }
+    if (core_chosen && emit.recording == sw_recording_number()) {
+        /* How much of the program its training loop is: little says that it may be none. */
+        const double share = (double)core_chosen->ticks / (double)(core_ticks() - began);
+        emit.settings[2] = setting_put(emit.settings[2], "loop.share", share);
     }
     emit.open = false;
     if (emit.waiting) {

@@ -517,7 +517,7 @@ static bool may_become(PyCodeObject *code)
     }
     return strncmp(caller, "<frozen importlib", 17) == 0 ||
            strncmp(caller, "<frozen runpy", 13) == 0 || strstr(caller, "/runpy.py") ||
-           strstr(caller, "/IPython/core/") || strstr(caller, "/ipykernel/");
+           strstr(caller, "/IPython/") || strstr(caller, "/ipykernel/");
 }
 
 int core_loop_events_start(PyObject *Py_UNUSED(module))

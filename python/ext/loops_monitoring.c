@@ -123,6 +123,14 @@ static int loop_take(watched_code *self, PyObject *row)
 static int watched_learn(watched_code *self)
 {
     self->known = true;
+    if (!find_loops) {
+        PyObject *finder = PyImport_ImportModule("stepwatch._loop_code");
+        find_loops = finder ? PyObject_GetAttrString(finder, "table") : NULL;
+        Py_XDECREF(finder);
+        if (!find_loops) {
+            return -1;
+        }
+    }
     PyObject *table = PyObject_CallOneArg(find_loops, self->code);
     if (!table || !PyList_Check(table)) {
         Py_XDECREF(table);
@@ -472,12 +480,9 @@ int core_loop_events_start(PyObject *Py_UNUSED(module))
                         "loops are not seen: there is no free slot in code objects");
         return -1;
     }
-    if (!find_loops) {
-        PyObject *finder = PyImport_ImportModule("stepwatch._loop_code");
-        find_loops = finder ? PyObject_GetAttrString(finder, "table") : NULL;
-        Py_XDECREF(finder);
+    if (!disable) {
         disable = PyObject_GetAttrString(monitoring, "DISABLE");
-        if (!find_loops || !disable) {
+        if (!disable) {
             return -1;
         }
     }

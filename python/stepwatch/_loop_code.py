@@ -293,12 +293,11 @@ def _call(constant: int) -> bytes:
 # (code with hooks, the original) of what was made here.
 _made: list[tuple[CodeType, CodeType]] = []
 
-# Those who read bytecode themselves shall find what Python made of the source.
-READERS = frozenset(("numba", "torch", "tensorflow", "triton", "taichi", "pyccel", "cinder"))
-
 
 def prepare(code: CodeType, make: Callable[[CodeType, int, bool], tuple[object, ...]]) -> CodeType:
     """Return the code of a module with hooks, unless it has to do with readers of bytecode."""
+    from stepwatch.integrations.loops import READERS
+
     if not READERS.isdisjoint(sys.modules) or _names(code, READERS):
         return code
     return with_hooks(code, make)

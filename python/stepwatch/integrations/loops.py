@@ -9,11 +9,14 @@ from __future__ import annotations
 import os
 import sys
 
-from stepwatch import _core, _imports, _loop_code
+from stepwatch import _core, _imports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType
+
+# Those who read bytecode themselves shall find what Python made of the source.
+READERS = frozenset(("numba", "torch", "tensorflow", "triton", "taichi", "pyccel", "cinder"))
 
 _hooked = False
 
@@ -34,12 +37,15 @@ def install(_module: object = None) -> None:
             _core._loops_watch(frame.f_code)
             frame = frame.f_back
     else:
-        for name in _loop_code.READERS:
+        for name in READERS:
             _imports.watch(name, _leave_code)
 
 
 def _leave_code(_module: object) -> None:
-    _loop_code.restore()
+    # Nothing has hooks where it was not imported.
+    rewriter = sys.modules.get("stepwatch._loop_code")
+    if rewriter is not None:
+        rewriter.restore()
 
 
 def remove() -> None:
