@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,6 +22,8 @@ def replace(owner: Any, name: str, make: Callable[[Any], Callable[..., Any]]) ->
     if getattr(original, "__stepwatch__", False):
         return True  # It is there already.
     function = make(original)
+    import functools  # Here, where a framework has it: the program may never import it.
+
     try:
         functools.update_wrapper(function, original)
     except TypeError:  # A C function whose __qualname__ is no text.

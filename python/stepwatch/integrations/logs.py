@@ -7,7 +7,6 @@ and handlers that hand on to other libraries) finds it where it was.
 from __future__ import annotations
 
 import builtins
-import logging
 import sys
 
 from stepwatch import _core, _imports
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 
 # Modules, and in them classes with the methods that write; a name with a * stands for many.
 _LIBRARIES: dict[str, tuple[str, str, tuple[str, ...]]] = {
+    "logging": ("logging", "Logger", ("_log",)),
     "wandb.sdk.wandb_run": ("wandb", "Run", ("log", "log_artifact", "save", "finish")),
     "torch.utils.tensorboard.writer": ("tensorboard", "SummaryWriter", ("add_*", "flush", "close")),
     "tensorboardX.writer": ("tensorboard", "SummaryWriter", ("add_*", "flush", "close")),
@@ -34,7 +34,6 @@ _print: Any = None
 def install(_: object = None) -> None:
     """Time what writes, in the libraries too that are imported later."""
     _watch_print()
-    _time(logging.Logger, ("_log",), _core.section("logging", "logging"))
     for module in _LIBRARIES:
         _imports.watch(module, _watch_library)
 
