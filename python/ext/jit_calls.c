@@ -346,6 +346,9 @@ static int outermost_begins(jit_function *function, PyObject *const *args, size_
 
 static void update_happened(jit_function *function, bool owns)
 {
+    if (core_train_by_framework()) {
+        return; /* It counts its updates itself. */
+    }
     if (owns) {
         sw_update();
         return;
@@ -658,7 +661,7 @@ static PyObject *jit_updated(PyObject *Py_UNUSED(module), PyObject *count)
     if (times == -1 && PyErr_Occurred()) {
         return NULL;
     }
-    for (long i = 0; i < times; i++) {
+    for (long i = 0; i < times && !core_train_by_framework(); i++) {
         sw_update();
     }
     Py_RETURN_NONE;

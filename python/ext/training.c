@@ -380,6 +380,12 @@ void core_train_evaluates(bool trained)
     }
 }
 
+bool core_train_by_framework(void)
+{
+    const train_state *state = state_now();
+    return state && state->rank == TRAIN_FRAMEWORK;
+}
+
 bool core_train_wait_begin(void)
 {
     train_state *state = state_now();

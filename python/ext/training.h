@@ -23,6 +23,8 @@ void core_train_finish(void);
 void core_train_works(bool backward);
 /* A module is called in eval mode without gradients; `trained`: it was trained before. */
 void core_train_evaluates(bool trained);
+/* Whether a framework gives this thread its steps. */
+bool core_train_by_framework(void);
 /* Waits nest: only the outermost one of a thread is a section. Returns whether this one is. */
 bool core_train_wait_begin(void);
 bool core_train_wait_end(void);
