@@ -39,6 +39,7 @@ def install(torch: Any) -> None:
         _dynamo.settle()
     except Exception as error:
         _notes.note_once(f"torch.compile may see hooks: {type(error).__name__}: {error}")
+    failed: dict[str, str] = {}
     for name in _ADAPTERS:
         full = f"{__package__}.{name}"
         try:
@@ -47,9 +48,13 @@ def install(torch: Any) -> None:
             _begun.append(adapter)
         except ModuleNotFoundError as error:
             if error.name != full:
-                _notes.note_once(f"{name} does not watch torch: {error}")
+                failed[name] = str(error)
         except Exception as error:
-            _notes.note_once(f"{name} does not watch torch: {type(error).__name__}: {error}")
+            failed[name] = f"{type(error).__name__}: {error}"
+    if failed:  # A torch that is half there fails them all: one sentence.
+        first, why = next(iter(failed.items()))
+        names = ", ".join(name.partition("_")[2] for name in failed)
+        _notes.note_once(f"this torch is not watched in full ({names}): {first}: {why}")
     _core.fact("torch", str(getattr(torch, "__version__", "?")))
 
 
