@@ -316,7 +316,7 @@ def _layout(code: list[_Instruction], hooks: dict[int, _Hook]) -> int:
                     one.arg = abs(goal - (one.new + one.prefixes + 1)) * _SCALE
         grown = False
         for one in code:
-            need = len(_prefixes(one.arg)) // 2
+            need = len(_prefixes(one.arg)) // 2 if one.arg > 255 else 0
             if need > one.prefixes:
                 one.prefixes = need
                 grown = True
@@ -330,6 +330,10 @@ def _encode(code: list[_Instruction], hooks: dict[int, _Hook]) -> bytes:
         hook = hooks.get(one.old)
         if hook is not None:
             data += hook.data
+        if one.prefixes == 0 and one.arg < 256:
+            data.append(one.op)
+            data.append(one.arg)
+            continue
         prefixes = _prefixes(one.arg)
         # A jump that came nearer keeps the room it had.
         data += bytes((_EXTENDED, 0)) * (one.prefixes - len(prefixes) // 2)

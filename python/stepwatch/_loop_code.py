@@ -15,6 +15,7 @@ from __future__ import annotations
 import gc
 import opcode
 import sys
+import time
 
 from stepwatch import _core, _line_hooks
 
@@ -73,9 +74,11 @@ class _Block:
         self.past = 0  # unit behind it
 
 
-def _decode(code: CodeType) -> list[Instruction]:
-    """Return the instructions of the code, with jumps tied to where they lead."""
-    found = [one for one in _line_hooks._decode(code.co_code) if one.op != 0]
+def _decode(code: CodeType) -> tuple[list[Instruction], list[Instruction]]:
+    """Return the instructions of the code, with jumps tied to where they lead; and those together
+    with the caches between them."""
+    everything = _line_hooks._decode(code.co_code)
+    found = [one for one in everything if one.op != 0]
     at = {one.old: one for one in found}
     end = found[-1].unit + 1 if found else 0
     for index, one in enumerate(found):
@@ -89,7 +92,7 @@ def _decode(code: CodeType) -> list[Instruction]:
         else:
             continue
         one.target = at[where]
-    return found
+    return found, everything
 
 
 def _blocks(code: CodeType, instructions: list[Instruction]) -> list[_Block]:
@@ -163,11 +166,12 @@ def find(code: CodeType) -> list[Loop]:
 
 
 def _find(code: CodeType) -> tuple[list[Loop], list[Instruction], list[_Block]]:
+    """Return the loops, all instructions and caches, and the blocks they form."""
     if len(code.co_code) > _LONGEST or _BACK.isdisjoint(code.co_code[::2]):
         return [], [], []
-    instructions = _decode(code)
+    instructions, everything = _decode(code)
     if not any(one.target is not None and one.target.old <= one.old for one in instructions):
-        return [], instructions, []
+        return [], everything, []
     blocks = _blocks(code, instructions)
     dominators, before = _dominators(blocks)
     lines = _line_hooks._unit_lines(code)
@@ -230,7 +234,7 @@ def _find(code: CodeType) -> tuple[list[Loop], list[Instruction], list[_Block]]:
             if loop.units < loops[outer].units:
                 loop.outer = outer
                 break
-    return loops, instructions, blocks
+    return loops, everything, blocks
 
 
 def _body(
@@ -290,6 +294,9 @@ def _call(constant: int) -> bytes:
     return data
 
 
+# Seconds that hooks may cost a program with very many modules; its script comes first.
+_MOST = 1.0
+_spent = 0.0
 # (code with hooks, the original) of what was made here.
 _made: list[tuple[CodeType, CodeType]] = []
 
@@ -298,9 +305,13 @@ def prepare(code: CodeType, make: Callable[[CodeType, int, bool], tuple[object, 
     """Return the code of a module with hooks, unless it has to do with readers of bytecode."""
     from stepwatch.integrations.loops import READERS
 
-    if not READERS.isdisjoint(sys.modules) or _names(code, READERS):
+    global _spent
+    if _spent > _MOST or not READERS.isdisjoint(sys.modules) or _names(code, READERS):
         return code
-    return with_hooks(code, make)
+    begin = time.perf_counter()
+    new = with_hooks(code, make)
+    _spent += time.perf_counter() - begin
+    return new
 
 
 def _names(code: CodeType, names: frozenset[str]) -> bool:
@@ -338,11 +349,9 @@ def with_hooks(
             if new is not constant:
                 constants[index] = new
                 changed = True
-    loops, _, blocks = _find(code)
+    loops, instructions, blocks = _find(code)
     before: dict[int, list[bytes]] = {}
     if loops:
-        instructions = _line_hooks._decode(code.co_code)
-        _line_hooks._link(instructions)
         previous = {two.old: one for one, two in zip(instructions, instructions[1:])}
         table = _line_hooks._exceptions(code.co_exceptiontable) if _line_hooks._V311 else []
         guarded = {start for start, _end, _target, _depth in table}
