@@ -305,11 +305,25 @@ static bool is_around(const core_loop *outer, const core_loop *inner)
     return false;
 }
 
+/* Whether the chosen loop is that of a notebook's cell, and this one of another cell, or of the same one run again: each cell
+ * that trains has its turn. */
+static bool is_other_cell(const core_loop *loop)
+{
+    const char *file = PyUnicode_AsUTF8(core_chosen->file);
+    if (!file) {
+        PyErr_Clear();
+        return false;
+    }
+    return (strncmp(file, "<ipython-input", 14) == 0 || strstr(file, "/ipykernel_")) &&
+           (PyUnicode_Compare(core_chosen->file, loop->file) != 0 ||
+            core_chosen->line == loop->line);
+}
+
 /* Whether this loop should take the place of the chosen one, whose pass does not go on. */
 static bool is_better(const core_pass *pass, uint64_t now)
 {
     const core_loop *loop = pass->loop;
-    if (!core_chosen || core_chosen->is_gone) {
+    if (!core_chosen || core_chosen->is_gone || is_other_cell(loop)) {
         return qualifies(pass, now);
     }
     if (emit.switches >= SWITCHES) {
@@ -330,8 +344,10 @@ static void choose(core_pass *pass)
         core_loop_free(gone);
     } else if (core_chosen) {
         core_chosen->state = LOOP_SEARCHED;
-        emit.switches++;
-        emit.abandoned = emit.steps;
+        if (!is_other_cell(pass->loop)) {
+            emit.switches++;
+            emit.abandoned = emit.steps;
+        }
     }
     emit.skipped = pass->loop->asks;
     emit.recording = 0;

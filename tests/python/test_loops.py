@@ -614,17 +614,34 @@ def test_results_are_the_same(run: Runner) -> None:
     assert outcome.iterations == 210
 
 
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="code that a program holds is left alone")
 def test_cells_of_a_notebook(run: Runner) -> None:
-    """IPython compiles a cell and runs it by exec, from its own files."""
     outcome = run("""
         namespace = {"work": work}
-        def cell(text, name):
-            exec(compile(text, name, "exec"), namespace)
-        cell("def step(x):\\n    work()\\n", "<ipython-input-1>")
-        exec("for batch in range(100):\\n    step(batch)\\n", namespace)
+        def cell(number, text):
+            exec(compile(text, f"<ipython-input-{number}>", "exec"), namespace)
+        cell(1, "def train():\\n    for batch in range(300):\\n        work()\\n")
+        cell(2, "train()\\n")
+        cell(3, "for batch in range(150):\\n    work()\\n")
         """)
     assert outcome.code == 0, outcome.errors
-    assert outcome.iterations == 100
+    assert outcome.chosen["file"] == "<ipython-input-3>"
+    assert outcome.chosen["abandoned"] == 0
+    assert len(outcome.steps) > 250
+
+
+@pytest.mark.once
+def test_ipython(run: Runner) -> None:
+    pytest.importorskip("IPython")
+    outcome = run("""
+        from IPython.core.interactiveshell import InteractiveShell
+        shell = InteractiveShell.instance()
+        shell.run_cell("import time")
+        shell.run_cell("for batch in range(200):\\n    time.sleep(0.0004)")
+        """)
+    assert outcome.code == 0, outcome.errors
+    assert outcome.iterations == 200
+    assert "ipython-input" in outcome.chosen["file"]
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="code is not changed from 3.12 on")
