@@ -297,6 +297,7 @@ const sw_training_site *sw_training_sites(const sw_training *training, size_t *c
 
 const char *sw_training_site_what_name(unsigned what)
 {
-    static const char *const names[] = {NULL, "loader", "optimizer", "model", "dataset"};
+    static const char *const names[] = {NULL,    "loader",  "optimizer",
+                                        "model", "dataset", "loop"};
     return what < sizeof names / sizeof names[0] ? names[what] : NULL;
 }

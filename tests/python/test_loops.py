@@ -129,6 +129,12 @@ def test_epochs_and_batches(run: Runner) -> None:
     assert epochs.count(1) == 90
     assert epochs.count(2) == 90
     assert epochs[0] == 0
+    (site,) = [one for one in outcome.run.sites if one["what"] == "loop"]
+    assert (site["class"], site["line"], site["function"]) == ("for", outcome.marked, "train")
+    assert site["file"].endswith("/program.py")
+    settings = {one["what"]: one["number"] for one in outcome.run.settings}
+    assert settings["loop.skipped"] == outcome.chosen["skipped"]
+    assert 0 < settings["loop.share"] <= 1
 
 
 def test_few_batches_an_epoch(run: Runner) -> None:

@@ -26,8 +26,6 @@ def install(_module: object = None) -> None:
     global _hooked
     if "--multiprocessing-fork" in sys.argv:
         return
-    if sys.version_info < (3, 12) and os.environ.get("STEPWATCH_LINES"):
-        return  # Both would change the code of functions; what was asked for goes first.
     _core._loops_start()
     if not _hooked:
         _hooked = True
