@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import sys
+from types import CodeType, FunctionType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Any
 
 
-def _strategy(torch: Any, function: Callable[..., Any], below: bool) -> None:
+_kept_out: set[CodeType] = set()
+
+
+def _strategy(torch: Any, code: CodeType, below: bool) -> None:
     frames: Any = getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None)
-    code = function.__code__
     if hasattr(frames, "set_code_exec_strategy"):
         action = frames._FrameAction
         inside = action.DEFAULT if below else action.SKIP
@@ -27,13 +30,35 @@ def skip(torch: Any, function: Callable[..., Any]) -> None:
     Where a compiled program breaks off, dynamo compiles the functions that are called there, one
     by one. Those of torch that ours stand in for it leaves alone, and so it must ours.
     """
-    _strategy(torch, function, below=True)
+    _strategy(torch, function.__code__, below=True)
 
 
 def keep_out(torch: Any, *functions: Callable[..., Any]) -> None:
     """Have dynamo look neither at these functions nor at what they call."""
     for function in functions:
-        _strategy(torch, function, below=False)
+        _kept_out.add(function.__code__)
+        _strategy(torch, function.__code__, below=False)
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
+
+
+def skip_all(torch: Any) -> None:
+    """Skip every function of the adapters: any of them may be called between compiled code."""
+    package = __package__ + "."
+    for module in [m for name, m in list(sys.modules.items()) if name.startswith(package)]:
+        for value in list(vars(module).values()):
+            members = vars(value).values() if isinstance(value, type) else (value,)
+            for function in members:
+                function = getattr(function, "__func__", function)
+                if isinstance(function, FunctionType) and function.__module__ == module.__name__:
+                    for code in _codes(function.__code__):
+                        if code not in _kept_out:
+                            _strategy(torch, code, below=True)
 
 
 def settle() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from stepwatch import _core
+from stepwatch import _core, _imports
 from stepwatch.integrations import _dynamo, _notes
 
 TYPE_CHECKING = False
@@ -55,6 +55,8 @@ def install(torch: Any) -> None:
         first, why = next(iter(failed.items()))
         names = ", ".join(name.partition("_")[2] for name in failed)
         _notes.note_once(f"this torch is not watched in full ({names}): {first}: {why}")
+    # Those of other frameworks may have come by the time something is compiled.
+    _imports.watch("torch._dynamo", lambda _: _dynamo.skip_all(torch))
     _core.fact("torch", str(getattr(torch, "__version__", "?")))
 
 
