@@ -58,7 +58,8 @@ static uint64_t cpu_now(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static bool is_short(const core_stage *stage)
+/* Those that happen for every sample. */
+static bool is_frequent(const core_stage *stage)
 {
     return stage->kind == SW_STAGE_GETITEM || stage->kind == SW_STAGE_TRANSFORM;
 }
@@ -137,8 +138,8 @@ void core_stage_begin(core_stage *stage, core_stage_run *run)
     if (stage->kind == SW_STAGE_TRANSFORM) {
         transforms_open++;
     }
-    const bool takes_long = !is_short(stage) || stage->last > long_ticks;
-    run->open = stage->section && takes_long;
+    const bool takes_long = stage->last > long_ticks;
+    run->open = stage->section && (takes_long || !is_frequent(stage));
     if (run->open) {
         sw_begin(stage->section);
     }

@@ -188,10 +188,12 @@ class Worker:
         queue._send_bytes = send_bytes
 
     def sent(self, batch: tuple[int, ...]) -> None:
-        end = self.room.add(self.serialise.end)
+        # Who reads may be quicker than this thread is to look at the clock again.
+        put = self.serialise.end
+        end = self.room.add(put)
         index, asked, fetch_begin, fetch_end, cpu, size, number, epoch = batch
         _core.put_batch(
-            self.name, asked, end, fetch_begin, fetch_end, end, 0, 0, cpu, size, number, epoch,
+            self.name, asked, end, fetch_begin, fetch_end, put, 0, 0, cpu, size, number, epoch,
             index, self.number, 0,
         )  # fmt: skip
 
