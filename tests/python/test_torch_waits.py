@@ -217,6 +217,9 @@ COMPILES = (
                     result = str(compiled(torch.ones(3)))
                 except Exception as error:
                     result = type(error).__name__ + str(error)
+                    if function is synchronised:
+                        # Where dynamo refuses it, the stack that it names has our function, too.
+                        result = result.splitlines()[0]
                 counters = {key: value for key, value in torch._dynamo.utils.counters.items()}
                 print(capture, fullgraph, function.__name__, result, graphs, counters)
 """
