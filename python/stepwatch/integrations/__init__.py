@@ -85,9 +85,6 @@ def _begin(name: str, module: object) -> None:
         __import__(f"{__name__}.{name}")
         adapter: Any = sys.modules[f"{__name__}.{name}"]
         adapter.install(module)
-    except ModuleNotFoundError as error:
-        if error.name != f"{__name__}.{name}":
-            _notes.note_once(f"{name} is not watched: {error}")
     except Exception as error:
         what = getattr(module, "__name__", name)
         _notes.note_once(f"{what} is not watched: {type(error).__name__}: {error}")
