@@ -100,7 +100,10 @@ static int open_checked(struct sw__config_file *file, const uid_t *owner,
     int fd = open(file->path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     struct stat status;
     if (fd < 0) {
-        int code = errno == ENOENT || errno == ENOTDIR ? SW_ENOTFOUND : SW_EOPEN;
+        /* A process out of descriptors has trouble of its own, and says so elsewhere. */
+        const bool none =
+            errno == ENOENT || errno == ENOTDIR || errno == EMFILE || errno == ENFILE;
+        int code = none ? SW_ENOTFOUND : SW_EOPEN;
         return sw_error_set(info, code, "%.200s cannot be read: %s", file->path,
                             strerror(errno));
     }
