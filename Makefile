@@ -50,7 +50,8 @@ install-deps: ## install what every target needs
 test: build lint ## everything a change must pass
 	@tools/setup.sh extra
 	$(MESON) test -C $(BUILD) --no-rebuild --print-errorlogs
-	$(call TEST_ENV,$(BUILD)) tools/pytest_twice.sh $(PYTEST)
+	$(call TEST_ENV,$(BUILD)) tools/pytest_twice.sh $(PYTEST) -m "not frameworks"
+	$(call TEST_ENV,$(BUILD)) tools/pytest_twice.sh $(PYTEST) -m frameworks -n auto
 	@$(call TEST_ENV,$(BUILD)) tools/test_pythons.sh
 
 test-pythons: build ## the tests of the extension with every further Python there is here

@@ -20,3 +20,27 @@ def build_dir() -> Path:
 def stepwatch_cli(build_dir: Path) -> Path:
     """Return the command under test."""
     return build_dir / "src" / "cli" / "stepwatch"
+
+
+# Files whose tests start programs that import a framework, which takes seconds each. They look at
+# counts and results, not at time, so that several may run at once.
+FRAMEWORKS = {
+    "test_frameworks.py",
+    "test_jax_hooks.py",
+    "test_logs.py",
+    "test_run_launchers.py",
+    "test_run_torch.py",
+    "test_torch_compile.py",
+    "test_torch_hooks.py",
+    "test_torch_hooks_compile.py",
+    "test_torch_loader.py",
+    "test_torch_operators.py",
+    "test_torch_waits.py",
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of those files."""
+    for item in items:
+        if item.path.name in FRAMEWORKS:
+            item.add_marker(pytest.mark.frameworks)

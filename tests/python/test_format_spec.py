@@ -130,7 +130,7 @@ class Trace:
                 entry = block.payload[at : at + size]
                 if kind == 1:
                     number, _, _, length = struct.unpack_from("<IIII", entry, 8)
-                    names.setdefault(number, entry[24 : 24 + length].decode())
+                    names.setdefault(number, entry[24 : 24 + length].decode("utf-8", "replace"))
                 elif kind == 2:
                     key, value = struct.unpack_from("<II", entry, 8)
                     text = entry[16:].decode()
