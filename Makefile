@@ -51,7 +51,7 @@ test: build lint ## everything a change must pass
 	@tools/setup.sh extra
 	$(MESON) test -C $(BUILD) --no-rebuild --print-errorlogs
 	$(call TEST_ENV,$(BUILD)) tools/pytest_twice.sh $(PYTEST) -m "not frameworks"
-	$(call TEST_ENV,$(BUILD)) tools/pytest_twice.sh $(PYTEST) -m frameworks -n auto
+	$(call TEST_ENV,$(BUILD)) tools/pytest_twice.sh $(PYTEST) -m frameworks -n auto --timeout 300
 	@$(call TEST_ENV,$(BUILD)) tools/test_pythons.sh
 
 test-pythons: build ## the tests of the extension with every further Python there is here

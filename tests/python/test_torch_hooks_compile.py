@@ -237,6 +237,10 @@ def work(rank, port, results):
         json.dump(answers, file)
     if HOW != "bare":
         stepwatch.stop()
+    # gloo's own threads now and then keep a forked process from ending.
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 import socket
