@@ -64,7 +64,7 @@ def test_print_prints(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     print("x", file=stream)
     with pytest.raises(OSError, match="cannot be flushed"):
         print("y", file=stream, flush=True)
-    with pytest.raises(TypeError, match="'wrong' is an invalid keyword argument for print"):
+    with pytest.raises(TypeError, match="wrong"):
         print(wrong=1)  # type: ignore[call-overload]
     assert capsys.readouterr().out == "a-1!\n"
     assert buffer.getvalue() == "elsewhere\n"
@@ -80,9 +80,10 @@ def test_print_looks_as_it_did(folder: Path) -> None:
     assert repr(print) == repr(ORIGINAL)
     assert type(print) is type(ORIGINAL)
     assert inspect.isbuiltin(print)
-    assert inspect.signature(print) == inspect.signature(ORIGINAL)
     for name in ("__name__", "__qualname__", "__module__", "__doc__", "__self__"):
         assert getattr(print, name) == getattr(ORIGINAL, name)
+    # Before 3.11 there is none.
+    assert getattr(print, "__text_signature__", 1) == getattr(ORIGINAL, "__text_signature__", 1)
     assert pickle.loads(pickle.dumps(print)) is print
     assert copy.deepcopy(print) is print
 
