@@ -307,10 +307,7 @@ static PyObject *train_owner_gone(PyObject *Py_UNUSED(module), PyObject *weak)
 
 void core_train_explicit(void)
 {
-    train_state *state = train_self ? state_now() : NULL;
-    if (!state) {
-        state = SW_GATE(gate) ? state_now() : NULL;
-    }
+    train_state *state = state_now();
     if (state && state->rank != TRAIN_EXPLICIT) {
         validation_end(state);
         step_forget(state);

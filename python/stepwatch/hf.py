@@ -5,13 +5,11 @@ Under ``stepwatch run`` nothing is needed; the callback is for programs that are
 
 from __future__ import annotations
 
-from stepwatch.integrations._session import Session, missing
+from stepwatch.integrations._session import Records, missing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-    import stepwatch
 
 try:
     from transformers.trainer_callback import TrainerCallback as _Base
@@ -21,23 +19,13 @@ except ImportError as error:
 __all__ = ["Callback"]
 
 
-class Callback(_Base):  # type: ignore[misc,unused-ignore]
+class Callback(Records, _Base):  # type: ignore[misc,unused-ignore]
     """Record a training of the Trainer, from its beginning to its end.
 
     >>> callback = stepwatch.hf.Callback(name="finetune")
     >>> Trainer(model, args, train_dataset=data, callbacks=[callback]).train()
     >>> print(callback.run.report())
     """
-
-    def __init__(self, **config: Any) -> None:
-        """Take the options of ``stepwatch.start``."""
-        super().__init__()
-        self._session = Session(config)
-
-    @property
-    def run(self) -> stepwatch.Run | None:
-        """What was recorded; None before the end, and where another recording goes on."""
-        return self._session.run
 
     def on_train_begin(self, *_: Any, **__: Any) -> None:
         """Begin to record."""

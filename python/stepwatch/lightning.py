@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 
 import stepwatch
-from stepwatch.integrations._session import Session, missing
+from stepwatch.integrations._session import Records, Session, missing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -121,23 +121,13 @@ class Profiler(_ProfilerBase):  # type: ignore[misc,valid-type]
         return state
 
 
-class Callback(_CallbackBase):  # type: ignore[misc,valid-type]
+class Callback(Records, _CallbackBase):  # type: ignore[misc,valid-type]
     """Record a fit, from its beginning to its end.
 
     >>> callback = stepwatch.lightning.Callback(name="fit")
     >>> Trainer(callbacks=[callback]).fit(model)
     >>> print(callback.run.report())
     """
-
-    def __init__(self, **config: Any) -> None:
-        """Take the options of ``stepwatch.start``."""
-        super().__init__()
-        self._session = Session(config)
-
-    @property
-    def run(self) -> stepwatch.Run | None:
-        """What was recorded; None before the end, and where another recording goes on."""
-        return self._session.run
 
     def setup(self, *_: Any, **__: Any) -> None:
         """Begin to record."""

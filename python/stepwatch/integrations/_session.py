@@ -39,6 +39,20 @@ class Session:
         return self.run
 
 
+class Records:
+    """First base of a callback that has a session."""
+
+    def __init__(self, **config: Any) -> None:
+        """Take the options of ``stepwatch.start``."""
+        super().__init__()
+        self._session = Session(config)
+
+    @property
+    def run(self) -> stepwatch.Run | None:
+        """What was recorded; None before the end, and where another recording goes on."""
+        return self._session.run
+
+
 def missing(package: str, name: str, why: object) -> type:
     """Return a class that says on its first use that the package is not to be had."""
     text = f"stepwatch.{name} needs the package {package}, which cannot be imported here: {why}"

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from stepwatch import _core, section
 from stepwatch.integrations import _patch
+from stepwatch.integrations._framework import FRAMEWORK, epoch, inside
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
-
-FRAMEWORK = 4
 
 
 class _Progress:
@@ -29,10 +28,10 @@ def install(module: Any) -> None:
     if _patch.replace(trainer, "get_batch_samples", _get_batch_samples):
         _patch.replace(trainer, "training_step", _training_step)
     _patch.replace(trainer, "_inner_training_loop", _training)
-    _patch.replace(trainer, "_run_epoch", _epoch)
-    _patch.replace(trainer, "evaluate", _inside(section("validation", phase="validation")))
-    _patch.replace(trainer, "_save_checkpoint", _inside(section("checkpoint", phase="checkpoint")))
-    _patch.replace(trainer, "log", _inside(section("logging", phase="logging")))
+    _patch.replace(trainer, "_run_epoch", epoch)
+    _patch.replace(trainer, "evaluate", inside(section("validation", phase="validation")))
+    _patch.replace(trainer, "_save_checkpoint", inside(section("checkpoint", phase="checkpoint")))
+    _patch.replace(trainer, "log", inside(section("logging", phase="logging")))
 
 
 def _get_batch_samples(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -66,30 +65,3 @@ def _training(original: Callable[..., Any]) -> Callable[..., Any]:
             _core.train_release(self)
 
     return _inner_training_loop
-
-
-def _epoch(original: Callable[..., Any]) -> Callable[..., Any]:
-    def _run_epoch(self: Any, *args: Any, **kwargs: Any) -> Any:
-        _core.train_epoch(self)
-        complete = False
-        try:
-            result = original(self, *args, **kwargs)
-            complete = True
-            return result
-        finally:
-            _core.train_step_end(FRAMEWORK, self, complete)
-
-    return _run_epoch
-
-
-def _inside(around: section) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Make functions that run in a section."""
-
-    def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        def function(self: Any, *args: Any, **kwargs: Any) -> Any:
-            with around:
-                return original(self, *args, **kwargs)
-
-        return function
-
-    return make

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from stepwatch import _core, section
 from stepwatch.integrations import _notes, _patch
+from stepwatch.integrations._framework import FRAMEWORK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
-
-FRAMEWORK = 4
 
 _batch = section("train_function", phase="forward")
 _validation = section("validation", phase="validation")

@@ -10,13 +10,12 @@ import sys
 
 from stepwatch import _core, section
 from stepwatch.integrations import _notes, _patch
+from stepwatch.integrations._framework import FRAMEWORK, epoch, inside
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
-
-FRAMEWORK = 4
 
 
 def install(module: Any) -> None:
@@ -31,13 +30,14 @@ def install(module: Any) -> None:
         # The loader's own steps are nearly as good.
         _notes.note_once(f"this version of {root} has another training loop than is known here")
     else:
-        _patch.replace(epoch_loop, "run", _epoch)
+        _patch.replace(epoch_loop, "run", epoch)
     if found and fit_loop is not None:
         _patch.replace(fit_loop, "run", _fit)
     if evaluation_loop is not None:
         _patch.replace(evaluation_loop, "run", _evaluation)
     if trainer is not None:
-        _patch.replace(trainer, "save_checkpoint", _checkpoint)
+        checkpoint = section("checkpoint", phase="checkpoint")
+        _patch.replace(trainer, "save_checkpoint", inside(checkpoint))
 
 
 def _part(root: str, module: str, name: str) -> Any:
@@ -54,20 +54,6 @@ def _advance(original: Callable[..., Any]) -> Callable[..., Any]:
             raise
 
     return advance
-
-
-def _epoch(original: Callable[..., Any]) -> Callable[..., Any]:
-    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
-        _core.train_epoch(self)
-        complete = False
-        try:
-            result = original(self, *args, **kwargs)
-            complete = True
-            return result
-        finally:
-            _core.train_step_end(FRAMEWORK, self, complete)
-
-    return run
 
 
 def _fit(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -99,13 +85,3 @@ def _end_of_epoch(loop: Any) -> None:
             _core.train_step_end(FRAMEWORK, epoch_loop, True)
     except AttributeError:
         pass  # There is no fit.
-
-
-def _checkpoint(original: Callable[..., Any]) -> Callable[..., Any]:
-    checkpoint = section("checkpoint", phase="checkpoint")
-
-    def save_checkpoint(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with checkpoint:
-            return original(self, *args, **kwargs)
-
-    return save_checkpoint

@@ -41,14 +41,10 @@ def install(torch: Any) -> None:
         _notes.note_once(f"torch.compile may see hooks: {type(error).__name__}: {error}")
     failed: dict[str, str] = {}
     for name in _ADAPTERS:
-        full = f"{__package__}.{name}"
         try:
-            adapter = import_module(full)
+            adapter = import_module(f"{__package__}.{name}")
             adapter.install(torch)
             _begun.append(adapter)
-        except ModuleNotFoundError as error:
-            if error.name != full:
-                failed[name] = str(error)
         except Exception as error:
             failed[name] = f"{type(error).__name__}: {error}"
     if failed:  # A torch that is half there fails them all: one sentence.
