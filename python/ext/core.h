@@ -26,6 +26,7 @@ enum core_slot {
     CORE_STAGE_TYPE,
     CORE_TIMED_TYPE,
     CORE_TIMED_METHOD_TYPE,
+    CORE_PASS_TYPE,
     CORE_SLOTS
 };
 

@@ -87,6 +87,11 @@ static bool says_yes(PyObject *function)
     return yes;
 }
 
+bool core_gradients_wanted(void)
+{
+    return !adapter.grad || says_yes(adapter.grad);
+}
+
 static long long number_from(PyObject *function)
 {
     PyObject *answer = function ? PyObject_CallNoArgs(function) : NULL;

@@ -6,6 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Whether torch computes gradients on this thread; true where nobody says. */
+bool core_gradients_wanted(void);
+
 /* --- modules_table.c: what is known about an object, by its address ------------------------ */
 
 enum module_flags {

@@ -10,12 +10,15 @@
 
 sw_section *core_stage_gate;
 
-/* Short stages have their CPU time read once in so many calls; the clock costs more than they may. */
+/* Short stages have their CPU time read once in so many calls, and those of every sample more rarely: that clock is a
+ * system call. */
 #define CPU_EVERY 16u
-/* Those that take this long can afford the clock each time, and a section of their own. */
+#define CPU_EVERY_SAMPLE 128u
+/* Those that take this long can afford a section of their own, and those that take longer the clock each time. */
 #define LONG_NS 5e4
+#define VERY_LONG_NS 1e6
 
-static uint64_t long_ticks;
+static uint64_t long_ticks, very_long_ticks;
 
 CORE_THREAD_LOCAL unsigned transforms_open;
 CORE_THREAD_LOCAL PyObject *context_now;
@@ -133,6 +136,11 @@ static void stage_count(core_stage *stage, uint64_t begin, uint64_t end, uint64_
     }
 }
 
+void core_stage_add(core_stage *stage, uint64_t begin, uint64_t end)
+{
+    stage_count(stage, begin, end, 0);
+}
+
 void core_stage_begin(core_stage *stage, core_stage_run *run)
 {
     if (stage->kind == SW_STAGE_TRANSFORM) {
@@ -143,7 +151,8 @@ void core_stage_begin(core_stage *stage, core_stage_run *run)
     if (run->open) {
         sw_begin(stage->section);
     }
-    const bool reads = takes_long || stage->calls % CPU_EVERY == 0;
+    const unsigned every = is_frequent(stage) ? CPU_EVERY_SAMPLE : CPU_EVERY;
+    const bool reads = stage->last > very_long_ticks || stage->calls % every == 0;
     run->cpu_ns = reads ? cpu_now() : 0;
     run->begin = core_ticks();
 }
@@ -366,9 +375,10 @@ int core_stages_add(PyObject *module)
     }
     const double unit_ns = core_ticks_ns();
     long_ticks = (uint64_t)(unit_ns > 0 ? LONG_NS / unit_ns : LONG_NS);
+    very_long_ticks = (uint64_t)(unit_ns > 0 ? VERY_LONG_NS / unit_ns : VERY_LONG_NS);
     if (PyModule_AddFunctions(module, functions) != 0 ||
         core_type_add(module, CORE_STAGE_TYPE, &stage_spec) != 0) {
         return -1;
     }
-    return core_timed_add(module);
+    return core_timed_add(module) == 0 ? core_loader_pass_add(module) : -1;
 }

@@ -40,6 +40,8 @@ void core_stage_begin(core_stage *stage, core_stage_run *run);
 /* `result`: what the call returned; NULL means that it failed, unless there was nothing more to give. A pending
  * exception stays as it is. */
 void core_stage_end(core_stage *stage, const core_stage_run *run, const PyObject *result);
+/* Counts a call from one tick to another, of something that is recorded. */
+void core_stage_add(core_stage *stage, uint64_t begin, uint64_t end);
 /* Transforms may call each other; only the outermost counts. Whether this thread is in one. */
 bool core_stage_inside(void);
 /* The stages of the batch that this thread is making: a dict, borrowed; NULL: it makes none. */
@@ -51,5 +53,6 @@ PyObject *core_call_through(PyObject *function, PyObject *const *args, size_t na
                             PyObject *names);
 
 int core_timed_add(PyObject *module);
+int core_loader_pass_add(PyObject *module);
 
 #endif

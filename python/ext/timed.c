@@ -139,6 +139,24 @@ static bool is_asked(const timed_object *self, PyObject *name)
                                          : name_is(name, "__getitems__");
 }
 
+/* What is asked of the target, timed. torch looks before every batch whether it is there, and so the usual error, whose
+ * sentence nobody reads, would cost more than a sample does. */
+static PyObject *timed_asked(timed_object *self, PyObject *name)
+{
+    PyObject *found = NULL;
+#if PY_VERSION_HEX >= 0x030d0000
+    const int is_there = PyObject_GetOptionalAttr(self->target, name, &found);
+#else
+    const int is_there = _PyObject_LookupAttr(self->target, name, &found);
+#endif
+    if (is_there == 0) {
+        PyErr_SetObject(PyExc_AttributeError, name);
+    } else if (is_there > 0 && PyCallable_Check(found)) {
+        Py_SETREF(found, timed_make(Py_TYPE(self), found, self->stage, self->context));
+    }
+    return found;
+}
+
 /* Everything is the target's, but how this is copied, and what is asked of it. */
 static PyObject *timed_getattr(PyObject *object, PyObject *name)
 {
@@ -146,13 +164,8 @@ static PyObject *timed_getattr(PyObject *object, PyObject *name)
     if (name_is(name, "__reduce__") || name_is(name, "__reduce_ex__")) {
         return PyObject_GenericGetAttr(object, name);
     }
-    PyObject *found = PyObject_GetAttr(self->target, name);
-    if (found && is_asked(self, name) && PyCallable_Check(found)) {
-        PyObject *timed = timed_make(Py_TYPE(object), found, self->stage, self->context);
-        Py_DECREF(found);
-        return timed;
-    }
-    return found;
+    return is_asked(self, name) ? timed_asked(self, name)
+                                : PyObject_GetAttr(self->target, name);
 }
 
 static int timed_setattr(PyObject *object, PyObject *name, PyObject *value)

@@ -38,13 +38,14 @@ typedef struct train_state {
     unsigned newest;
 } train_state;
 
-static _Thread_local train_state *train_self;
+CORE_THREAD_LOCAL train_state *train_self;
 
 static sw_section *gate;
 static sw_section *wait_section;
 static sw_section *validation_section;
 static PyObject *owner_gone; /* called when an owner is freed */
 static PyObject *step_watcher;
+static long long step_watched = 1; /* it is told of one step in so many */
 
 /* An activation of its own: it may end out of order. */
 #define VALIDATION_KEY ((uint64_t)(uintptr_t)&validation_section)
@@ -184,13 +185,14 @@ static void step_forget(train_state *state)
 static void step_told(void)
 {
     PyObject *watcher = step_watcher;
-    if (!watcher) {
+    const long long number = watcher ? (long long)sw_step_number() : 0;
+    if (!watcher || number % step_watched != 0) {
         return;
     }
     Py_INCREF(watcher);
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
-    PyObject *result = PyObject_CallFunction(watcher, "L", (long long)sw_step_number());
+    PyObject *result = PyObject_CallFunction(watcher, "L", number);
     if (!result) {
         PyErr_Clear();
     }
@@ -443,6 +445,17 @@ static int asked_get(const char *name, PyObject *const *args, Py_ssize_t count,
     return 0;
 }
 
+int core_train_ask(int source, PyObject *owner, PyObject *group, bool evaluating)
+{
+    train_state *state = state_now();
+    if (!state || state->waiting++ > 0) {
+        return 0;
+    }
+    const int answer = question(state, source, owner, group, evaluating, SW_STEP_BATCH);
+    sw_begin(wait_section);
+    return answer;
+}
+
 static PyObject *train_wait(PyObject *Py_UNUSED(module), PyObject *const *args,
                             Py_ssize_t count)
 {
@@ -450,15 +463,9 @@ static PyObject *train_wait(PyObject *Py_UNUSED(module), PyObject *const *args,
     if (asked_get("train_wait", args, count, 4, &asked) != 0) {
         return NULL;
     }
-    train_state *state = state_now();
-    if (!state || state->waiting++ > 0) {
-        return PyLong_FromLong(0);
-    }
     const bool evaluating = count > 3 && PyObject_IsTrue(args[3]) == 1;
-    const int answer =
-        question(state, asked.rank, asked.owner, asked.group, evaluating, SW_STEP_BATCH);
-    sw_begin(wait_section);
-    return PyLong_FromLong(answer);
+    return PyLong_FromLong(
+        core_train_ask(asked.rank, asked.owner, asked.group, evaluating));
 }
 
 /* Closes the wait. Returns the state, NULL when it was one within another or nothing is recorded. */
@@ -476,9 +483,14 @@ static train_state *wait_over(bool failed)
     return state;
 }
 
-static PyObject *train_got(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(owner))
+void core_train_got(void)
 {
     wait_over(false);
+}
+
+static PyObject *train_got(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(owner))
+{
+    core_train_got();
     Py_RETURN_NONE;
 }
 
@@ -621,8 +633,14 @@ static PyObject *train_now(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(igno
                  : Py_BuildValue("(iOO)", 0, Py_False, Py_False);
 }
 
-static PyObject *on_step(PyObject *Py_UNUSED(module), PyObject *watcher)
+static PyObject *on_step(PyObject *Py_UNUSED(module), PyObject *args)
 {
+    PyObject *watcher;
+    long long every = 1;
+    if (!PyArg_ParseTuple(args, "O|L:on_step", &watcher, &every)) {
+        return NULL;
+    }
+    step_watched = every > 0 ? every : 1;
     PyObject *before = step_watcher;
     step_watcher = watcher == Py_None ? NULL : watcher;
     Py_XINCREF(step_watcher);
@@ -659,8 +677,10 @@ static PyMethodDef training_methods[] = {
      PyDoc_STR("What follows is no validation, though nothing is trained yet.")},
     {"train_now", train_now, METH_NOARGS,
      PyDoc_STR("(source, a step is open, this is validation)")},
-    {"on_step", on_step, METH_O,
-     PyDoc_STR("Call this with the number of each step that begins; None: nobody.")},
+    {"on_step", on_step, METH_VARARGS,
+     PyDoc_STR("on_step(function, every=1, /)\n--\n\n"
+               "Call this with the number of each step that begins, or of one in so many;\n"
+               "None: nobody.")},
     {"_owner_gone", train_owner_gone, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -25,6 +25,11 @@ void core_train_works(bool backward);
 void core_train_evaluates(bool trained);
 /* Whether a framework gives this thread its steps. */
 bool core_train_by_framework(void);
+/* A loop asks for its next batch: 1 a step began, 0 it is part of one, 2 of a validation. `group`: NULL or what the pass
+ * is over. */
+int core_train_ask(int source, PyObject *owner, PyObject *group, bool evaluating);
+/* The batch is there. */
+void core_train_got(void);
 /* Waits nest: only the outermost one of a thread is a section. Returns whether this one is. */
 bool core_train_wait_begin(void);
 bool core_train_wait_end(void);

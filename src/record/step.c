@@ -29,8 +29,10 @@ struct sw__step_used {
     uint64_t cpu_ns, run_delay_ns;
 };
 
-/* Usage costs a system call or two, so it is read at most once a millisecond; a record then speaks
- * for the steps since the last reading. Tells whether it was read. */
+/* Usage costs two system calls, some microseconds where the caches are the program's, so it is read at most once in so
+ * long; a record then speaks for the steps since the last reading. Tells whether it was read. */
+enum { SW__USAGE_MS = 10 };
+
 static bool sw__step_usage(struct sw__thread *thread, uint64_t end,
                            struct sw__step_used *used)
 {
@@ -38,7 +40,8 @@ static bool sw__step_usage(struct sw__thread *thread, uint64_t end,
         return false;
     }
     thread->usage_steps++;
-    if (thread->usage_ticks && end - thread->usage_ticks < sw__session.ticks_per_ms) {
+    if (thread->usage_ticks &&
+        end - thread->usage_ticks < SW__USAGE_MS * sw__session.ticks_per_ms) {
         return false;
     }
     if (thread->schedstat == -1) {

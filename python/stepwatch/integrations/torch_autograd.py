@@ -208,8 +208,12 @@ def install(torch: Any) -> None:
     global _torch
     _torch = torch
     _dynamo.keep_out(torch, _look, _looked)
+    # A tensor's backward() calls torch.autograd's, which is enough, where it is as expected.
+    code = getattr(torch.Tensor.backward, "__code__", None)
+    called = getattr(code, "co_names", ())
+    through = "autograd" in called and "backward" in called
     for owner, name in (
-        (torch.Tensor, "backward"),
+        *(() if through else ((torch.Tensor, "backward"),)),
         (torch.autograd, "backward"),
         (torch.autograd, "grad"),
     ):

@@ -24,20 +24,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-_LOADER = 3  # The source of steps that a loader is.
 GETITEM, TRANSFORM, COLLATE, FETCH, SERIALISE, ROOM, INDEX, WAIT, UNPICKLE, PIN = range(1, 11)
 START, FIRST, SHUTDOWN = range(11, 14)
 
 _NEVER = (0, 0)
 
 _now = _core.now
-_put_batch = _core.put_batch
 _passes: dict[int, Pass] = {}  # By the iterator's address, as long as that lives.
 _loaders: dict[int, Loader] = {}
 numbers = count()  # Of passes.
 _thread = threading.local()
 torch: Any = None
-_model_evaluates: Callable[[], bool] | None = None
 
 
 class Loader:
@@ -56,14 +53,16 @@ class Loader:
         self.stages: torch_transforms.Stages | None = None  # Where there are no workers.
 
 
-class Pass:
+class Pass(_core.loader_pass):
     """An iterator over a loader; one with persistent workers makes several passes."""
 
     def __init__(self, loader: Loader, iterator: Any = None) -> None:
         self.loader = loader
+        self.loader_ref = loader.weak
+        self.wait, self.first = loader.wait, loader.first
+        if getattr(iterator, "_pin_memory", False):
+            self.pin = loader.pin
         self.weak: Any = None  # The iterator.
-        self.fetch: Any = None  # The stage of making a batch, where there are no workers.
-        self.pins = bool(getattr(iterator, "_pin_memory", False))
         self.ordered = True
         self.swaps: list[torch_transforms.Swap] = []
         self.arrived = 0  # When the bytes of the newest batch were there.
@@ -106,19 +105,15 @@ def known(loader: Any) -> Loader:
 
 def evaluating() -> bool:
     """Tell whether what is done now is no training."""
-    if not torch.is_grad_enabled():
-        return True
-    return _model_evaluates is not None and _model_evaluates()
+    return not torch.is_grad_enabled()
 
 
 def install(module: Any) -> None:
     """Watch the loaders of this torch."""
-    global torch, _model_evaluates
+    global torch
     if _core.option("loader") in ("false", "off", "0"):
         return
     torch = module
-    modules = sys.modules.get("stepwatch.integrations.torch_modules")
-    _model_evaluates = getattr(modules, "evaluating", None)
     dataloader: Any = sys.modules.get("torch.utils.data.dataloader")
     if dataloader is None:
         _notes.note_once("data loaders are not watched: this torch has no torch.utils.data")
@@ -224,14 +219,11 @@ def _give_ticket(iterator: Any, current: Pass) -> None:
 
 
 def _next(original: Callable[..., Any]) -> Callable[..., Any]:
-    wait, got = _core.train_wait, _core.train_got
-
     def __next__(self: Any) -> Any:  # noqa: N807
         current = _passes.get(id(self))
         if current is None:
             return original(self)
-        begin = _now()
-        wait(_LOADER, self, current.loader.weak(), evaluating())
+        current.ask(self)
         try:
             batch = _make(original, self, current) if current.swaps else original(self)
         except StopIteration:
@@ -240,11 +232,10 @@ def _next(original: Callable[..., Any]) -> Callable[..., Any]:
         except BaseException:
             _core.train_failed(self)
             raise
-        got(self)
-        try:
-            _got(self, current, begin)
-        except Exception as error:
-            _notes.note_once(f"batches are not recorded: {type(error).__name__}: {error}")
+        if current.sent:
+            _guarded("batches are not recorded", _got, self, current)
+        else:
+            current.got()
         return batch
 
     return __next__
@@ -259,29 +250,12 @@ def _make(original: Callable[..., Any], iterator: Any, current: Pass) -> Any:
         torch_transforms.swap_back(current.swaps)
 
 
-def _got(iterator: Any, current: Pass, begin: int) -> None:
-    """Count the batch that is there."""
-    loader = current.loader
-    end = loader.wait.add(begin)
-    index = current.index
-    if index == 0:
-        loader.first.add(begin, end)
-    current.index = index + 1
-    fetched = fetch_end = received = pinned = depth = 0
-    fetch = current.fetch
-    if fetch is not None:
-        fetched, fetch_end = fetch.begin, fetch.end
-        if current.pins:
-            pinned = loader.pin.add(fetch_end, end)
-    elif current.sent:
-        index = iterator._rcvd_idx - 1 if current.ordered else current.newest
-        begin = current.sent.pop(index, begin)
-        received, pinned = current.moments.pop(index, _NEVER)
-        depth = len(current.moments)
-    _put_batch(
-        loader.name, begin, end, fetched, fetch_end, 0, received, pinned, 0, 0,
-        current.number << 32 | index, current.epoch, index, None, depth,
-    )  # fmt: skip
+def _got(iterator: Any, current: Pass) -> None:
+    """Count a batch that a worker has made."""
+    index = iterator._rcvd_idx - 1 if current.ordered else current.newest
+    sent = current.sent.pop(index, 0)
+    received, pinned = current.moments.pop(index, _NEVER)
+    current.got(sent, received, pinned, index, len(current.moments))
 
 
 # --- Without workers ---------------------------------------------------------------------------

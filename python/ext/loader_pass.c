@@ -1,0 +1,213 @@
+/* stepwatch._core.loader_pass: one pass over a loader, as the training thread sees it.
+ *
+ * It is asked for and given batches thousands of times a second, between computations that have the caches to
+ * themselves; so what happens at each of them is two calls and no Python code. The adapter derives its own class. */
+#include "modules.h"
+#include "stages.h"
+#include "training.h"
+#include <structmember.h>
+
+typedef struct pass_object {
+    PyObject_HEAD PyObject *loader; /* a weak reference */
+    PyObject *wait, *first;         /* stages */
+    PyObject *fetch; /* the stage of making a batch, or None: workers do that */
+    PyObject *pin;   /* a stage, or None */
+    unsigned long long number;
+    unsigned epoch, index;
+    uint64_t began;
+} pass_object;
+
+static PyObject *pass_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    (void)args;
+    (void)kwargs;
+    pass_object *self = (pass_object *)type->tp_alloc(type, 0);
+    if (self) {
+        PyObject **const kept[] = {&self->loader, &self->wait, &self->first, &self->fetch,
+                                   &self->pin};
+        for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
+            Py_INCREF(Py_None);
+            *kept[i] = Py_None;
+        }
+    }
+    return (PyObject *)self;
+}
+
+static int pass_traverse(PyObject *object, visitproc visit, void *arg)
+{
+    pass_object *self = (pass_object *)object;
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(self->loader);
+    Py_VISIT(self->wait);
+    Py_VISIT(self->first);
+    Py_VISIT(self->fetch);
+    Py_VISIT(self->pin);
+    return 0;
+}
+
+static int pass_clear(PyObject *object)
+{
+    pass_object *self = (pass_object *)object;
+    Py_CLEAR(self->loader);
+    Py_CLEAR(self->wait);
+    Py_CLEAR(self->first);
+    Py_CLEAR(self->fetch);
+    Py_CLEAR(self->pin);
+    return 0;
+}
+
+static void pass_dealloc(PyObject *object)
+{
+    PyTypeObject *type = Py_TYPE(object);
+    PyObject_GC_UnTrack(object);
+    pass_clear(object);
+    type->tp_free(object);
+    Py_DECREF(type);
+}
+
+static PyObject *stage_type; /* borrowed from the module's state */
+
+static core_stage *stage_or_null(PyObject *object)
+{
+    return object && (PyObject *)Py_TYPE(object) == stage_type ? (core_stage *)object
+                                                               : NULL;
+}
+
+static PyObject *pass_ask(PyObject *object, PyObject *iterator)
+{
+    pass_object *self = (pass_object *)object;
+    PyObject *loader = NULL;
+    if (self->loader && PyWeakref_Check(self->loader)) {
+#if PY_VERSION_HEX >= 0x030d0000
+        if (PyWeakref_GetRef(self->loader, &loader) < 0) {
+            return NULL;
+        }
+#else
+        loader = PyWeakref_GetObject(self->loader);
+        loader = loader == Py_None ? NULL : loader;
+        Py_XINCREF(loader);
+#endif
+    }
+    self->began = core_ticks();
+    core_train_ask(TRAIN_LOADER, iterator, loader, !core_gradients_wanted());
+    Py_XDECREF(loader);
+    Py_RETURN_NONE;
+}
+
+/* The moments of a batch that a worker has made. */
+typedef struct batch_moments {
+    uint64_t sent, received, pinned, index, depth;
+} batch_moments;
+
+static int moments_get(PyObject *const *args, Py_ssize_t count, batch_moments *out)
+{
+    uint64_t *const into[] = {&out->sent, &out->received, &out->pinned, &out->index,
+                              &out->depth};
+    if (count != 0 && count != 5) {
+        PyErr_Format(PyExc_TypeError, "got() takes 0 or 5 arguments, %zd given", count);
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        *into[i] = PyLong_AsUnsignedLongLong(args[i]);
+        if (*into[i] == UINT64_MAX && PyErr_Occurred()) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static PyObject *pass_got(PyObject *object, PyObject *const *args, Py_ssize_t count)
+{
+    pass_object *self = (pass_object *)object;
+    core_train_got();
+    batch_moments moments = {.index = self->index};
+    if (moments_get(args, count, &moments) != 0) {
+        return NULL;
+    }
+    core_stage *wait = stage_or_null(self->wait);
+    if (!SW_GATE(core_stage_gate) || !wait) {
+        Py_RETURN_NONE;
+    }
+    sw_record_batch record = {
+        .head = {.kind = SW_RECORD_BATCH,
+                 .units = sizeof record / SW_RECORD_UNIT,
+                 .flags = SW_RECORD_INTERVAL,
+                 .ticks = moments.sent ? moments.sent : self->began},
+        .end = core_ticks(),
+        .receive = moments.received,
+        .pin = moments.pinned,
+        .batch = (uint64_t)self->number << 32 | (uint32_t)moments.index,
+        .epoch = self->epoch,
+        .index = (uint32_t)moments.index,
+        .worker = UINT32_MAX,
+        .queue_depth = (uint32_t)moments.depth,
+    };
+    core_stage_add(wait, self->began, record.end);
+    core_stage *first = self->index == 0 ? stage_or_null(self->first) : NULL;
+    if (first) {
+        core_stage_add(first, self->began, record.end);
+    }
+    self->index++;
+    const core_stage *fetch = stage_or_null(self->fetch);
+    if (fetch) {
+        record.fetch_begin = fetch->begin;
+        record.fetch_end = fetch->end;
+        core_stage *pin = stage_or_null(self->pin);
+        if (pin) {
+            core_stage_add(pin, fetch->end, record.end);
+            record.pin = record.end;
+        }
+    }
+    /* Counting has found out what the loader's name is in this recording. */
+    record.head.id = wait->loader_id;
+    const int64_t step = sw_step_number();
+    record.step = step < 0 ? UINT64_MAX : (uint64_t)step;
+    sw_record_put(&record.head);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef pass_methods[] = {
+    {"ask", pass_ask, METH_O,
+     PyDoc_STR("ask(iterator, /)\n--\n\nThe loop asks for its next batch.")},
+    {"got", (PyCFunction)(void (*)(void))pass_got, METH_FASTCALL,
+     PyDoc_STR("got(sent=…, received=0, pinned=0, index=…, depth=0, /)\n--\n\n"
+               "The batch is there; the moments are those of one that a worker made.")},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyMemberDef pass_members[] = {
+    {"loader_ref", T_OBJECT, offsetof(pass_object, loader), 0, NULL},
+    {"wait", T_OBJECT, offsetof(pass_object, wait), 0, NULL},
+    {"first", T_OBJECT, offsetof(pass_object, first), 0, NULL},
+    {"fetch", T_OBJECT, offsetof(pass_object, fetch), 0, NULL},
+    {"pin", T_OBJECT, offsetof(pass_object, pin), 0, NULL},
+    {"number", T_ULONGLONG, offsetof(pass_object, number), 0, NULL},
+    {"epoch", T_UINT, offsetof(pass_object, epoch), 0, NULL},
+    {"index", T_UINT, offsetof(pass_object, index), 0, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot pass_slots[] = {
+    {Py_tp_doc, (void *)PyDoc_STR("One pass over a loader: what is asked and given.")},
+    {Py_tp_new, pass_new},
+    {Py_tp_traverse, pass_traverse},
+    {Py_tp_clear, pass_clear},
+    {Py_tp_dealloc, pass_dealloc},
+    {Py_tp_methods, pass_methods},
+    {Py_tp_members, pass_members},
+    {0, NULL},
+};
+
+static PyType_Spec pass_spec = {
+    .name = "stepwatch._core.loader_pass",
+    .basicsize = sizeof(pass_object),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE,
+    .slots = pass_slots,
+};
+
+int core_loader_pass_add(PyObject *module)
+{
+    core_state *state = PyModule_GetState(module);
+    stage_type = state->slot[CORE_STAGE_TYPE];
+    return core_type_add(module, CORE_PASS_TYPE, &pass_spec);
+}
