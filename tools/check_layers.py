@@ -46,6 +46,7 @@ PUBLIC: dict[str, str] = {
     "stacks.h": "analyze",
     "training.h": "analyze",
     "analyze.h": "analyze",
+    "findings.h": "analyze",
     "functions.h": "analyze",
     "lines.h": "analyze",
     "export.h": "export",

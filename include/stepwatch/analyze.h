@@ -154,6 +154,24 @@ typedef struct sw_summary_steps {
 /* NULL when the run has no steps. */
 SW_API const sw_summary_steps *sw_summary_get_steps(const sw_summary *summary);
 
+/* One step of the step thread. */
+typedef struct sw_summary_step {
+    uint64_t number;
+    uint64_t begin_ns, end_ns; /* CLOCK_MONOTONIC */
+    uint32_t epoch;            /* UINT32_MAX: unknown */
+    bool complete, warmup;     /* those that are complete and no warm-up count */
+    uint32_t
+        usage_steps; /* how many steps, this one last, the usage stands for; 0: unknown */
+    uint32_t involuntary;              /* context switches */
+    uint64_t cpu_ns, run_delay_ns;     /* usage; SW_UNKNOWN */
+    uint64_t phase_ns[SW_PHASE_COUNT]; /* sum to end_ns - begin_ns exactly */
+} sw_summary_step;
+/* Reads the steps of the step thread one by one, the newest `most` of those that were kept, in order of their end. The
+ * caller frees `*out` with sw_summary_steps_free. 0 steps and NULL when the run has none. */
+SW_API int sw_summary_read_steps(const sw_summary *summary, size_t most,
+                                 sw_summary_step **out, size_t *count);
+SW_API void sw_summary_steps_free(sw_summary_step *steps); /* NULL is fine */
+
 /* Every thread that had steps, the step thread first. */
 typedef struct sw_summary_step_thread {
     uint32_t pid;

@@ -678,9 +678,10 @@ static PyMethodDef training_methods[] = {
     {"train_now", train_now, METH_NOARGS,
      PyDoc_STR("(source, a step is open, this is validation)")},
     {"on_step", on_step, METH_VARARGS,
-     PyDoc_STR("on_step(function, every=1, /)\n--\n\n"
-               "Call this with the number of each step that begins, or of one in so many;\n"
-               "None: nobody.")},
+     PyDoc_STR(
+         "on_step(function, every=1, /)\n--\n\n"
+         "Call this with the number of each step that begins, or of one in so many;\n"
+         "None: nobody.")},
     {"_owner_gone", train_owner_gone, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -79,7 +79,7 @@ static int find_step_lane(sw_summary *summary, struct sw__step_list *list)
 
 /* --- reading step records --- */
 
-static sw_cursor *open_steps(const struct sw__step_list *list)
+sw_cursor *sw__steps_open(const struct sw__step_list *list)
 {
     sw_cursor *cursor = NULL;
     sw_cursor_filter filter = {.kinds = 1u << SW_RECORD_STEP,
@@ -90,8 +90,8 @@ static sw_cursor *open_steps(const struct sw__step_list *list)
     return sw_cursor_open(&cursor, &trace, 1, &filter, NULL) == SW_OK ? cursor : NULL;
 }
 
-static const sw_record_step *next_step(sw_cursor *cursor,
-                                       const struct sw__step_list *list, sw_event *event)
+const sw_record_step *sw__steps_next(sw_cursor *cursor, const struct sw__step_list *list,
+                                     sw_event *event)
 {
     while (sw_cursor_next(cursor, event) == SW_OK) {
         const sw_record *record = event->record;
@@ -109,14 +109,14 @@ static const sw_record_step *next_step(sw_cursor *cursor,
 static int read_steps(struct sw__step_list *list)
 {
     list->unit = -1;
-    sw_cursor *cursor = open_steps(list);
+    sw_cursor *cursor = sw__steps_open(list);
     if (!cursor) {
         return SW_OK; /* as if no record were there; totals remain */
     }
     sw_event event;
     const sw_record_step *record;
     int error = SW_OK;
-    while (!error && (record = next_step(cursor, list, &event)) != NULL) {
+    while (!error && (record = sw__steps_next(cursor, list, &event)) != NULL) {
         if (list->count == list->room) {
             size_t room = list->room ? list->room * 2 : 1024;
             struct sw__step *grown = sw__realloc(list->steps, room, sizeof *grown);
@@ -171,10 +171,8 @@ static size_t sorted_durations(const struct sw__step_list *list, uint64_t *out)
 
 /* --- phases --- */
 
-/* Phases of a step in ns that sum to its duration exactly. Slots beyond the known phases count as
- * `other`. */
-static void phases_of(const sw_record_step *record, uint64_t ns,
-                      uint64_t out[SW_PHASE_COUNT])
+void sw__step_phases(const sw_record_step *record, uint64_t ns,
+                     uint64_t out[SW_PHASE_COUNT])
 {
     uint64_t ticks[SW_PHASE_COUNT] = {0};
     uint64_t sum = 0;
@@ -219,18 +217,18 @@ static int read_phases(struct sw__step_list *list, sw_summary_steps *steps,
                        struct phase_tables *tables,
                        uint64_t kept[SW_SUMMARY_WORST][SW_PHASE_COUNT])
 {
-    sw_cursor *cursor = list->count ? open_steps(list) : NULL;
+    sw_cursor *cursor = list->count ? sw__steps_open(list) : NULL;
     sw_event event;
     const sw_record_step *record;
     int error = SW_OK;
     for (size_t i = 0; cursor && i < list->count && !error; i++) {
-        record = next_step(cursor, list, &event);
+        record = sw__steps_next(cursor, list, &event);
         if (!record) {
             break;
         }
         const struct sw__step *step = &list->steps[i];
         uint64_t phases[SW_PHASE_COUNT];
-        phases_of(record, duration(step), phases);
+        sw__step_phases(record, duration(step), phases);
         tables->waits[i] = phases[SW_PHASE_DATA_WAIT];
         uint64_t *validation = &list->aside_ns[SW__ASIDE_VALIDATION][step->warmup];
         uint64_t *checkpoint = &list->aside_ns[SW__ASIDE_CHECKPOINT][step->warmup];
@@ -479,17 +477,26 @@ static int fill_steps(sw_summary *summary, struct sw__step_list *list)
 
 int sw__summary_steps(sw_summary *summary)
 {
-    struct sw__step_list list = {.unit = -1};
-    int error = find_step_lane(summary, &list);
-    if (!error && list.lane) {
-        error = read_steps(&list);
+    struct sw__step_list *list = sw__alloc_zero(1, sizeof *list);
+    if (!list) {
+        return SW_ENOMEM;
+    }
+    summary->step_list = list;
+    list->unit = -1;
+    int error = find_step_lane(summary, list);
+    if (!error && list->lane) {
+        error = read_steps(list);
         if (!error) {
-            error = fill_steps(summary, &list);
+            error = fill_steps(summary, list);
         }
     }
-    if (!error) {
-        error = sw__summary_timeline(summary, &list);
+    return error ? error : sw__summary_timeline(summary, list);
+}
+
+void sw__steps_free(struct sw__step_list *list)
+{
+    if (list) {
+        sw__free(list->steps);
+        sw__free(list);
     }
-    sw__free(list.steps);
-    return error;
 }

@@ -24,6 +24,16 @@ struct sw__step_list {
     uint64_t aside_ns[2][2];
 };
 
+void sw__steps_free(struct sw__step_list *list); /* NULL is fine */
+/* A cursor over the step records of the list's thread; NULL: they cannot be read. */
+sw_cursor *sw__steps_open(const struct sw__step_list *list);
+/* The next record of the list's lane; NULL past the last. */
+const sw_record_step *sw__steps_next(sw_cursor *cursor, const struct sw__step_list *list,
+                                     sw_event *event);
+/* Phases of a step in ns that sum to its duration exactly. Slots beyond the known phases count as `other`. */
+void sw__step_phases(const sw_record_step *record, uint64_t ns,
+                     uint64_t out[SW_PHASE_COUNT]);
+
 /* Marks the warm-up. `scratch` has room for all steps. */
 void sw__find_warmup(struct sw__step_list *list, uint64_t *scratch);
 

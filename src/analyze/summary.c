@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyze/steps.h"
 #include "analyze/summary.h"
 
 void *sw__summary_take(sw_summary *summary, size_t count, size_t size)
@@ -129,6 +130,7 @@ int sw_summary_create(sw_summary **out, const sw_run *run, sw_error_info *info)
 void sw_summary_free(sw_summary *summary)
 {
     if (summary) {
+        sw__steps_free(summary->step_list);
         sw_stacks_free(summary->stacks);
         sw_functions_free(summary->functions);
         sw_lines_free(summary->lines);

@@ -39,7 +39,8 @@ struct sw_summary {
     sw_summary_steps steps;
     sw_summary_step_thread *step_threads;
     size_t step_thread_count;
-    size_t step_trace; /* where the step thread is */
+    size_t step_trace;               /* where the step thread is */
+    struct sw__step_list *step_list; /* its steps; NULL: none */
     sw_summary_epoch *epochs;
     size_t epoch_count;
     sw_summary_part *parts;

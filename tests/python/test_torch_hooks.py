@@ -690,8 +690,10 @@ def test_everything_is_put_back() -> None:
         torch.amp.GradScaler,
         nn.utils,
     )
+    optimizer = torch.optim.Rprop(
+        Net().parameters()
+    )  # Imports more of torch, where it is the first.
     before = [dict(vars(owner)) for owner in owners]
-    optimizer = torch.optim.Rprop(Net().parameters())
     step = type(optimizer).step
     inside = step.__closure__[step.__code__.co_freevars.index("func")].cell_contents
     with stepwatch_torch.auto():

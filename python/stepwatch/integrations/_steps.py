@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from stepwatch import _core
 from stepwatch.integrations import _notes
 
@@ -18,7 +16,11 @@ def watch(function: Callable[[int], object], every: int = 1) -> None:
     """Call the function with the number of each step that begins, or of one step in ``every``."""
     if all(known is not function for known, _ in _watchers):
         _watchers.append((function, every))
-        _core.on_step(_tell, math.gcd(*(each for _, each in _watchers)))
+        common = 0
+        for _, each in _watchers:
+            while each:  # Euclid; the program may never import what has a function for it.
+                common, each = each, common % each
+        _core.on_step(_tell, common)
 
 
 def forget(function: Callable[[int], object]) -> None:

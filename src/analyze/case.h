@@ -1,0 +1,50 @@
+/* What rules look at: the steps that count, one by one, and the facts beside them. */
+#ifndef SW_ANALYZE_CASE_H
+#define SW_ANALYZE_CASE_H
+
+#include <stepwatch/analyze.h>
+
+/* At most so many steps are looked at one by one, the newest. */
+#define SW__CASE_STEPS 100000
+/* Fewer steps than this show nothing. */
+#define SW__CASE_LEAST 12
+
+/* Invariants: every step in `step` is complete and outside the warm-up; `count` may be smaller than what the summary
+ * counted, where records were given up. `base_ns` is what speed is measured by: the time of all complete steps outside the
+ * warm-up, and of validation and checkpoints, whether within or between steps. */
+struct sw__case {
+    const sw_summary *summary;
+    const sw_summary_steps *steps;
+    sw_summary_step *step;
+    size_t count;
+    double mean_ns; /* of these */
+    uint64_t base_ns;
+    uint64_t validation_ns, checkpoint_ns; /* in all, within steps and between them */
+    double cores;                          /* usable; NaN: unknown */
+    const sw_training *training;
+    const sw_training_loader *loader; /* that feeds the steps; NULL: none */
+    double wait_share;                /* NaN: not measured */
+};
+
+/* Fills the case; `step` is freed by sw__case_end. A run without enough steps has count 0. */
+int sw__case_begin(struct sw__case *it, const sw_summary *summary);
+void sw__case_end(struct sw__case *it);
+
+/* Mean over the steps with a 95 % interval that respects autocorrelation (batch means). */
+struct sw__estimate {
+    double mean, low, high;
+    size_t count;
+};
+/* Of some value of each step. */
+struct sw__estimate sw__case_mean(const struct sw__case *it,
+                                  double (*value)(const sw_summary_step *step,
+                                                  const void *context),
+                                  const void *context);
+/* Of the time in a set of phases (bit 1 << phase), as share of all time: ratio of sums, with its interval. */
+struct sw__estimate sw__case_share(const struct sw__case *it, uint64_t phases);
+/* Mean ns a step in a set of phases. */
+struct sw__estimate sw__case_phases(const struct sw__case *it, uint64_t phases);
+
+#define SW__PHASE_BIT(phase) ((uint64_t)1 << (phase))
+
+#endif
