@@ -5,10 +5,14 @@ training.py RUN PROGRAM TOOL PAIRS STEPS
 PROGRAM is one of cnn, lightning, hf, jax. A pair is STEPS steps with the tool and as many without,
 the first of the two changing places; beginning and ending the tool is not timed, for it happens
 once a run. The figures go to RUN.json, for some tools print a lot.
+
+Tools that must start the program themselves start this one with TOOL "alone": it times its steps,
+and whoever started it compares.
 """
 
 from __future__ import annotations
 
+import functools
 import gc
 import json
 import os
@@ -16,7 +20,13 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, redirect_stderr, redirect_stdout
+from contextlib import (
+    AbstractContextManager,
+    contextmanager,
+    nullcontext,
+    redirect_stderr,
+    redirect_stdout,
+)
 from pathlib import Path
 from time import perf_counter_ns
 from typing import Any, Callable
@@ -54,15 +64,21 @@ def cnn() -> Work:
     criterion = nn.CrossEntropyLoss()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
     data = TensorDataset(torch.randn(4096, 1, 28, 28), torch.randint(0, 10, (4096,)))
+    step: Any = nullcontext
+    if "traceml_ai" in sys.modules:  # It wants to be told what a step is.
+        import traceml_ai
+
+        step = functools.partial(traceml_ai.trace_step, model)
 
     def work(steps: int) -> None:
         done = 0
         while done < steps:
             for images, labels in DataLoader(data, batch_size=16, shuffle=True):
-                optimizer.zero_grad()
-                loss = criterion(model(images), labels)
-                loss.backward()
-                optimizer.step()
+                with step():
+                    optimizer.zero_grad()
+                    loss = criterion(model(images), labels)
+                    loss.backward()
+                    optimizer.step()
                 done += 1
                 if done == steps:
                     break
@@ -272,8 +288,19 @@ def timed(work: Work, steps: int) -> int:
     return perf_counter_ns() - begin
 
 
+def alone(program: str, blocks: int, steps: int) -> dict[str, Any]:
+    """Time blocks of steps after a warm-up."""
+    work = PROGRAMS[program]()
+    work(steps)
+    return {"blocks": [timed(work, steps) for _ in range(blocks)], "steps": steps}
+
+
 def main() -> None:
     run, program, name, pairs, steps = sys.argv[1:6]
+    if name == "alone":
+        found = alone(program, int(pairs), int(steps))
+        Path(f"{run}.json").write_text(json.dumps(found), encoding="utf-8")
+        return
     result: dict[str, Any] = {}
     with Path(os.devnull).open("w") as sink, redirect_stdout(sink), redirect_stderr(sink):
         try:

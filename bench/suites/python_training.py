@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -22,7 +23,21 @@ PROGRAMS: dict[str, tuple[str, int, tuple[str, ...]]] = {
     "hf": ("Trainer of transformers", 200, ("nothing", "stepwatch")),
     "jax": ("JAX loop", 500, ("nothing", "stepwatch")),
 }
+# Those that start the program themselves, by a command around it. They are compared with the
+# program alone, in processes that take turns.
+LAUNCHED: dict[str, str] = {
+    "alone": "{python} {program} {arguments}",
+    "again": "{python} {program} {arguments}",
+    "run": "{stepwatch} run -o {folder}/out {program} {arguments}",
+    "traceml": "{python} -m traceml_ai.launcher.cli run --logs-dir {folder}/logs {program}"
+    " --args {arguments}",
+    "scalene": "{python} -m scalene run --cpu-only -o {folder}/s.json {program} --- {arguments}",
+}
 NAMES = {
+    "again": "nothing, another process: what processes differ by",
+    "run": "stepwatch run",
+    "traceml": "traceml run",
+    "scalene": "scalene run",
     "nothing": "nothing at all: what the machine differs by",
     "stepwatch": "stepwatch: steps, phases, modules, loader, samples at 100 Hz",
     "statistics": "stepwatch, statistics only",
@@ -62,22 +77,58 @@ def one(bench: Bench, python: pythons.Python, program: str, tool: str) -> dict[s
     return result
 
 
+def launched(bench: Bench, python: pythons.Python, tool: str) -> dict[str, Any]:
+    """Run the CNN alone and as the tool starts it, in turn; return the slow-downs in percent."""
+    rounds, blocks, steps = bench.times(6, 1), 5, PROGRAMS["cnn"][1]
+    env = {**pythons.environment(bench), "OMP_NUM_THREADS": "1"}
+    if python.rivals is not None:
+        for folder in python.rivals.parents[1].glob("lib/python*/site-packages"):
+            env["PYTHONPATH"] += os.pathsep + str(folder)
+    slower, alone_us = [], []
+    for number in range(rounds):
+        times = {}
+        for which in ("alone", tool) if number % 2 else (tool, "alone"):
+            with bench.scratch(memory=True) as folder:
+                words = LAUNCHED[which].format(
+                    python=python.path,
+                    stepwatch=bench.command,
+                    folder=folder,
+                    program=pythons.script("training"),
+                    arguments=f"{folder}/run cnn alone {blocks} {steps}",
+                )
+                done = bench.run(words.split(), env, codes=range(256))
+                printed = folder / "run.json"
+                if not printed.exists():
+                    last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+                    return {"absent": f"{NAMES[tool]}: {last[:120]}"}
+                result = json.loads(printed.read_text(encoding="utf-8"))
+                times[which] = median(result["blocks"])
+        slower.append(100.0 * (times[tool] / times["alone"] - 1.0))
+        alone_us.append(times["alone"] / 1000 / steps)
+    return {"slower": interval(slower), "step_us": median(alone_us)}
+
+
 def measure(bench: Bench) -> Result:
     """Run every program with every tool, in the main environment."""
     python = pythons.find("3.11")
     if python is None:
         return {"why": "there is no Python 3.11"}
-    return {
+    result: Result = {
         program: {tool: one(bench, python, program, tool) for tool in tools}
         for program, (_, _, tools) in PROGRAMS.items()
     }
+    for tool in LAUNCHED:
+        if tool != "alone":
+            result["cnn"][tool] = launched(bench, python, tool)
+    return result
 
 
 def tables(result: Result) -> list[Table]:
     """One row a program and tool."""
     rows, notes = [], []
     for program, (text, _, tools) in PROGRAMS.items():
-        for tool in tools:
+        others = [tool for tool in LAUNCHED if program == "cnn" and tool != "alone"]
+        for tool in (*tools, *others):
             found = result.get(program, {}).get(tool, {})
             if "slower" in found:
                 step = f"{found['step_us']:.0f}"
