@@ -154,22 +154,27 @@ typedef struct sw_summary_steps {
 /* NULL when the run has no steps. */
 SW_API const sw_summary_steps *sw_summary_get_steps(const sw_summary *summary);
 
-/* One step of the step thread. */
+/* A single step of the step thread. */
 typedef struct sw_summary_step {
     uint64_t number;
-    uint64_t begin_ns, end_ns; /* CLOCK_MONOTONIC */
-    uint32_t epoch;            /* UINT32_MAX: unknown */
-    bool complete, warmup;     /* those that are complete and no warm-up count */
-    uint32_t
-        usage_steps; /* how many steps, this one last, the usage stands for; 0: unknown */
-    uint32_t involuntary;              /* context switches */
-    uint64_t cpu_ns, run_delay_ns;     /* usage; SW_UNKNOWN */
-    uint64_t phase_ns[SW_PHASE_COUNT]; /* sum to end_ns - begin_ns exactly */
+    uint64_t begin_ns, end_ns;         /* CLOCK_MONOTONIC */
+    uint32_t epoch;                    /* UINT32_MAX: unknown */
+    bool complete, warmup;             /* it counts when complete and not warm-up */
+    bool epoch_first;                  /* the step before it belongs to another epoch */
+    uint64_t phase_ns[SW_PHASE_COUNT]; /* sums to end_ns - begin_ns exactly */
+    /* Validation and checkpoints after it, before the next step begins; no part of the step. */
+    uint64_t validation_after_ns, checkpoint_after_ns;
+    bool events; /* sections were recorded one by one during it */
+    /* What the kernel says the thread used over the last `usage_steps` steps, this one included; 0: it was not
+     * read at this step, and both are SW_UNKNOWN. */
+    uint32_t usage_steps;
+    uint64_t cpu_ns, run_delay_ns; /* delay: waiting for a CPU; SW_UNKNOWN */
+    uint32_t involuntary;          /* context switches; 0 where usage was not read */
 } sw_summary_step;
-/* Reads the steps of the step thread one by one, the newest `most` of those that were kept, in order of their end. The
- * caller frees `*out` with sw_summary_steps_free. 0 steps and NULL when the run has none. */
-SW_API int sw_summary_read_steps(const sw_summary *summary, size_t most,
-                                 sw_summary_step **out, size_t *count);
+/* All steps of the step thread whose records were kept, in order; `*count` may be 0. The caller frees them with
+ * sw_summary_steps_free. */
+SW_API int sw_summary_step_series(const sw_summary *summary, sw_summary_step **steps,
+                                  size_t *count, sw_error_info *info);
 SW_API void sw_summary_steps_free(sw_summary_step *steps); /* NULL is fine */
 
 /* Every thread that had steps, the step thread first. */

@@ -62,7 +62,7 @@ int sw__case_begin(struct sw__case *it, const sw_summary *summary)
     }
     it->cores = case_cores(summary);
     case_times(it);
-    int error = sw_summary_read_steps(summary, SW__CASE_STEPS, &it->step, &it->count);
+    int error = sw_summary_step_series(summary, &it->step, &it->count, NULL);
     size_t kept = 0;
     double sum = 0;
     for (size_t i = 0; i < it->count; i++) {

@@ -4,8 +4,6 @@
 
 #include <stepwatch/analyze.h>
 
-/* At most so many steps are looked at one by one, the newest. */
-#define SW__CASE_STEPS 100000
 /* Fewer steps than this show nothing. */
 #define SW__CASE_LEAST 12
 

@@ -1,49 +1,249 @@
-/* The steps of the step thread, one by one, for those who look at single steps. */
+/* The steps one by one: their records, and what lies between them. */
+#include <stdlib.h>
+
+#include "analyze/aside.h"
+#include "analyze/shares.h"
 #include "analyze/steps.h"
 
-/* Steps of the summary and their records are in the same order; only the newest `most` are kept. */
-int sw_summary_read_steps(const sw_summary *summary, size_t most, sw_summary_step **out,
-                          size_t *count)
+#define STEP_UNITS (sizeof(sw_record_step) / SW_RECORD_UNIT)
+
+/* --- records --- */
+
+sw_cursor *sw__steps_open(const sw_trace *trace, const sw_trace_lane *lane)
 {
-    const struct sw__step_list *list = summary->step_list;
-    *out = NULL;
-    *count = 0;
-    sw_cursor *cursor = list && list->count && most ? sw__steps_open(list) : NULL;
-    if (!cursor) {
-        return SW_OK;
-    }
-    const size_t skipped = list->count > most ? list->count - most : 0;
-    sw_summary_step *steps = sw__alloc_zero(list->count - skipped, sizeof *steps);
-    int error = steps ? SW_OK : SW_ENOMEM;
-    sw_event event;
-    for (size_t i = 0; !error && i < list->count; i++) {
-        const sw_record_step *record = sw__steps_next(cursor, list, &event);
-        if (!record) {
-            break;
-        }
-        if (i < skipped) {
+    sw_cursor *cursor = NULL;
+    sw_cursor_filter filter = {.kinds = 1u << SW_RECORD_STEP,
+                               .steps = true,
+                               .one_thread = true,
+                               .thread = lane->thread};
+    sw_trace *source = (sw_trace *)trace;
+    return sw_cursor_open(&cursor, &source, 1, &filter, NULL) == SW_OK ? cursor : NULL;
+}
+
+const sw_record_step *sw__steps_next(sw_cursor *cursor, const sw_trace_lane *lane,
+                                     sw_event *event)
+{
+    while (sw_cursor_next(cursor, event) == SW_OK) {
+        const sw_record *record = event->record;
+        if (record->kind != SW_RECORD_STEP || record->units < STEP_UNITS) {
             continue;
         }
-        const struct sw__step *step = &list->steps[i];
-        sw_summary_step *into = &steps[(*count)++];
-        const bool used = record->usage_steps != 0;
-        *into = (sw_summary_step){
-            .number = step->number,
-            .begin_ns = step->begin_ns,
-            .end_ns = step->end_ns,
-            .epoch = step->epoch,
-            .complete = step->complete,
-            .warmup = step->warmup,
-            .usage_steps = record->usage_steps,
-            .involuntary = record->involuntary,
-            .cpu_ns = used ? record->cpu_ns : SW_UNKNOWN,
-            .run_delay_ns = used ? record->run_delay_ns : SW_UNKNOWN,
-        };
-        sw__step_phases(record, step->end_ns - step->begin_ns, into->phase_ns);
+        const sw_record_step *step = (const sw_record_step *)(const void *)record;
+        if (step->domain == lane->domain) {
+            return step;
+        }
+    }
+    return NULL;
+}
+
+void sw__step_phases(const sw_record_step *record, uint64_t ns,
+                     uint64_t out[SW_PHASE_COUNT])
+{
+    uint64_t ticks[SW_PHASE_COUNT] = {0};
+    uint64_t sum = 0;
+    for (size_t i = 0; i < SW_PHASE_SLOTS; i++) {
+        uint64_t *to = &ticks[i < SW_PHASE_COUNT ? i : SW_PHASE_OTHER];
+        *to = sw__add(*to, record->phase_ticks[i]);
+        sum = sw__add(sum, record->phase_ticks[i]);
+    }
+    sw__rescale(ticks, SW_PHASE_COUNT, sum, ns, out);
+}
+
+/* --- all of them --- */
+
+struct series {
+    sw_summary_step *steps;
+    size_t count, room;
+};
+
+static sw_summary_step *next_place(struct series *series)
+{
+    if (series->count == series->room) {
+        const size_t room = series->room ? series->room * 2 : 1024;
+        sw_summary_step *grown = sw__realloc(series->steps, room, sizeof *grown);
+        if (!grown) {
+            return NULL;
+        }
+        series->steps = grown;
+        series->room = room;
+    }
+    return &series->steps[series->count++];
+}
+
+static void fill_step(sw_summary_step *step, const sw_record_step *record,
+                      const sw_event *event, bool early, const sw_summary_step *before)
+{
+    const bool used = record->usage_steps > 0;
+    *step = (sw_summary_step){
+        .number = record->number,
+        .begin_ns = event->begin_ns,
+        .end_ns = event->end_ns > event->begin_ns ? event->end_ns : event->begin_ns,
+        .epoch = record->epoch,
+        .complete = !(record->head.flags & (SW_STEP_INCOMPLETE | SW_RECORD_CUT)),
+        .epoch_first =
+            record->epoch != UINT32_MAX && (!before || before->epoch != record->epoch),
+        .events = (record->head.flags & SW_STEP_EVENTS) != 0,
+        .usage_steps = record->usage_steps,
+        .cpu_ns = used ? record->cpu_ns : SW_UNKNOWN,
+        .run_delay_ns = used ? record->run_delay_ns : SW_UNKNOWN,
+        .involuntary = used ? record->involuntary : 0,
+    };
+    step->warmup =
+        (record->head.flags & SW_STEP_WARMUP) != 0 || (early && step->complete);
+    sw__step_phases(record, step->end_ns - step->begin_ns, step->phase_ns);
+}
+
+static int read_series(const sw_summary *summary, struct series *series)
+{
+    const sw_trace *trace = sw__summary_trace(summary, summary->step_trace);
+    sw_cursor *cursor = sw__steps_open(trace, summary->step_lane);
+    sw_event event;
+    const sw_record_step *record;
+    int error = SW_OK;
+    while (cursor && !error &&
+           (record = sw__steps_next(cursor, summary->step_lane, &event)) != NULL) {
+        sw_summary_step *step = next_place(series);
+        if (!step) {
+            error = SW_ENOMEM;
+            break;
+        }
+        const size_t place = series->count - 1;
+        fill_step(step, record, &event, place < summary->warmup_end,
+                  place ? step - 1 : NULL);
     }
     sw_cursor_free(cursor);
-    *out = steps;
     return error;
+}
+
+/* --- validation and checkpoints between steps --- */
+
+/* The gap before the first step, those between steps, and that after the last. A gap in which steps are missing is empty:
+ * nobody knows to which of them belongs what is in it. */
+static void find_gaps(const sw_trace *trace, const sw_trace_lane *lane,
+                      const struct series *series, struct sw__gap *gaps, bool *whole)
+{
+    const uint64_t end =
+        lane->step_open ? lane->step_open_begin_ns : sw_trace_get_info(trace)->end_ns;
+    *whole = true;
+    for (size_t i = 0; i <= series->count; i++) {
+        const sw_summary_step *step = &series->steps[i];
+        const bool skips =
+            i > 0 && i < series->count && step->number != step[-1].number + 1;
+        gaps[i].begin = i ? step[-1].end_ns : 0;
+        gaps[i].end = i < series->count ? step->begin_ns : end;
+        if (gaps[i].end < gaps[i].begin || skips) {
+            gaps[i].end = gaps[i].begin;
+        }
+        *whole = *whole && !skips;
+    }
+}
+
+static int by_room(const void *left, const void *right)
+{
+    const struct sw__gap *a = *(const struct sw__gap *const *)left;
+    const struct sw__gap *b = *(const struct sw__gap *const *)right;
+    const uint64_t x = a->end - a->begin;
+    const uint64_t y = b->end - b->begin;
+    return x != y ? (x < y ? 1 : -1) : (a > b) - (a < b);
+}
+
+/* Of some of it the spans were given up, and with them where it was: it goes to the longest gaps between steps, for it makes
+ * them long, and then to the end. */
+static int place_rest(struct sw__gap *gaps, size_t count, const uint64_t rest[SW__ASIDES])
+{
+    struct sw__gap **longest = sw__alloc_zero(count, sizeof *longest);
+    if (!longest) {
+        return SW_ENOMEM;
+    }
+    for (size_t i = 0; i < count; i++) {
+        longest[i] = &gaps[i];
+    }
+    if (count > 2) {
+        qsort(longest, count - 1, sizeof *longest, by_room);
+    }
+    for (unsigned kind = 0; kind < SW__ASIDES; kind++) {
+        uint64_t left = rest[kind];
+        for (size_t i = 0; i < count && left > 0; i++) {
+            struct sw__gap *gap = longest[i];
+            const uint64_t taken = sw__add(gap->aside[0], gap->aside[1]);
+            const uint64_t room = sw__sub(gap->end - gap->begin, taken);
+            const uint64_t here = room < left ? room : left;
+            gap->aside[kind] = sw__add(gap->aside[kind], here);
+            left -= here;
+        }
+    }
+    sw__free(longest);
+    return SW_OK;
+}
+
+/* What of it lies neither within steps nor where spans say. */
+static bool find_rest(const struct sw__aside *aside, const struct series *series,
+                      const struct sw__gap *gaps, uint64_t rest[SW__ASIDES])
+{
+    static const enum sw_phase phases[SW__ASIDES] = {SW_PHASE_VALIDATION,
+                                                     SW_PHASE_CHECKPOINT};
+    for (unsigned kind = 0; kind < SW__ASIDES; kind++) {
+        /* Sums of ticks and differences of moments are rounded apart. */
+        uint64_t known = 1000 + 2 * (uint64_t)series->count;
+        for (size_t i = 0; i < series->count; i++) {
+            known = sw__add(known, series->steps[i].phase_ns[phases[kind]]);
+        }
+        for (size_t i = 0; i <= series->count; i++) {
+            known = sw__add(known, gaps[i].aside[kind]);
+        }
+        rest[kind] = sw__sub(aside->ns[kind], known);
+    }
+    return rest[0] > 0 || rest[1] > 0;
+}
+
+static int place_asides(const sw_summary *summary, struct series *series)
+{
+    const sw_trace *trace = sw__summary_trace(summary, summary->step_trace);
+    struct sw__aside aside;
+    struct sw__gap *gaps = sw__alloc_zero(series->count + 1, sizeof *gaps);
+    uint64_t rest[SW__ASIDES];
+    bool whole;
+    int error = sw__aside_find(&aside, trace, summary->step_lane);
+    error = gaps ? error : SW_ENOMEM;
+    if (!error && find_rest(&aside, series, gaps, rest)) {
+        find_gaps(trace, summary->step_lane, series, gaps, &whole);
+        sw__aside_place(&aside, gaps, series->count + 1);
+        if (find_rest(&aside, series, gaps, rest) && whole) {
+            error = place_rest(gaps + 1, series->count, rest);
+        }
+        for (size_t i = 0; i < series->count; i++) {
+            series->steps[i].validation_after_ns =
+                gaps[i + 1].aside[SW__ASIDE_VALIDATION];
+            series->steps[i].checkpoint_after_ns =
+                gaps[i + 1].aside[SW__ASIDE_CHECKPOINT];
+        }
+    }
+    sw__aside_free(&aside);
+    sw__free(gaps);
+    return error;
+}
+
+int sw_summary_step_series(const sw_summary *summary, sw_summary_step **steps,
+                           size_t *count, sw_error_info *info)
+{
+    struct series series = {0};
+    int error = SW_OK;
+    *steps = NULL;
+    *count = 0;
+    if (summary->has_steps) {
+        error = read_series(summary, &series);
+    }
+    if (!error && series.count > 0) {
+        error = place_asides(summary, &series);
+    }
+    if (error) {
+        sw__free(series.steps);
+        return sw_error_set(info, error, "The steps could not be read: %s.",
+                            sw_error_text(error));
+    }
+    *steps = series.steps;
+    *count = series.count;
+    return SW_OK;
 }
 
 void sw_summary_steps_free(sw_summary_step *steps)

@@ -13,8 +13,6 @@
 #include "analyze/shares.h"
 #include "analyze/steps.h"
 
-#define STEP_UNITS (sizeof(sw_record_step) / SW_RECORD_UNIT)
-
 /* --- the thread whose steps these are --- */
 
 static int by_step_time(const void *left, const void *right)
@@ -77,46 +75,19 @@ static int find_step_lane(sw_summary *summary, struct sw__step_list *list)
     return SW_OK;
 }
 
-/* --- reading step records --- */
-
-sw_cursor *sw__steps_open(const struct sw__step_list *list)
-{
-    sw_cursor *cursor = NULL;
-    sw_cursor_filter filter = {.kinds = 1u << SW_RECORD_STEP,
-                               .steps = true,
-                               .one_thread = true,
-                               .thread = list->lane->thread};
-    sw_trace *trace = (sw_trace *)list->trace;
-    return sw_cursor_open(&cursor, &trace, 1, &filter, NULL) == SW_OK ? cursor : NULL;
-}
-
-const sw_record_step *sw__steps_next(sw_cursor *cursor, const struct sw__step_list *list,
-                                     sw_event *event)
-{
-    while (sw_cursor_next(cursor, event) == SW_OK) {
-        const sw_record *record = event->record;
-        if (record->kind != SW_RECORD_STEP || record->units < STEP_UNITS) {
-            continue;
-        }
-        const sw_record_step *step = (const sw_record_step *)(const void *)record;
-        if (step->domain == list->lane->domain) {
-            return step;
-        }
-    }
-    return NULL;
-}
+/* --- durations --- */
 
 static int read_steps(struct sw__step_list *list)
 {
     list->unit = -1;
-    sw_cursor *cursor = sw__steps_open(list);
+    sw_cursor *cursor = sw__steps_open(list->trace, list->lane);
     if (!cursor) {
         return SW_OK; /* as if no record were there; totals remain */
     }
     sw_event event;
     const sw_record_step *record;
     int error = SW_OK;
-    while (!error && (record = sw__steps_next(cursor, list, &event)) != NULL) {
+    while (!error && (record = sw__steps_next(cursor, list->lane, &event)) != NULL) {
         if (list->count == list->room) {
             size_t room = list->room ? list->room * 2 : 1024;
             struct sw__step *grown = sw__realloc(list->steps, room, sizeof *grown);
@@ -171,19 +142,6 @@ static size_t sorted_durations(const struct sw__step_list *list, uint64_t *out)
 
 /* --- phases --- */
 
-void sw__step_phases(const sw_record_step *record, uint64_t ns,
-                     uint64_t out[SW_PHASE_COUNT])
-{
-    uint64_t ticks[SW_PHASE_COUNT] = {0};
-    uint64_t sum = 0;
-    for (size_t i = 0; i < SW_PHASE_SLOTS; i++) {
-        uint64_t *to = &ticks[i < SW_PHASE_COUNT ? i : SW_PHASE_OTHER];
-        *to = sw__add(*to, record->phase_ticks[i]);
-        sum = sw__add(sum, record->phase_ticks[i]);
-    }
-    sw__rescale(ticks, SW_PHASE_COUNT, sum, ns, out);
-}
-
 struct phase_tables {
     sw_histogram *durations[SW_PHASE_COUNT]; /* ns of one step */
     uint64_t *waits;                         /* data_wait by position in the list */
@@ -217,12 +175,12 @@ static int read_phases(struct sw__step_list *list, sw_summary_steps *steps,
                        struct phase_tables *tables,
                        uint64_t kept[SW_SUMMARY_WORST][SW_PHASE_COUNT])
 {
-    sw_cursor *cursor = list->count ? sw__steps_open(list) : NULL;
+    sw_cursor *cursor = list->count ? sw__steps_open(list->trace, list->lane) : NULL;
     sw_event event;
     const sw_record_step *record;
     int error = SW_OK;
     for (size_t i = 0; cursor && i < list->count && !error; i++) {
-        record = sw__steps_next(cursor, list, &event);
+        record = sw__steps_next(cursor, list->lane, &event);
         if (!record) {
             break;
         }
@@ -433,6 +391,7 @@ static int fill_steps(sw_summary *summary, struct sw__step_list *list)
                                 .samples_per_s = NAN};
     summary->has_steps = true;
     summary->step_trace = list->trace_index;
+    summary->step_lane = lane;
 
     uint64_t kept[SW_SUMMARY_WORST + 1][SW_PHASE_COUNT] = {{0}};
     struct phase_tables tables = {0};
@@ -444,7 +403,7 @@ static int fill_steps(sw_summary *summary, struct sw__step_list *list)
         error = tables.durations[p] ? SW_OK : SW_ENOMEM;
     }
     if (!error) {
-        sw__find_warmup(list, scratch);
+        summary->warmup_end = sw__find_warmup(list, scratch);
         exact_figures(list, steps, scratch);
         for (size_t i = 0; i < list->count; i++) {
             steps->warmup += list->steps[i].warmup;
@@ -477,26 +436,17 @@ static int fill_steps(sw_summary *summary, struct sw__step_list *list)
 
 int sw__summary_steps(sw_summary *summary)
 {
-    struct sw__step_list *list = sw__alloc_zero(1, sizeof *list);
-    if (!list) {
-        return SW_ENOMEM;
-    }
-    summary->step_list = list;
-    list->unit = -1;
-    int error = find_step_lane(summary, list);
-    if (!error && list->lane) {
-        error = read_steps(list);
+    struct sw__step_list list = {.unit = -1};
+    int error = find_step_lane(summary, &list);
+    if (!error && list.lane) {
+        error = read_steps(&list);
         if (!error) {
-            error = fill_steps(summary, list);
+            error = fill_steps(summary, &list);
         }
     }
-    return error ? error : sw__summary_timeline(summary, list);
-}
-
-void sw__steps_free(struct sw__step_list *list)
-{
-    if (list) {
-        sw__free(list->steps);
-        sw__free(list);
+    if (!error) {
+        error = sw__summary_timeline(summary, &list);
     }
+    sw__free(list.steps);
+    return error;
 }

@@ -24,18 +24,19 @@ struct sw__step_list {
     uint64_t aside_ns[2][2];
 };
 
-void sw__steps_free(struct sw__step_list *list); /* NULL is fine */
-/* A cursor over the step records of the list's thread; NULL: they cannot be read. */
-sw_cursor *sw__steps_open(const struct sw__step_list *list);
-/* The next record of the list's lane; NULL past the last. */
-const sw_record_step *sw__steps_next(sw_cursor *cursor, const struct sw__step_list *list,
+/* Step records of a lane, in order of their end; NULL when they cannot be read. */
+sw_cursor *sw__steps_open(const sw_trace *trace, const sw_trace_lane *lane);
+/* NULL past the last. */
+const sw_record_step *sw__steps_next(sw_cursor *cursor, const sw_trace_lane *lane,
                                      sw_event *event);
-/* Phases of a step in ns that sum to its duration exactly. Slots beyond the known phases count as `other`. */
+/* Phases of a step in ns that sum to its duration exactly. Slots beyond the known phases count as
+ * `other`. */
 void sw__step_phases(const sw_record_step *record, uint64_t ns,
                      uint64_t out[SW_PHASE_COUNT]);
 
-/* Marks the warm-up. `scratch` has room for all steps. */
-void sw__find_warmup(struct sw__step_list *list, uint64_t *scratch);
+/* Marks the warm-up. `scratch` has room for all steps. The complete steps before the place that it gives are warm-up,
+ * beside those that the schedule calls so. */
+size_t sw__find_warmup(struct sw__step_list *list, uint64_t *scratch);
 
 /* The parts of the run's duration, from the steps (`list->count` may be 0). */
 int sw__summary_timeline(sw_summary *summary, const struct sw__step_list *list);

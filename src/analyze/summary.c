@@ -130,7 +130,6 @@ int sw_summary_create(sw_summary **out, const sw_run *run, sw_error_info *info)
 void sw_summary_free(sw_summary *summary)
 {
     if (summary) {
-        sw__steps_free(summary->step_list);
         sw_stacks_free(summary->stacks);
         sw_functions_free(summary->functions);
         sw_lines_free(summary->lines);

@@ -39,8 +39,9 @@ struct sw_summary {
     sw_summary_steps steps;
     sw_summary_step_thread *step_threads;
     size_t step_thread_count;
-    size_t step_trace;               /* where the step thread is */
-    struct sw__step_list *step_list; /* its steps; NULL: none */
+    size_t step_trace; /* where the step thread is */
+    const sw_trace_lane *step_lane;
+    size_t warmup_end; /* complete steps before this place are warm-up */
     sw_summary_epoch *epochs;
     size_t epoch_count;
     sw_summary_part *parts;

@@ -60,14 +60,14 @@ static struct usual find_usual(const struct sw__step_list *list, size_t window,
     return usual;
 }
 
-void sw__find_warmup(struct sw__step_list *list, uint64_t *scratch)
+size_t sw__find_warmup(struct sw__step_list *list, uint64_t *scratch)
 {
     size_t count = 0;
     for (size_t i = 0; i < list->count; i++) {
         count += counts(&list->steps[i]);
     }
     if (count < STEPS_LEAST) {
-        return;
+        return 0;
     }
     size_t window = (count + 9) / 10;
     window = window < WINDOW_MOST ? window : WINDOW_MOST;
@@ -92,4 +92,5 @@ void sw__find_warmup(struct sw__step_list *list, uint64_t *scratch)
     for (size_t i = 0; i < end; i++) {
         list->steps[i].warmup |= list->steps[i].complete;
     }
+    return end;
 }
