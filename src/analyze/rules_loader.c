@@ -1,7 +1,386 @@
-/* Rules: loader. */
-#include "analyze/findings.h"
+/* Rules about the loader: whether the loop waits for batches, why, and what to change.
+ *
+ * The most specific cause is told: workers that are started again, then a stage that dominates, then waiting for files, then
+ * bursts, and workers that are too few where nothing else explains it. */
+#include "analyze/rules_loader.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "analyze/summary.h"
+
+/* A change that saves less is not worth telling. */
+#define GAIN_LEAST 0.03
+/* One stage dominates from this share of making a batch on (RULE-38), waiting from this one. */
+#define DOMINATES 0.5
+
+enum specific { ANY_WORKERS = 1, BURSTY, WAITS_FOR_FILES, TRANSFORMS, COLLATES, RESTARTS };
+
+static struct sw__draft *draft_loader(sw_findings *all, enum sw_finding_kind kind,
+                                      const char *rule, enum specific specific)
+{
+    struct sw__draft *draft = sw__draft(all, kind, rule);
+    draft->group = SW__GROUP_LOADER;
+    draft->specific = specific;
+    return draft;
+}
+
+static void draft_saves(sw_findings *all, struct sw__draft *draft,
+                        const struct sw__replay_range *range)
+{
+    const double all_ns = (double)all->it.steps->total_ns;
+    sw__draft_saves(all, draft, range->mean * all_ns, range->low * all_ns,
+                    range->high * all_ns);
+}
+
+/* --- stages that dominate --- */
+
+/* What cheaper code would gain: a tenth of the time is usual, a half is little, nothing is the most. */
+static struct sw__replay_range cheaper(const sw_findings *all,
+                                       const struct sw__loader_facts *facts, double share)
+{
+    share = share < 1 ? share : 1;
+    const struct sw__loader_change change = {
+        .workers = facts->workers,
+        .prefetch = facts->prefetch,
+        .make_scale = {1 - share * 0.5, 1 - share * 0.9, 1 - share}};
+    return sw__loader_saves(all, facts, &change);
+}
+
+static void advise_cheaper(sw_findings *all, struct sw__draft *draft, const char *what,
+                           const char *how)
+{
+    sw__draft_advise(all, draft,
+                     "%s. The prediction is for a tenth of the time in %s; its range "
+                     "is from half of it to none.",
+                     how, what);
+}
+
+static bool transform_dominates(sw_findings *all, const struct sw__loader_facts *facts,
+                                const struct sw__loader_stage *part, const char *rule)
+{
+    const struct sw__replay_range range = cheaper(all, facts, part->share);
+    if (range.mean < GAIN_LEAST) {
+        return false;
+    }
+    const char *name = part->stage->name ? part->stage->name : "a transform";
+    struct sw__draft *draft =
+        draft_loader(all, SW_FINDING_LOADER_TRANSFORM, rule, TRANSFORMS);
+    sw__draft_title(all, draft, "%s takes %.0f %% of making a batch, and training waits for it",
+                    name, part->share * 100);
+    sw__draft_number(draft, "stage_share", part->share);
+    sw__draft_number(draft, "stage_call_ms",
+                     (double)part->stage->ns / (double)part->stage->calls / 1e6);
+    advise_cheaper(all, draft, name,
+                   sw__findings_format(all,
+                                       "Make %s cheaper, or do it once beforehand and keep "
+                                       "the result (preprocess offline, cache)",
+                                       name));
+    sw__loader_where(all, draft, name);
+    sw__loader_common(all, draft, facts);
+    draft_saves(all, draft, &range);
+    return true;
+}
+
+static bool collate_dominates(sw_findings *all, const struct sw__loader_facts *facts)
+{
+    const struct sw__loader_stage *part = &facts->collate;
+    const struct sw__replay_range range =
+        part->share >= DOMINATES ? cheaper(all, facts, part->share)
+                                 : (struct sw__replay_range){0};
+    if (range.mean < GAIN_LEAST) {
+        return false;
+    }
+    const char *name = part->stage->name ? part->stage->name : "collate_fn";
+    struct sw__draft *draft =
+        draft_loader(all, SW_FINDING_LOADER_COLLATE, NULL, COLLATES);
+    sw__draft_title(all, draft,
+                    "Collating takes %.0f %% of making a batch, and training waits for it",
+                    part->share * 100);
+    sw__draft_number(draft, "stage_share", part->share);
+    sw__draft_number(draft, "collate_ms",
+                     (double)part->stage->ns / (double)part->stage->calls / 1e6);
+    advise_cheaper(all, draft, name,
+                   sw__findings_format(all,
+                                       "Make %s cheaper: torch.stack of whole samples, no "
+                                       "loop over elements, padding in the dataset",
+                                       name));
+    sw__loader_where(all, draft, name);
+    sw__loader_common(all, draft, facts);
+    draft_saves(all, draft, &range);
+    return true;
+}
+
+/* --- other settings --- */
+
+static bool waits_for_files(sw_findings *all, const struct sw__loader_facts *facts,
+                            unsigned workers)
+{
+    if (!(facts->blocked >= DOMINATES)) {
+        return false;
+    }
+    const struct sw__loader_change change = {
+        .workers = workers, .prefetch = facts->prefetch, .make_scale = {1, 1, 1}};
+    const bool more = workers > facts->workers;
+    /* With enough workers it is the waiting itself that has to go. */
+    const struct sw__replay_range range =
+        more ? sw__loader_saves(all, facts, &change) : cheaper(all, facts, facts->blocked);
+    if (range.mean < GAIN_LEAST) {
+        return false;
+    }
+    struct sw__draft *draft =
+        draft_loader(all, SW_FINDING_LOADER_IO, "RULE-06", WAITS_FOR_FILES);
+    sw__draft_title(all, draft,
+                    "Making a batch waits for files or network %.0f %% of its time",
+                    facts->blocked * 100);
+    if (more) {
+        sw__draft_number(draft, "workers_proposed", workers);
+        sw__loader_advise_workers(all, draft, facts, workers, facts->prefetch);
+    }
+    sw__draft_advise(all, draft,
+                     more ? "Workers that wait need no core: more of them than cores is fine."
+                          : "Read less often: larger files, a local copy, or keep what was "
+                            "read in memory.");
+    sw__loader_where(all, draft, NULL);
+    sw__loader_common(all, draft, facts);
+    draft_saves(all, draft, &range);
+    return true;
+}
+
+static bool comes_in_bursts(sw_findings *all, const struct sw__loader_facts *facts)
+{
+    /* Enough on average, and some waits are far longer than the usual one. */
+    const double each = facts->made_ns / facts->workers;
+    if (facts->way != SW__LOADER_WORKERS || !facts->distinct ||
+        each > 0.9 * facts->compute_ns || facts->wait_p95 < 3 * facts->wait_p50) {
+        return false;
+    }
+    struct sw__replay_range range = {0};
+    unsigned prefetch = facts->prefetch;
+    for (unsigned next = prefetch * 2; next <= 32; next *= 2) {
+        const struct sw__loader_change change = {
+            .workers = facts->workers, .prefetch = next, .make_scale = {1, 1, 1}};
+        const struct sw__replay_range more = sw__loader_saves(all, facts, &change);
+        if (more.mean < range.mean + 0.01) {
+            break;
+        }
+        range = more;
+        prefetch = next;
+    }
+    if (range.mean < GAIN_LEAST || range.low <= 0) {
+        return false;
+    }
+    struct sw__draft *draft =
+        draft_loader(all, SW_FINDING_LOADER_BURSTY, "RULE-10", BURSTY);
+    sw__draft_title(all, draft,
+                    "Batches come in bursts: there are enough workers, yet training waits");
+    sw__draft_number(draft, "wait_p50_ms", facts->wait_p50 / 1e6);
+    sw__draft_number(draft, "wait_p95_ms", facts->wait_p95 / 1e6);
+    sw__draft_number(draft, "prefetch_proposed", prefetch);
+    sw__loader_advise_workers(all, draft, facts, facts->workers, prefetch);
+    sw__loader_where(all, draft, NULL);
+    sw__loader_common(all, draft, facts);
+    draft_saves(all, draft, &range);
+    return true;
+}
+
+static bool too_few_workers(sw_findings *all, const struct sw__loader_facts *facts,
+                            unsigned workers)
+{
+    if (workers <= facts->workers) {
+        return false;
+    }
+    const struct sw__loader_change change = {
+        .workers = workers, .prefetch = facts->prefetch, .make_scale = {1, 1, 1}};
+    const struct sw__replay_range range = sw__loader_saves(all, facts, &change);
+    if (range.mean < GAIN_LEAST) {
+        return false;
+    }
+    struct sw__draft *draft =
+        draft_loader(all, SW_FINDING_LOADER_WORKERS, "RULE-06", ANY_WORKERS);
+    sw__draft_title(all, draft, "Training waits %.0f %% of a step for batches",
+                    facts->share.mean * 100);
+    sw__draft_number(draft, "workers_proposed", workers);
+    sw__loader_advise_workers(all, draft, facts, workers, facts->prefetch);
+    sw__loader_where(all, draft, NULL);
+    sw__loader_common(all, draft, facts);
+    draft_saves(all, draft, &range);
+    return true;
+}
+
+/* Nothing is known of the loader but that the loop waits for it. */
+static void unknown_loader(sw_findings *all, const struct sw__loader_facts *facts)
+{
+    double cpu = 0, time = 0, wait = 0;
+    for (size_t i = 0; i < all->it.count; i++) {
+        const sw_summary_step *step = &all->it.step[i];
+        cpu += step->cpu_ns != SW_UNKNOWN ? (double)step->cpu_ns : 0;
+        time += (double)(step->end_ns - step->begin_ns);
+        wait += (double)step->phase_ns[SW_PHASE_DATA_WAIT];
+    }
+    /* The thread was busy while it waited: it makes the batches itself. */
+    const bool itself = wait > 0 && cpu > time - wait / 2;
+    struct sw__draft *draft =
+        draft_loader(all, SW_FINDING_LOADER_WORKERS, NULL, ANY_WORKERS);
+    sw__draft_title(all, draft, "Training waits %.0f %% of a step for batches",
+                    facts->share.mean * 100);
+    sw__draft_advise(
+        all, draft,
+        itself ? "The training thread makes the batches itself: make the next one in another "
+                 "process while this one is trained on."
+               : "Batches come too late: let whatever makes them work ahead, or make each "
+                 "one cheaper.");
+    sw__draft_advise(all, draft, "The settings of this loader are not known to stepwatch.");
+    sw__loader_where(all, draft, NULL);
+    sw__loader_common(all, draft, facts);
+    if (itself) {
+        const struct sw__loader_change change = {
+            .workers = 1, .prefetch = 2, .make_scale = {1, 1, 1}};
+        struct sw__replay_range range = sw__loader_saves(all, facts, &change);
+        range.low = range.low < 0 ? range.low : 0;
+        draft_saves(all, draft, &range);
+    } else {
+        draft->finding.severity = facts->share.mean > 0.5   ? SW_SEVERITY_CRITICAL
+                                  : facts->share.mean > 0.2 ? SW_SEVERITY_HIGH
+                                                            : SW_SEVERITY_MEDIUM;
+    }
+}
+
+static void loop_waits(sw_findings *all, const struct sw__loader_facts *facts)
+{
+    if (facts->way == SW__LOADER_UNKNOWN) {
+        unknown_loader(all, facts);
+        return;
+    }
+    unsigned prefetch;
+    const unsigned workers = sw__loader_best(all, facts, &prefetch);
+    bool told = collate_dominates(all, facts);
+    if (facts->transform.share >= DOMINATES && !(facts->blocked >= DOMINATES)) {
+        told |= transform_dominates(all, facts, &facts->transform, "RULE-38");
+    }
+    told |= waits_for_files(all, facts, workers);
+    told |= comes_in_bursts(all, facts);
+    told |= too_few_workers(all, facts, workers);
+    if (!told && facts->getitem.share >= DOMINATES) {
+        /* The cores are used up: samples have to become cheaper. */
+        (void)transform_dominates(all, facts, &facts->getitem, "RULE-38");
+    }
+}
+
+/* --- workers that are started again --- */
+
+struct cost {
+    double mean, least, most;
+};
+
+static struct cost a_call(const sw_training_loader *loader, unsigned kind)
+{
+    struct cost cost = {0};
+    for (size_t i = 0; i < loader->stage_count; i++) {
+        const sw_training_stage *stage = &loader->stages[i];
+        if (stage->kind == kind && stage->calls) {
+            cost.mean += (double)stage->ns / (double)stage->calls;
+            cost.least += (double)stage->min_ns;
+            cost.most += (double)stage->max_ns;
+        }
+    }
+    return cost;
+}
+
+static bool starts_again(sw_findings *all, const struct sw__loader_facts *facts)
+{
+    const sw_training_loader *loader = all->it.loader;
+    const size_t epochs = sw_summary_epoch_count(all->it.summary);
+    if (facts->way != SW__LOADER_WORKERS || epochs < 2 ||
+        loader->passes == SW_UNKNOWN || loader->passes < 2) {
+        return false;
+    }
+    const struct cost start = a_call(loader, SW_STAGE_START);
+    const struct cost first = a_call(loader, SW_STAGE_FIRST);
+    const struct cost end = a_call(loader, SW_STAGE_SHUTDOWN);
+    /* The first batch has to be made in any case. */
+    const double again = (double)(epochs - 1);
+    const double each = start.mean + first.mean + end.mean - facts->made_ns;
+    const double low = start.least + first.least + end.least - facts->made_ns;
+    const double high = start.most + first.most + end.most;
+    const double base = (double)all->it.base_ns;
+    const double usual = facts->wait_p50;
+    if (!(each * again > 0.02 * base) || !(low > 0) || first.mean < 3 * usual) {
+        return false;
+    }
+    const bool kept = loader->bits & SW_LOADER_PERSISTENT;
+    const char *place = sw__loader_place(all);
+    struct sw__draft *draft =
+        draft_loader(all, SW_FINDING_LOADER_RESTART, "RULE-08", RESTARTS);
+    sw__draft_title(all, draft, "Workers are started again in every epoch: %.0f ms each time",
+                    each / 1e6);
+    if (kept) {
+        sw__draft_advise(all, draft,
+                         "%s%sthe loader is built anew for every epoch: build it once, "
+                         "before the epochs.",
+                         place ? place : "", place ? ": " : "");
+    } else {
+        sw__draft_advise(all, draft,
+                         "%s%sDataLoader(num_workers=%u) \xE2\x86\x92 persistent_workers=True, "
+                         "and build it once, before the epochs.",
+                         place ? place : "", place ? ": " : "", facts->workers);
+    }
+    sw__draft_number(draft, "restart_ms", each / 1e6);
+    sw__draft_number(draft, "restarts", again);
+    sw__draft_number(draft, "start_ms", start.mean / 1e6);
+    sw__draft_number(draft, "first_batch_ms", first.mean / 1e6);
+    sw__draft_number(draft, "shutdown_ms", end.mean / 1e6);
+    sw__draft_number(draft, "usual_wait_ms", usual / 1e6);
+    sw__draft_number(draft, "epochs", (double)epochs);
+    sw__loader_where(all, draft, NULL);
+    draft->finding.share = each * again / base;
+    draft->finding.confidence = epochs >= 4 ? 0.9 : 0.7;
+    sw__draft_saves(all, draft, each * again, low * again, high * again);
+    return true;
+}
+
+/* Starting again and waiting within epochs are different times. Where starting again costs more it is told first and names the
+ * other, which it may well cause; else both are told. */
+static void settle_restart(sw_findings *all)
+{
+    struct sw__draft *restart = NULL;
+    double most = 0;
+    for (struct sw__draft *draft = all->first; draft; draft = draft->next) {
+        if (draft->finding.kind == SW_FINDING_LOADER_RESTART) {
+            restart = draft;
+        } else if (draft->group == SW__GROUP_LOADER && draft->finding.predicted) {
+            most = draft->finding.speedup > most ? draft->finding.speedup : most;
+        }
+    }
+    if (restart && most > restart->finding.speedup) {
+        restart->group = SW__GROUP_NONE;
+    }
+}
 
 void sw__rules_loader(sw_findings *all)
 {
-    (void)all;
+    static const enum sw_finding_kind kinds[] = {
+        SW_FINDING_LOADER_WORKERS, SW_FINDING_LOADER_TRANSFORM, SW_FINDING_LOADER_COLLATE,
+        SW_FINDING_LOADER_IO,      SW_FINDING_LOADER_RESTART,   SW_FINDING_LOADER_BURSTY};
+    struct sw__loader_facts facts;
+    const char *why;
+    if (!sw__loader_begin(all, &facts, &why)) {
+        for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+            sw__findings_unchecked(all, kinds[i], "%s", why);
+        }
+        sw__loader_end(&facts);
+        return;
+    }
+    if (!(facts.made_ns > 0)) {
+        for (size_t i = 1; i < sizeof kinds / sizeof kinds[0]; i++) {
+            sw__findings_unchecked(all, kinds[i], "how the batches are made was not recorded");
+        }
+    }
+    if (facts.share.low > SW__LOADER_LEAST) {
+        loop_waits(all, &facts);
+    }
+    if (starts_again(all, &facts)) {
+        settle_restart(all);
+    }
+    sw__loader_end(&facts);
 }

@@ -1,0 +1,90 @@
+/* What the rules about loaders look at, and how they say it. */
+#ifndef SW_ANALYZE_RULES_LOADER_H
+#define SW_ANALYZE_RULES_LOADER_H
+
+#include "analyze/findings.h"
+#include "analyze/replay.h"
+
+/* Less waiting than this is fine. */
+#define SW__LOADER_LEAST 0.05
+
+/* How the batches were made, as far as it is known. */
+enum sw__loader_way {
+    SW__LOADER_WORKERS, /* by worker processes */
+    SW__LOADER_ITSELF,  /* by the training thread, the loader says so */
+    SW__LOADER_UNKNOWN  /* of this loader no settings are known */
+};
+
+/* One stage of making batches. */
+struct sw__loader_stage {
+    const sw_training_stage *stage; /* NULL: none */
+    double share;                   /* of making a batch */
+};
+
+/* Times are mean ns a batch; NaN is unknown. */
+struct sw__loader_facts {
+    enum sw__loader_way way;
+    unsigned workers, prefetch;
+    unsigned cores;  /* whole ones, at least 1; 1 also where they are not known */
+    bool gpu;        /* copies to a device were seen */
+    uint64_t phases; /* of a step that asking for a batch takes */
+
+    struct sw__estimate share; /* of it in the steps, the first of an epoch left out */
+    struct sw__estimate wait;  /* ns */
+    double wait_p50, wait_p95;
+    double compute_ns;  /* of a step, without waiting */
+    double made_ns;     /* from begin to end of making a batch */
+    double cpu_ns;      /* of these, time on a processor */
+    double blocked;     /* share of made_ns in which it waits for files, network, locks */
+    double delay;       /* time runnable without a processor, against time on one */
+    double unpack_ns, send_ns, bytes;
+    struct sw__loader_stage transform, collate, getitem; /* the dearest of each kind */
+
+    /* Work in workers that make batches, at any one moment. */
+    double making;
+    struct sw__replay_step *steps;
+    size_t count;
+    bool distinct; /* times of single batches were recorded */
+};
+
+/* Whether there is anything to look at; if not, `*why` says so. `facts->steps` is freed by sw__loader_end. */
+bool sw__loader_begin(sw_findings *all, struct sw__loader_facts *facts, const char **why);
+void sw__loader_end(struct sw__loader_facts *facts);
+
+/* What is not known, both ways. */
+enum sw__guess { SW__GUESS_LOW, SW__GUESS_MIDDLE, SW__GUESS_HIGH };
+
+/* The setting of the run, and another number of workers, under a guess about what is not known. */
+struct sw__replay_setting sw__loader_setting(const sw_findings *all,
+                                             const struct sw__loader_facts *facts,
+                                             unsigned workers, unsigned prefetch,
+                                             enum sw__guess guess);
+
+/* A change of the loader: other settings, stages that take another share of their time. */
+struct sw__loader_change {
+    unsigned workers, prefetch;
+    double make_scale[3]; /* by guess */
+};
+/* Share of the steps' time that a change saves. */
+struct sw__replay_range sw__loader_saves(const sw_findings *all,
+                                         const struct sw__loader_facts *facts,
+                                         const struct sw__loader_change *change);
+/* The fewest workers that gain nearly as much as any number does; `facts->workers` when none gains anything. */
+unsigned sw__loader_best(const sw_findings *all, const struct sw__loader_facts *facts,
+                         unsigned *prefetch);
+
+/* --- words --- */
+
+/* The line that builds the loader: "train.py:41", or NULL. */
+const char *sw__loader_place(sw_findings *all);
+/* "train.py:41: DataLoader(num_workers=0) → num_workers=2", persistent workers where they help. */
+void sw__loader_advise_workers(sw_findings *all, struct sw__draft *draft,
+                               const struct sw__loader_facts *facts, unsigned workers,
+                               unsigned prefetch);
+/* What goes with every finding about a loader: rules, pinned memory, measuring it alone. */
+void sw__loader_common(sw_findings *all, struct sw__draft *draft,
+                       const struct sw__loader_facts *facts);
+/* Where a stage's code is, from samples, else where the loader is built. */
+void sw__loader_where(sw_findings *all, struct sw__draft *draft, const char *stage);
+
+#endif

@@ -1,0 +1,156 @@
+/* What a change of the loader would gain: settings of the replay, and the best number of workers. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/rules_loader.h"
+#include "analyze/summary.h"
+
+#define MS 1e6
+
+/* Threads that compute keeps busy: between one and all that the framework may use. */
+static double threads(const sw_findings *all, const struct sw__loader_facts *facts,
+                      double cores, enum sw__guess guess)
+{
+    const sw_summary *summary = all->it.summary;
+    const char *text = sw_trace_fact(sw__summary_trace(summary, summary->step_trace),
+                                     "env.OMP_NUM_THREADS");
+    const double said = text ? strtod(text, NULL) : 0;
+    double most = said >= 1 && said < cores ? said : cores;
+    most = facts->gpu || most < 1 ? 1 : most;
+    return guess == SW__GUESS_LOW    ? most
+           : guess == SW__GUESS_HIGH ? 1
+                                     : (1 + most) / 2;
+}
+
+/* The first of three values by guess. */
+static double guessed(double known, const double by_guess[3], enum sw__guess guess)
+{
+    return known >= 0 ? known : by_guess[guess];
+}
+
+/* What the first batch of an epoch waits for besides being made. */
+static double start_of(const sw_findings *all, const struct sw__loader_facts *facts,
+                       enum sw__guess guess)
+{
+    static const double unknown[3] = {20 * MS, 3 * MS, 1 * MS};
+    if (facts->way != SW__LOADER_WORKERS) {
+        return unknown[guess];
+    }
+    const sw_training_loader *loader = all->it.loader;
+    for (size_t i = 0; i < loader->stage_count; i++) {
+        const sw_training_stage *stage = &loader->stages[i];
+        if (stage->kind == SW_STAGE_FIRST && stage->calls) {
+            const double extra = (double)stage->ns / (double)stage->calls - facts->made_ns;
+            return extra > 0 ? extra : 0;
+        }
+    }
+    return 0;
+}
+
+struct sw__replay_setting sw__loader_setting(const sw_findings *all,
+                                             const struct sw__loader_facts *facts,
+                                             unsigned workers, unsigned prefetch,
+                                             enum sw__guess guess)
+{
+    static const double hand[3] = {1.5 * MS, 0.5 * MS, 0.2 * MS};
+    static const double send[3] = {1.0 * MS, 0.3 * MS, 0.1 * MS};
+    /* In a worker a sample takes another time than in the training process: its framework has one thread there, and caches and
+     * the interpreter for itself. */
+    static const double moved[3] = {1.15, 1, 0.85};
+    const double cores = all->it.cores >= 1 ? all->it.cores : 1;
+    const double busy = threads(all, facts, cores, guess);
+    const double delay = facts->delay > 0.05 ? facts->delay : 0;
+    const double runnable = busy + facts->making;
+    const double others = delay > 0 ? cores * (1 + delay) - runnable : 0;
+    const bool moves = workers > 0 && facts->way != SW__LOADER_WORKERS;
+    struct sw__replay_setting setting = {
+        .workers = workers,
+        .prefetch = prefetch,
+        .cores = cores,
+        .others = others > 0 ? others : 0,
+        .threads = busy,
+        .block_scale = guess == SW__GUESS_LOW && workers > facts->workers && workers > 1
+                           ? 1.25
+                           : 1,
+    };
+    setting.compute_scale = sw__replay_rate(cores, setting.others, runnable);
+    /* The processor time of a worker is known; of the training thread, the time it took as it was. */
+    setting.make_scale = facts->way == SW__LOADER_WORKERS && facts->cpu_ns >= 0
+                             ? 1
+                             : sw__replay_rate(cores, setting.others, 1 + facts->making);
+    if (workers > 0) {
+        setting.hand_ns = guessed(facts->unpack_ns, hand, guess);
+        setting.send_ns = guessed(facts->send_ns, send, guess);
+        setting.start_ns = start_of(all, facts, guess);
+        setting.make_scale *= moves ? moved[guess] : 1;
+    }
+    return setting;
+}
+
+static void both(const sw_findings *all, const struct sw__loader_facts *facts,
+                 const struct sw__loader_change *change, enum sw__guess guess,
+                 struct sw__replay_setting out[2])
+{
+    out[0] =
+        sw__loader_setting(all, facts, facts->workers, facts->prefetch, guess);
+    out[1] = sw__loader_setting(all, facts, change->workers, change->prefetch, guess);
+    out[1].make_scale *= change->make_scale[guess];
+    out[1].block_scale *= change->make_scale[guess];
+}
+
+struct sw__replay_range sw__loader_saves(const sw_findings *all,
+                                         const struct sw__loader_facts *facts,
+                                         const struct sw__loader_change *change)
+{
+    struct sw__replay_setting set[2];
+    both(all, facts, change, SW__GUESS_MIDDLE, set);
+    struct sw__replay_range range =
+        sw__replay_saves(facts->steps, facts->count, &set[0], &set[1]);
+    const double below = range.mean - range.low, above = range.high - range.mean;
+    for (unsigned guess = SW__GUESS_LOW; guess <= SW__GUESS_HIGH; guess += 2) {
+        both(all, facts, change, (enum sw__guess)guess, set);
+        const double now = sw__replay(facts->steps, facts->count, &set[0], NULL);
+        const double then = sw__replay(facts->steps, facts->count, &set[1], NULL);
+        const double share = now > 0 ? 1 - then / now : 0;
+        range.low = share - below < range.low ? share - below : range.low;
+        range.high = share + above > range.high ? share + above : range.high;
+    }
+    return range;
+}
+
+/* Work that waits leaves its core to others, so more workers than cores may be right. */
+static unsigned workers_most(const struct sw__loader_facts *facts)
+{
+    const double blocked = facts->blocked > 0.3 ? facts->blocked : 0;
+    const double most =
+        blocked < 0.97 ? floor(facts->cores / (1 - blocked) + 0.01) : SW__REPLAY_WORKERS;
+    return most < 32 ? (unsigned)most : 32;
+}
+
+unsigned sw__loader_best(const sw_findings *all, const struct sw__loader_facts *facts,
+                         unsigned *prefetch)
+{
+    static const unsigned candidates[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32};
+    const unsigned most = workers_most(facts);
+    double time[sizeof candidates / sizeof candidates[0]], least = INFINITY;
+    *prefetch = facts->prefetch;
+    for (size_t i = 0; i < sizeof candidates / sizeof candidates[0]; i++) {
+        const struct sw__replay_setting setting = sw__loader_setting(
+            all, facts, candidates[i], facts->prefetch, SW__GUESS_MIDDLE);
+        time[i] = candidates[i] > facts->workers && candidates[i] <= most
+                      ? sw__replay(facts->steps, facts->count, &setting, NULL)
+                      : INFINITY;
+        least = time[i] < least ? time[i] : least;
+    }
+    const struct sw__replay_setting now = sw__loader_setting(
+        all, facts, facts->workers, facts->prefetch, SW__GUESS_MIDDLE);
+    if (!(least < 0.98 * sw__replay(facts->steps, facts->count, &now, NULL))) {
+        return facts->workers;
+    }
+    size_t best = 0;
+    while (time[best] > least * 1.02) {
+        best++;
+    }
+    return candidates[best];
+}
