@@ -105,6 +105,11 @@ struct sw__draft *sw__draft(sw_findings *all, enum sw_finding_kind kind, const c
 void sw__draft_rule(struct sw__draft *draft, const char *rule)
 {
     sw_finding *finding = &draft->finding;
+    for (size_t i = 0; rule && i < finding->rule_count; i++) {
+        if (strcmp(finding->rules[i], rule) == 0) {
+            return;
+        }
+    }
     if (rule && finding->rule_count < SW_FINDING_RULES) {
         finding->rules[finding->rule_count++] = rule;
     }

@@ -9,8 +9,6 @@
 
 #include "analyze/summary.h"
 
-/* A change that saves less is not worth telling. */
-#define GAIN_LEAST 0.03
 /* One stage dominates from this share of making a batch on (RULE-38), waiting from this one. */
 #define DOMINATES 0.5
 
@@ -57,15 +55,14 @@ static void advise_cheaper(sw_findings *all, struct sw__draft *draft, const char
 }
 
 static bool transform_dominates(sw_findings *all, const struct sw__loader_facts *facts,
-                                const struct sw__loader_stage *part, const char *rule)
+                                const struct sw__loader_stage *part, const char *name)
 {
     const struct sw__replay_range range = cheaper(all, facts, part->share);
-    if (range.mean < GAIN_LEAST) {
+    if (range.mean < SW__LOADER_GAIN) {
         return false;
     }
-    const char *name = part->stage->name ? part->stage->name : "a transform";
     struct sw__draft *draft =
-        draft_loader(all, SW_FINDING_LOADER_TRANSFORM, rule, TRANSFORMS);
+        draft_loader(all, SW_FINDING_LOADER_TRANSFORM, "RULE-38", TRANSFORMS);
     sw__draft_title(all, draft, "%s takes %.0f %% of making a batch, and training waits for it",
                     name, part->share * 100);
     sw__draft_number(draft, "stage_share", part->share);
@@ -88,7 +85,7 @@ static bool collate_dominates(sw_findings *all, const struct sw__loader_facts *f
     const struct sw__replay_range range =
         part->share >= DOMINATES ? cheaper(all, facts, part->share)
                                  : (struct sw__replay_range){0};
-    if (range.mean < GAIN_LEAST) {
+    if (range.mean < SW__LOADER_GAIN) {
         return false;
     }
     const char *name = part->stage->name ? part->stage->name : "collate_fn";
@@ -125,7 +122,7 @@ static bool waits_for_files(sw_findings *all, const struct sw__loader_facts *fac
     /* With enough workers it is the waiting itself that has to go. */
     const struct sw__replay_range range =
         more ? sw__loader_saves(all, facts, &change) : cheaper(all, facts, facts->blocked);
-    if (range.mean < GAIN_LEAST) {
+    if (range.mean < SW__LOADER_GAIN) {
         return false;
     }
     struct sw__draft *draft =
@@ -167,7 +164,7 @@ static bool comes_in_bursts(sw_findings *all, const struct sw__loader_facts *fac
         range = more;
         prefetch = next;
     }
-    if (range.mean < GAIN_LEAST || range.low <= 0) {
+    if (range.mean < SW__LOADER_GAIN || range.low <= 0) {
         return false;
     }
     struct sw__draft *draft =
@@ -193,7 +190,7 @@ static bool too_few_workers(sw_findings *all, const struct sw__loader_facts *fac
     const struct sw__loader_change change = {
         .workers = workers, .prefetch = facts->prefetch, .make_scale = {1, 1, 1}};
     const struct sw__replay_range range = sw__loader_saves(all, facts, &change);
-    if (range.mean < GAIN_LEAST) {
+    if (range.mean < SW__LOADER_GAIN) {
         return false;
     }
     struct sw__draft *draft =
@@ -246,6 +243,16 @@ static void unknown_loader(sw_findings *all, const struct sw__loader_facts *fact
     }
 }
 
+/* The method of the dataset that gives samples. */
+static const char *samples_of(sw_findings *all)
+{
+    const sw_training_loader *loader = all->it.loader;
+    const bool iterable = loader->bits & SW_LOADER_ITERABLE;
+    return loader->dataset ? sw__findings_format(all, "%s.%s", loader->dataset,
+                                                 iterable ? "__iter__" : "__getitem__")
+                           : "the dataset";
+}
+
 static void loop_waits(sw_findings *all, const struct sw__loader_facts *facts)
 {
     if (facts->way == SW__LOADER_UNKNOWN) {
@@ -256,14 +263,16 @@ static void loop_waits(sw_findings *all, const struct sw__loader_facts *facts)
     const unsigned workers = sw__loader_best(all, facts, &prefetch);
     bool told = collate_dominates(all, facts);
     if (facts->transform.share >= DOMINATES && !(facts->blocked >= DOMINATES)) {
-        told |= transform_dominates(all, facts, &facts->transform, "RULE-38");
+        const char *name = facts->transform.stage->name;
+        told |= transform_dominates(all, facts, &facts->transform,
+                                    name ? name : "a transform");
     }
     told |= waits_for_files(all, facts, workers);
     told |= comes_in_bursts(all, facts);
     told |= too_few_workers(all, facts, workers);
     if (!told && facts->getitem.share >= DOMINATES) {
         /* The cores are used up: samples have to become cheaper. */
-        (void)transform_dominates(all, facts, &facts->getitem, "RULE-38");
+        (void)transform_dominates(all, facts, &facts->getitem, samples_of(all));
     }
 }
 

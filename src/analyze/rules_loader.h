@@ -7,6 +7,8 @@
 
 /* Less waiting than this is fine. */
 #define SW__LOADER_LEAST 0.05
+/* A change that saves less is not worth telling. */
+#define SW__LOADER_GAIN 0.03
 
 /* How the batches were made, as far as it is known. */
 enum sw__loader_way {
@@ -65,7 +67,7 @@ struct sw__loader_change {
     unsigned workers, prefetch;
     double make_scale[3]; /* by guess */
 };
-/* Share of the steps' time that a change saves. */
+/* Share of the steps' time that a change saves; 0 where only other programs on the machine make it worth while. */
 struct sw__replay_range sw__loader_saves(const sw_findings *all,
                                          const struct sw__loader_facts *facts,
                                          const struct sw__loader_change *change);

@@ -99,6 +99,18 @@ static void both(const sw_findings *all, const struct sw__loader_facts *facts,
     out[1].block_scale *= change->make_scale[guess];
 }
 
+/* Where other programs take the cores away, workers are late through no fault of the loader: what would the change save on a
+ * machine of its own? */
+static double saves_alone(const struct sw__loader_facts *facts,
+                          const struct sw__replay_setting set[2])
+{
+    struct sw__replay_setting alone[2] = {set[0], set[1]};
+    alone[0].others = alone[1].others = 0;
+    const double now = sw__replay(facts->steps, facts->count, &alone[0], NULL);
+    const double then = sw__replay(facts->steps, facts->count, &alone[1], NULL);
+    return now > 0 ? 1 - then / now : 0;
+}
+
 struct sw__replay_range sw__loader_saves(const sw_findings *all,
                                          const struct sw__loader_facts *facts,
                                          const struct sw__loader_change *change)
@@ -108,6 +120,10 @@ struct sw__replay_range sw__loader_saves(const sw_findings *all,
     struct sw__replay_range range =
         sw__replay_saves(facts->steps, facts->count, &set[0], &set[1]);
     const double below = range.mean - range.low, above = range.high - range.mean;
+    if (set[0].others > 0 && facts->way == SW__LOADER_WORKERS &&
+        saves_alone(facts, set) < SW__LOADER_GAIN) {
+        return (struct sw__replay_range){0};
+    }
     for (unsigned guess = SW__GUESS_LOW; guess <= SW__GUESS_HIGH; guess += 2) {
         both(all, facts, change, (enum sw__guess)guess, set);
         const double now = sw__replay(facts->steps, facts->count, &set[0], NULL);

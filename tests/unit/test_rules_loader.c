@@ -1,0 +1,773 @@
+/* Findings about loaders, on runs composed by hand: each cause planted once, and the same run without it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <string.h>
+
+#include <stepwatch/findings.h>
+
+#include "run_fixture.h"
+
+#define START 1000000000u
+#define MS 1000000u
+#define NONE UINT32_MAX
+#define PID 4242 /* of the traces that the builder makes */
+
+enum {
+    N_WAIT = 1,
+    N_PREPROCESS,
+    N_FORWARD,
+    N_H2D,
+    T_FILE,
+    T_LOADER,
+    T_DATASET,
+    T_GETITEM,
+    T_DECODE,
+    T_NOISE,
+    T_COLLATE,
+    T_FETCH,
+    T_STAGE,
+    T_COPY
+};
+
+/* A run in words. Times are ms; those of stages are means. */
+struct plan {
+    unsigned steps, epochs; /* steps of each epoch */
+    double compute, wait;   /* of a step */
+    double first;           /* wait of the first of an epoch; 0: as the others */
+    double (*wait_of)(unsigned step);
+    const char *cores;
+    bool no_loader, no_site;
+    unsigned workers, prefetch, bits, passes;
+    double getitem, getitem_cpu; /* of a batch */
+    double decode, collate;      /* of these: a transform, and collating besides */
+    double (*made_of)(unsigned step); /* of a batch in its worker; else the sum above */
+    double start, shutdown;           /* of a pass */
+    double delay;                     /* waiting for a core, against time on one */
+    double h2d;                       /* of a step */
+};
+
+static double of_step(const struct plan *plan, unsigned i)
+{
+    return plan->wait_of                                  ? plan->wait_of(i)
+           : plan->first > 0 && i % plan->steps == 0 ? plan->first
+                                                          : plan->wait;
+}
+
+static double made(const struct plan *plan, unsigned i)
+{
+    return plan->made_of ? plan->made_of(i) : plan->getitem + plan->collate;
+}
+
+static uint64_t ticks(double ms)
+{
+    return (uint64_t)(ms * MS + 0.5);
+}
+
+static struct tb *new_trace(void)
+{
+    static const struct {
+        uint32_t id;
+        const char *text;
+        unsigned phase;
+    } sections[] = {{N_WAIT, "data_wait", SW_PHASE_DATA_WAIT},
+                    {N_PREPROCESS, "getitem", SW_PHASE_PREPROCESS},
+                    {N_FORWARD, "forward", SW_PHASE_FORWARD},
+                    {N_H2D, "h2d", SW_PHASE_H2D}};
+    static const struct {
+        uint32_t id;
+        const char *text;
+    } texts[] = {{T_FILE, "/src/train.py"}, {T_LOADER, "train_loader"},
+                 {T_DATASET, "Images"},     {T_GETITEM, "getitem"},
+                 {T_DECODE, "Decode"},      {T_NOISE, "Noise"},
+                 {T_COLLATE, "pad"},        {T_FETCH, "fetch"},
+                 {T_STAGE, "stage"},        {T_COPY, "Tensor.to"}};
+    struct tb *tb = tb_new(SW_CLOCK_MONOTONIC);
+    for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++) {
+        tb_name(tb, sections[i].id, sections[i].text, 1, sections[i].phase);
+    }
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        tb_name(tb, texts[i].id, texts[i].text, 0, SW_PHASE_INHERIT);
+    }
+    tb_thread(tb, 0, "main");
+    return tb;
+}
+
+static uint32_t rows_made;
+
+static void stage(struct tb *tb, uint32_t worker, unsigned kind, uint32_t name,
+                  uint64_t calls, double each, double cpu)
+{
+    if (calls && each > 0) {
+        const sw_row row = {SW_TABLE_STAGE,
+                            0,
+                            rows_made++,
+                            {T_LOADER, worker, kind, name},
+                            {calls, ticks(each) * calls, ticks(cpu) * calls, ticks(each),
+                             ticks(each)}};
+        tb_row(tb, &row);
+    }
+}
+
+static void settings(struct tb *tb, const struct plan *plan)
+{
+    const sw_row site = {
+        SW_TABLE_SITE, 0, 0, {SW_SITE_LOADER, T_FILE, 41, T_LOADER}, {0}};
+    const sw_row loader = {SW_TABLE_LOADER,
+                           0,
+                           0,
+                           {T_LOADER, T_DATASET, plan->workers, 8},
+                           {plan->bits, plan->prefetch ? plan->prefetch : 2, UINT64_MAX,
+                            plan->passes ? plan->passes : plan->epochs,
+                            plan->no_site ? 0 : 1}};
+    tb_row(tb, &site);
+    tb_row(tb, &loader);
+}
+
+static void batch(struct tb *tb, const struct plan *plan, unsigned i, uint64_t at,
+                  bool worker)
+{
+    const double took = made(plan, i);
+    const double cpu = plan->getitem > 0
+                           ? took * (plan->getitem_cpu + plan->collate) /
+                                 (plan->getitem + plan->collate)
+                           : took;
+    sw_record_batch record = {.head = {.kind = SW_RECORD_BATCH,
+                                       .units = sizeof record / SW_RECORD_UNIT,
+                                       .flags = SW_RECORD_INTERVAL,
+                                       .id = T_LOADER,
+                                       .ticks = at},
+                              .end = at + ticks(took) + 1,
+                              .batch = (uint64_t)(i / plan->steps) << 32 |
+                                       i % plan->steps,
+                              .worker = NONE,
+                              .step = UINT64_MAX};
+    if (worker) {
+        record.worker = i % plan->workers;
+        record.fetch_begin = at;
+        record.fetch_end = at + ticks(took);
+        record.cpu_ns = ticks(cpu);
+        record.bytes = 4096;
+    } else {
+        record.receive = record.end > ticks(0.1) ? record.end - ticks(0.1) : 1;
+        record.step = i;
+    }
+    tb_record(tb, 0, &record);
+}
+
+static void making(struct tb *tb, const struct plan *plan, uint32_t worker,
+                   uint64_t calls)
+{
+    double sum = 0;
+    for (unsigned i = 0; i < plan->steps * plan->epochs; i++) {
+        sum += made(plan, i);
+    }
+    const double each = sum / (plan->steps * plan->epochs);
+    const double part = plan->getitem > 0 ? plan->getitem_cpu / plan->getitem : 1;
+    stage(tb, worker, SW_STAGE_FETCH, T_FETCH, calls, each,
+          (each - plan->collate) * part + plan->collate);
+    stage(tb, worker, SW_STAGE_GETITEM, T_GETITEM, calls, each - plan->collate,
+          (each - plan->collate) * part);
+    stage(tb, worker, SW_STAGE_TRANSFORM, T_DECODE, calls, plan->decode, plan->decode);
+    stage(tb, worker, SW_STAGE_TRANSFORM, T_NOISE, calls, plan->decode * 0.01,
+          plan->decode * 0.01);
+    stage(tb, worker, SW_STAGE_COLLATE, T_COLLATE, calls, plan->collate, plan->collate);
+}
+
+static struct tb *training_trace(const struct plan *plan)
+{
+    struct tb *tb = new_trace();
+    struct tb_lane *lane = tb_lane(tb, 0, 0);
+    uint64_t at = START;
+    const unsigned all = plan->steps * plan->epochs;
+    if (plan->cores) {
+        tb_fact(tb, "cpus_usable", plan->cores);
+    }
+    for (unsigned i = 0; i < all; i++) {
+        uint64_t phases[SW_PHASE_SLOTS] = {0};
+        const bool itself = plan->workers == 0 && !plan->no_loader;
+        phases[itself ? SW_PHASE_PREPROCESS : SW_PHASE_DATA_WAIT] =
+            ticks(of_step(plan, i));
+        phases[SW_PHASE_DATA_WAIT] += ticks(0.01);
+        phases[SW_PHASE_FORWARD] = ticks(plan->compute * (1 + 0.002 * (i % 5)));
+        phases[SW_PHASE_H2D] = ticks(plan->h2d);
+        at += i && i % plan->steps == 0 ? ticks(plan->start + plan->shutdown) : 0;
+        if (plan->workers) {
+            batch(tb, plan, i, at, false);
+        }
+        step(tb, lane, at, phases, i / plan->steps, 0);
+        for (unsigned p = 0; p < SW_PHASE_SLOTS; p++) {
+            at += phases[p];
+        }
+    }
+    if (!plan->no_loader) {
+        settings(tb, plan);
+        stage(tb, NONE, SW_STAGE_WAIT, T_STAGE, all, plan->wait > 0 ? plan->wait : 0.01,
+              0);
+        stage(tb, NONE, SW_STAGE_FIRST, T_STAGE, plan->epochs,
+              plan->first > 0 ? plan->first : plan->wait, 0);
+        stage(tb, NONE, SW_STAGE_START, T_STAGE, plan->epochs, plan->start, 0);
+        stage(tb, NONE, SW_STAGE_SHUTDOWN, T_STAGE, plan->epochs, plan->shutdown, 0);
+        if (plan->workers == 0) {
+            making(tb, plan, NONE, all);
+        }
+    }
+    if (plan->h2d > 0) {
+        const sw_row row = {SW_TABLE_WAIT,
+                            0,
+                            0,
+                            {T_COPY, T_FILE, 50, SW_WAIT_H2D},
+                            {all, ticks(plan->h2d) * all, 4096, ticks(plan->h2d), 0}};
+        tb_row(tb, &row);
+    }
+    return tb;
+}
+
+static struct tb *worker_trace(const struct plan *plan, uint32_t worker)
+{
+    struct tb *tb = new_trace();
+    uint64_t at = START, calls = 0;
+    tb->super.pid = PID + 1 + worker;
+    tb->super.ppid = PID;
+    for (unsigned i = 0; i < plan->steps * plan->epochs; i++) {
+        if (i % plan->workers == worker) {
+            batch(tb, plan, i, at, true);
+            at += ticks(made(plan, i)) + 2;
+            calls++;
+        }
+    }
+    making(tb, plan, worker, calls);
+    return tb;
+}
+
+struct result {
+    struct fixture *fixture;
+    sw_findings *findings;
+    const sw_finding *list;
+    size_t count;
+};
+
+static struct result look_at(struct fixture *fixture)
+{
+    struct result result = {.fixture = fixture};
+    sw_error_info info = {0};
+    assert_int_equal(
+        sw_findings_of_summary(&result.findings, summarise(fixture), &info), 0);
+    result.list = sw_findings_get(result.findings, &result.count);
+    for (size_t i = 0; i < result.count; i++) {
+        const sw_finding *it = &result.list[i];
+        assert_non_null(it->title);
+        assert_true(it->advice_count > 0 && it->rule_count > 0);
+        assert_true(it->confidence >= 0 && it->confidence <= 1);
+        assert_true(!it->predicted || (it->low <= it->speedup && it->speedup <= it->high));
+    }
+    return result;
+}
+
+static struct result find(const struct plan *plan)
+{
+    struct fixture *fixture = fixture_new();
+    rows_made = 0;
+    write_trace(fixture, training_trace(plan));
+    for (uint32_t i = 0; i < plan->workers && !plan->no_loader; i++) {
+        rows_made = 0;
+        write_trace(fixture, worker_trace(plan, i));
+    }
+    return look_at(fixture);
+}
+
+static void done(struct result *result)
+{
+    sw_findings_free(result->findings);
+    fixture_free(result->fixture);
+}
+
+/* Findings about loaders; the rules of other matters are none of our business here. */
+static size_t about_loaders(const struct result *result, const sw_finding **first)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < result->count; i++) {
+        if (result->list[i].kind <= SW_FINDING_LOADER_BURSTY) {
+            *first = count++ ? *first : &result->list[i];
+        }
+    }
+    return count;
+}
+
+static void assert_none(const struct plan *plan)
+{
+    struct result result = find(plan);
+    const sw_finding *first = NULL;
+    const size_t count = about_loaders(&result, &first);
+    if (count) {
+        print_error("%s\n", first->title);
+    }
+    assert_int_equal(count, 0);
+    done(&result);
+}
+
+static const sw_finding *assert_one(const struct result *result,
+                                    enum sw_finding_kind kind)
+{
+    const sw_finding *first = NULL;
+    const size_t count = about_loaders(result, &first);
+    assert_int_equal(count, 1);
+    assert_string_equal(sw_finding_kind_name(first->kind), sw_finding_kind_name(kind));
+    return first;
+}
+
+static bool has_rule(const sw_finding *finding, const char *rule)
+{
+    for (size_t i = 0; i < finding->rule_count; i++) {
+        if (strcmp(finding->rules[i], rule) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool advises(const sw_finding *finding, const char *part)
+{
+    for (size_t i = 0; i < finding->advice_count; i++) {
+        if (strstr(finding->advice[i], part)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static double number(const sw_finding *finding, const char *name)
+{
+    for (size_t i = 0; i < finding->evidence_count; i++) {
+        if (strcmp(finding->evidence[i].name, name) == 0) {
+            return finding->evidence[i].value;
+        }
+    }
+    return NAN;
+}
+
+/* --- too few workers --- */
+
+/* A batch takes as long to make as to train on: one worker makes it twice as fast. */
+static const struct plan slow_samples = {.steps = 30,
+                                         .epochs = 2,
+                                         .compute = 30,
+                                         .wait = 30,
+                                         .cores = "4.00",
+                                         .getitem = 29.5,
+                                         .getitem_cpu = 29.5,
+                                         .collate = 0.5};
+
+static void workers_make_batches_ahead(void **state)
+{
+    (void)state;
+    struct result result = find(&slow_samples);
+    const sw_finding *it = assert_one(&result, SW_FINDING_LOADER_WORKERS);
+    assert_true(it->predicted);
+    assert_true(it->speedup > 1.8 && it->speedup < 2.01);
+    assert_true(it->low > 1.5);
+    assert_int_equal(it->severity, SW_SEVERITY_HIGH);
+    assert_string_equal(it->file, "/src/train.py");
+    assert_int_equal(it->line, 41);
+    assert_string_equal(it->name, "train_loader");
+    assert_true(advises(it, "train.py:41: DataLoader(num_workers=0) \xE2\x86\x92 num_workers="));
+    assert_true(advises(it, "persistent_workers=True"));
+    assert_true(advises(it, "benchmark_dataloader(train_loader)"));
+    assert_false(advises(it, "pin_memory"));
+    assert_true(has_rule(it, "RULE-02") && has_rule(it, "RULE-06") &&
+                has_rule(it, "RULE-36") && has_rule(it, "RULE-49"));
+    assert_false(has_rule(it, "RULE-07"));
+    assert_true(fabs(number(it, "wait_share") - 0.5) < 0.01);
+    assert_true(fabs(number(it, "compute_ms") - 30.1) < 0.2);
+    assert_true(number(it, "workers") == 0);
+    assert_true(number(it, "workers_proposed") <= 4);
+    assert_true(it->confidence > 0.9);
+    done(&result);
+}
+
+static void more_workers_than_before(void **state)
+{
+    (void)state;
+    struct plan plan = slow_samples;
+    plan.workers = 1;
+    plan.getitem = plan.getitem_cpu = 59.5; /* twice what training takes */
+    struct result result = find(&plan);
+    const sw_finding *it = assert_one(&result, SW_FINDING_LOADER_WORKERS);
+    assert_true(it->speedup > 1.6 && it->speedup < 2.05);
+    assert_true(advises(it, "DataLoader(num_workers=1) \xE2\x86\x92 num_workers="));
+    done(&result);
+}
+
+static void a_loader_that_keeps_up_is_fine(void **state)
+{
+    (void)state;
+    struct plan plan = slow_samples;
+    plan.wait = 1;
+    plan.getitem = plan.getitem_cpu = 0.5;
+    assert_none(&plan);
+    plan.workers = 2;
+    plan.bits = SW_LOADER_PERSISTENT;
+    plan.getitem = plan.getitem_cpu = 40; /* hidden behind training */
+    plan.wait = 0.2;
+    assert_none(&plan);
+}
+
+static double now_and_then(unsigned i)
+{
+    return i == 31 || i == 47 ? 60 : 0.5;
+}
+
+static double at_first(unsigned i)
+{
+    return i < 4 ? 300 : 0.2;
+}
+
+static void chance_and_warm_up_are_no_evidence(void **state)
+{
+    (void)state;
+    struct plan plan = slow_samples;
+    plan.wait_of = now_and_then; /* 7 % on average, from two steps */
+    assert_none(&plan);
+    plan.wait_of = at_first;
+    assert_none(&plan);
+}
+
+static void one_core_has_no_room_for_workers(void **state)
+{
+    (void)state;
+    struct plan plan = slow_samples;
+    plan.cores = "1.00";
+    struct result result = find(&plan);
+    const sw_finding *it = assert_one(&result, SW_FINDING_LOADER_TRANSFORM);
+    assert_string_equal(it->name, "Images.__getitem__");
+    assert_false(advises(it, "num_workers"));
+    done(&result);
+}
+
+/* As many workers as cores, and they compute: nothing to gain from more. */
+static void cores_that_are_used_up(void **state)
+{
+    (void)state;
+    struct plan plan = slow_samples;
+    plan.cores = "2.00";
+    plan.workers = 2;
+    plan.getitem = plan.getitem_cpu = 100;
+    struct result result = find(&plan);
+    const sw_finding *it = assert_one(&result, SW_FINDING_LOADER_TRANSFORM);
+    assert_false(advises(it, "num_workers"));
+    done(&result);
+}
+
+/* --- stages --- */
+
+static void a_transform_dominates(void **state)
+{
+    (void)state;
+    struct plan plan = slow_samples;
+    plan.decode = 25;
+    struct result result = find(&plan);
+    const sw_finding *it = assert_one(&result, SW_FINDING_LOADER_TRANSFORM);
+    assert_string_equal(it->name, "Decode");
+    assert_string_equal(it->file, "/src/train.py"); /* no sample knows better */
+    assert_true(it->also & (uint64_t)1 << SW_FINDING_LOADER_WORKERS);
+    assert_true(has_rule(it, "RULE-38") && has_rule(it, "RULE-02"));
+    /* 60 ms a step, of which a tenth of 25 stays; a half; none. */
+    assert_true(fabs(it->speedup - 60.0 / (60 - 22.5)) < 0.03);
+    assert_true(it->low < 60.0 / (60 - 12.5) + 0.02);
+    assert_true(it->high > 60.0 / (60 - 25.0) - 0.02);
+    assert_true(advises(it, "a tenth"));
+    done(&result);
+    plan.decode = 5; /* among others */
+    result = find(&plan);
+    assert_one(&result, SW_FINDING_LOADER_WORKERS);
+    done(&result);
+    plan.workers = 4; /* hidden behind training */
+    plan.bits = SW_LOADER_PERSISTENT;
+    plan.decode = 25;
+    plan.wait = 0.2;
+    assert_none(&plan);
+}
+
+static void collating_dominates(void **state)
+{
+    (void)state;
+    struct plan plan = slow_samples;
+    plan.getitem = plan.getitem_cpu = 5;
+    plan.collate = 25;
+    struct result result = find(&plan);
+    const sw_finding *it = assert_one(&result, SW_FINDING_LOADER_COLLATE);
+    assert_string_equal(it->name, "pad");
+    assert_true(fabs(it->speedup - 60.0 / (60 - 22.5)) < 0.03);
+    assert_true(it->also & (uint64_t)1 << SW_FINDING_LOADER_WORKERS);
+    done(&result);
+}
+
+static void samples_wait_for_files(void **state)
+{
+    (void)state;
+    struct plan plan = slow_samples;
+    plan.cores = "2.00";
+    plan.compute = 10;
+    plan.wait = 60;
+    plan.getitem = 59.5;
+    plan.getitem_cpu = 1;
+    struct result result = find(&plan);
+    const sw_finding *it = assert_one(&result, SW_FINDING_LOADER_IO);
+    assert_true(number(it, "workers_proposed") > 2); /* more than cores */
+    assert_true(number(it, "blocked_share") > 0.9);
+    assert_true(it->speedup > 4);
+    assert_true(advises(it, "DataLoader(num_workers=0)"));
+    done(&result);
+    plan.getitem_cpu = plan.getitem; /* it computes */
+    result = find(&plan);
+    assert_one(&result, SW_FINDING_LOADER_WORKERS);
+    done(&result);
+}
+
+/* --- epochs --- */
+
+static const struct plan again = {.steps = 10,
+                                  .epochs = 6,
+                                  .compute = 20,
+                                  .wait = 0.2,
+                                  .first = 100,
+                                  .cores = "4.00",
+                                  .workers = 2,
+                                  .getitem = 8,
+                                  .getitem_cpu = 8,
+                                  .collate = 0.5,
+                                  .start = 60,
+                                  .shutdown = 20};
+
+static void workers_are_started_again(void **state)
+{
+    (void)state;
+    struct result result = find(&again);
+    const sw_finding *it = assert_one(&result, SW_FINDING_LOADER_RESTART);
+    assert_true(has_rule(it, "RULE-08"));
+    assert_true(advises(it, "train.py:41: DataLoader(num_workers=2) \xE2\x86\x92 "
+                            "persistent_workers=True"));
+    assert_true(fabs(number(it, "restart_ms") - (60 + 20 + 100 - 8.5)) < 0.1);
+    assert_true(number(it, "restarts") == 5);
+    assert_true(it->speedup > 1.3 && it->speedup < 2.5);
+    done(&result);
+}
+
+static void workers_that_stay_are_fine(void **state)
+{
+    (void)state;
+    struct plan plan = again;
+    plan.bits = SW_LOADER_PERSISTENT;
+    plan.first = 9;
+    plan.start = 1;
+    plan.shutdown = 0;
+    assert_none(&plan);
+    plan = again; /* one epoch has no second start */
+    plan.steps = 60;
+    plan.epochs = 1;
+    assert_none(&plan);
+}
+
+static void a_loader_built_in_every_epoch(void **state)
+{
+    (void)state;
+    struct plan plan = again;
+    plan.bits = SW_LOADER_PERSISTENT; /* and yet they start */
+    struct result result = find(&plan);
+    const sw_finding *it = assert_one(&result, SW_FINDING_LOADER_RESTART);
+    assert_true(advises(it, "build it once"));
+    assert_false(advises(it, "persistent_workers"));
+    done(&result);
+}
+
+/* --- bursts --- */
+
+/* Every 20 batches four come that take long: two workers with two batches each in stock cannot bridge that. */
+static double burst_made(unsigned i)
+{
+    return i % 20 < 4 ? 80 : 5;
+}
+
+static double burst_wait(unsigned i)
+{
+    return i >= 20 && i % 20 == 0 ? 60 : i >= 20 && i % 20 == 2 ? 60 : 0.2;
+}
+
+static const struct plan bursts = {.steps = 200,
+                                   .epochs = 1,
+                                   .compute = 20,
+                                   .wait_of = burst_wait,
+                                   .wait = 6,
+                                   .cores = "4.00",
+                                   .workers = 2,
+                                   .getitem = 20,
+                                   .getitem_cpu = 20,
+                                   .made_of = burst_made};
+
+static void batches_come_in_bursts(void **state)
+{
+    (void)state;
+    struct result result = find(&bursts);
+    const sw_finding *it = assert_one(&result, SW_FINDING_LOADER_BURSTY);
+    assert_true(has_rule(it, "RULE-10"));
+    assert_true(advises(it, "DataLoader(prefetch_factor=2) \xE2\x86\x92 prefetch_factor="));
+    assert_true(number(it, "wait_p95_ms") > 3 * number(it, "wait_p50_ms"));
+    assert_true(it->speedup > 1.05 && it->speedup < 1.5);
+    done(&result);
+}
+
+static void bursts_that_the_queue_bridges(void **state)
+{
+    (void)state;
+    struct plan plan = bursts;
+    plan.prefetch = 16;
+    plan.wait_of = NULL;
+    plan.wait = 0.2;
+    assert_none(&plan);
+}
+
+/* --- what is not known --- */
+
+static void a_loader_of_someone_else(void **state)
+{
+    (void)state;
+    struct plan plan = slow_samples;
+    plan.no_loader = true; /* a loop that says what is waiting, no more */
+    struct result result = find(&plan);
+    const sw_finding *it = assert_one(&result, SW_FINDING_LOADER_WORKERS);
+    assert_false(advises(it, "DataLoader") || advises(it, "num_workers"));
+    assert_null(it->file);
+    assert_int_equal(it->severity, SW_SEVERITY_HIGH);
+    done(&result);
+    plan = slow_samples;
+    plan.bits = SW_LOADER_FOREIGN;
+    plan.workers = 0;
+    result = find(&plan);
+    const sw_finding *first = NULL;
+    if (about_loaders(&result, &first)) {
+        assert_false(advises(first, "DataLoader") || advises(first, "num_workers"));
+    }
+    done(&result);
+}
+
+static void pages_are_pinned_for_a_gpu_only(void **state)
+{
+    (void)state;
+    struct plan plan = slow_samples;
+    plan.h2d = 5;
+    struct result result = find(&plan);
+    const sw_finding *it = assert_one(&result, SW_FINDING_LOADER_WORKERS);
+    assert_true(advises(it, "pin_memory=True"));
+    assert_true(has_rule(it, "RULE-07") && has_rule(it, "RULE-37"));
+    done(&result);
+    plan.bits = SW_LOADER_PIN;
+    result = find(&plan);
+    it = assert_one(&result, SW_FINDING_LOADER_WORKERS);
+    assert_false(advises(it, "pin_memory") || has_rule(it, "RULE-07"));
+    done(&result);
+}
+
+static void missing_places_and_sizes(void **state)
+{
+    (void)state;
+    struct plan plan = slow_samples;
+    plan.no_site = true;
+    plan.cores = NULL; /* as one */
+    plan.bits = SW_LOADER_ITERABLE;
+    struct result result = find(&plan);
+    const sw_finding *first = NULL;
+    about_loaders(&result, &first);
+    done(&result);
+    plan.cores = "8.00";
+    result = find(&plan);
+    const sw_finding *it = assert_one(&result, SW_FINDING_LOADER_WORKERS);
+    assert_null(it->file);
+    assert_true(advises(it, "get_worker_info"));
+    assert_true(strncmp(it->advice[0], "DataLoader(", 11) == 0);
+    done(&result);
+}
+
+static void too_few_steps_say_nothing(void **state)
+{
+    (void)state;
+    struct plan plan = slow_samples;
+    plan.steps = 4;
+    struct result result = find(&plan);
+    const char *why;
+    assert_int_equal(result.count, 0);
+    assert_false(sw_findings_checked(result.findings, SW_FINDING_LOADER_WORKERS, &why));
+    assert_non_null(why);
+    done(&result);
+}
+
+/* Workers whose files are gone, batches that were never made, numbers that no recorder writes. */
+static void nonsense_does_no_harm(void **state)
+{
+    (void)state;
+    const uint64_t huge[] = {0, 1, UINT64_MAX, UINT64_MAX / 2, (uint64_t)1 << 53};
+    for (size_t i = 0; i < sizeof huge / sizeof huge[0]; i++) {
+        for (unsigned workers = 0; workers < 3; workers++) {
+            struct plan plan = slow_samples;
+            plan.workers = workers;
+            plan.bits = UINT16_MAX & ~(unsigned)SW_LOADER_FOREIGN;
+            rows_made = 0;
+            struct tb *tb = training_trace(&plan);
+            for (unsigned kind = 0; kind < SW_STAGE_KINDS + 1; kind++) {
+                const sw_row row = {SW_TABLE_STAGE,
+                                    0,
+                                    rows_made++,
+                                    {T_LOADER, workers ? 0 : NONE, kind, T_DECODE},
+                                    {huge[i], huge[i], huge[i], huge[i], huge[i]}};
+                tb_row(tb, &row);
+            }
+            sw_record_batch record = {.head = {.kind = SW_RECORD_BATCH,
+                                               .units = sizeof record / SW_RECORD_UNIT,
+                                               .flags = SW_RECORD_INTERVAL,
+                                               .id = T_LOADER,
+                                               .ticks = START},
+                                      .end = START + 5,
+                                      .fetch_begin = huge[i],
+                                      .fetch_end = huge[4 - i],
+                                      .receive = huge[i],
+                                      .cpu_ns = huge[i],
+                                      .bytes = huge[i],
+                                      .step = huge[i],
+                                      .worker = (uint32_t)huge[i]};
+            tb_record(tb, 0, &record);
+            struct fixture *fixture = fixture_new();
+            write_trace(fixture, tb);
+            struct result result = look_at(fixture);
+            done(&result);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(workers_make_batches_ahead),
+        cmocka_unit_test(more_workers_than_before),
+        cmocka_unit_test(a_loader_that_keeps_up_is_fine),
+        cmocka_unit_test(chance_and_warm_up_are_no_evidence),
+        cmocka_unit_test(one_core_has_no_room_for_workers),
+        cmocka_unit_test(cores_that_are_used_up),
+        cmocka_unit_test(a_transform_dominates),
+        cmocka_unit_test(collating_dominates),
+        cmocka_unit_test(samples_wait_for_files),
+        cmocka_unit_test(workers_are_started_again),
+        cmocka_unit_test(workers_that_stay_are_fine),
+        cmocka_unit_test(a_loader_built_in_every_epoch),
+        cmocka_unit_test(batches_come_in_bursts),
+        cmocka_unit_test(bursts_that_the_queue_bridges),
+        cmocka_unit_test(a_loader_of_someone_else),
+        cmocka_unit_test(pages_are_pinned_for_a_gpu_only),
+        cmocka_unit_test(missing_places_and_sizes),
+        cmocka_unit_test(too_few_steps_say_nothing),
+        cmocka_unit_test(nonsense_does_no_harm),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
