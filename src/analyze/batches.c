@@ -57,12 +57,12 @@ static struct sw__batch batch_of(const sw_trace *trace, const sw_record_batch *r
     return (struct sw__batch){
         .id = record->batch,
         .step = record->step,
-        .make_ns = made ? between(trace, record->fetch_begin, record->fetch_end)
-                        : SW_UNKNOWN,
+        .make_ns =
+            made ? between(trace, record->fetch_begin, record->fetch_end) : SW_UNKNOWN,
         .cpu_ns = made && record->cpu_ns ? record->cpu_ns : SW_UNKNOWN,
         .bytes = record->bytes ? record->bytes : SW_UNKNOWN,
-        .unpack_ns = record->receive ? between(trace, record->receive, record->end)
-                                     : SW_UNKNOWN,
+        .unpack_ns =
+            record->receive ? between(trace, record->receive, record->end) : SW_UNKNOWN,
         .worker = record->worker,
         .depth = record->queue_depth,
         /* The loop writes the record of a batch that it has, a worker that of one that it made. */
@@ -120,9 +120,8 @@ static int read_records(struct reading *it, sw_cursor *cursor)
             it->list = grown;
             it->room = room;
         }
-        it->list[it->count++] =
-            batch_of(it->traces[event.trace],
-                     (const sw_record_batch *)(const void *)event.record);
+        it->list[it->count++] = batch_of(
+            it->traces[event.trace], (const sw_record_batch *)(const void *)event.record);
         if (it->count >= 4 * (size_t)SW__BATCHES_MOST) {
             /* Records come in order of time: the newer half. */
             it->count = 2 * (size_t)SW__BATCHES_MOST;
@@ -183,5 +182,5 @@ const struct sw__batch *sw__batches_of_step(const struct sw__batch *list, size_t
         }
     }
     return low < count && list[low].step == step && step != SW_UNKNOWN ? &list[low]
-                                                                      : NULL;
+                                                                       : NULL;
 }

@@ -74,8 +74,7 @@ static double running(const struct replay *it)
 /* How long until something happens, and what is left of everything then. */
 static void advance(struct replay *it)
 {
-    const double rate =
-        sw__replay_rate(it->set->cores, it->set->others, running(it));
+    const double rate = sw__replay_rate(it->set->cores, it->set->others, running(it));
     const double train_rate = it->train == TRAIN_ASIDE ? 1 : rate;
     double time = it->train == TRAIN_WAITS ? INFINITY : it->left / train_rate;
     for (unsigned i = 0; i < it->set->workers; i++) {
@@ -253,8 +252,7 @@ struct sw__replay_range sw__replay_saves(const struct sw__replay_step *steps,
     size_t stretch = count / STRETCHES;
     stretch = stretch < 50 ? stretch : 50;
     const size_t drawn = count < STEPS_MOST ? count : STEPS_MOST;
-    struct sw__replay_step *again =
-        stretch ? sw__alloc_zero(drawn, sizeof *again) : NULL;
+    struct sw__replay_step *again = stretch ? sw__alloc_zero(drawn, sizeof *again) : NULL;
     if (!again) {
         range.low = 0;
         return range;

@@ -27,12 +27,12 @@ struct sw__replay_step {
 struct sw__replay_setting {
     unsigned workers; /* 0: the training thread makes the batches itself */
     unsigned prefetch;
-    double cores;     /* usable */
-    double others;    /* runnable threads of other programs, on average */
-    double threads;   /* that compute keeps busy */
-    double hand_ns;   /* work of the training thread to take a batch from a worker */
-    double send_ns;   /* work of a worker to hand it over */
-    double start_ns;  /* at the beginning of an epoch, until workers begin */
+    double cores;    /* usable */
+    double others;   /* runnable threads of other programs, on average */
+    double threads;  /* that compute keeps busy */
+    double hand_ns;  /* work of the training thread to take a batch from a worker */
+    double send_ns;  /* work of a worker to hand it over */
+    double start_ns; /* at the beginning of an epoch, until workers begin */
     double compute_scale, make_scale, block_scale; /* of the times in the steps */
 };
 

@@ -12,7 +12,14 @@
 /* One stage dominates from this share of making a batch on (RULE-38), waiting from this one. */
 #define DOMINATES 0.5
 
-enum specific { ANY_WORKERS = 1, BURSTY, WAITS_FOR_FILES, TRANSFORMS, COLLATES, RESTARTS };
+enum specific {
+    ANY_WORKERS = 1,
+    BURSTY,
+    WAITS_FOR_FILES,
+    TRANSFORMS,
+    COLLATES,
+    RESTARTS
+};
 
 static struct sw__draft *draft_loader(sw_findings *all, enum sw_finding_kind kind,
                                       const char *rule, enum specific specific)
@@ -63,16 +70,18 @@ static bool transform_dominates(sw_findings *all, const struct sw__loader_facts 
     }
     struct sw__draft *draft =
         draft_loader(all, SW_FINDING_LOADER_TRANSFORM, "RULE-38", TRANSFORMS);
-    sw__draft_title(all, draft, "%s takes %.0f %% of making a batch, and training waits for it",
-                    name, part->share * 100);
+    sw__draft_title(all, draft,
+                    "%s takes %.0f %% of making a batch, and training waits for it", name,
+                    part->share * 100);
     sw__draft_number(draft, "stage_share", part->share);
     sw__draft_number(draft, "stage_call_ms",
                      (double)part->stage->ns / (double)part->stage->calls / 1e6);
-    advise_cheaper(all, draft, name,
-                   sw__findings_format(all,
-                                       "Make %s cheaper, or do it once beforehand and keep "
-                                       "the result (preprocess offline, cache)",
-                                       name));
+    advise_cheaper(
+        all, draft, name,
+        sw__findings_format(all,
+                            "Make %s cheaper, or do it once beforehand and keep "
+                            "the result (preprocess offline, cache)",
+                            name));
     sw__loader_where(all, draft, name);
     sw__loader_common(all, draft, facts);
     draft_saves(all, draft, &range);
@@ -82,26 +91,28 @@ static bool transform_dominates(sw_findings *all, const struct sw__loader_facts 
 static bool collate_dominates(sw_findings *all, const struct sw__loader_facts *facts)
 {
     const struct sw__loader_stage *part = &facts->collate;
-    const struct sw__replay_range range =
-        part->share >= DOMINATES ? cheaper(all, facts, part->share)
-                                 : (struct sw__replay_range){0};
+    const struct sw__replay_range range = part->share >= DOMINATES
+                                              ? cheaper(all, facts, part->share)
+                                              : (struct sw__replay_range){0};
     if (range.mean < SW__LOADER_GAIN) {
         return false;
     }
     const char *name = part->stage->name ? part->stage->name : "collate_fn";
     struct sw__draft *draft =
         draft_loader(all, SW_FINDING_LOADER_COLLATE, NULL, COLLATES);
-    sw__draft_title(all, draft,
-                    "Collating takes %.0f %% of making a batch, and training waits for it",
-                    part->share * 100);
+    sw__draft_title(
+        all, draft,
+        "Collating takes %.0f %% of making a batch, and training waits for it",
+        part->share * 100);
     sw__draft_number(draft, "stage_share", part->share);
     sw__draft_number(draft, "collate_ms",
                      (double)part->stage->ns / (double)part->stage->calls / 1e6);
-    advise_cheaper(all, draft, name,
-                   sw__findings_format(all,
-                                       "Make %s cheaper: torch.stack of whole samples, no "
-                                       "loop over elements, padding in the dataset",
-                                       name));
+    advise_cheaper(
+        all, draft, name,
+        sw__findings_format(all,
+                            "Make %s cheaper: torch.stack of whole samples, no "
+                            "loop over elements, padding in the dataset",
+                            name));
     sw__loader_where(all, draft, name);
     sw__loader_common(all, draft, facts);
     draft_saves(all, draft, &range);
@@ -120,8 +131,8 @@ static bool waits_for_files(sw_findings *all, const struct sw__loader_facts *fac
         .workers = workers, .prefetch = facts->prefetch, .make_scale = {1, 1, 1}};
     const bool more = workers > facts->workers;
     /* With enough workers it is the waiting itself that has to go. */
-    const struct sw__replay_range range =
-        more ? sw__loader_saves(all, facts, &change) : cheaper(all, facts, facts->blocked);
+    const struct sw__replay_range range = more ? sw__loader_saves(all, facts, &change)
+                                               : cheaper(all, facts, facts->blocked);
     if (range.mean < SW__LOADER_GAIN) {
         return false;
     }
@@ -134,10 +145,11 @@ static bool waits_for_files(sw_findings *all, const struct sw__loader_facts *fac
         sw__draft_number(draft, "workers_proposed", workers);
         sw__loader_advise_workers(all, draft, facts, workers, facts->prefetch);
     }
-    sw__draft_advise(all, draft,
-                     more ? "Workers that wait need no core: more of them than cores is fine."
-                          : "Read less often: larger files, a local copy, or keep what was "
-                            "read in memory.");
+    sw__draft_advise(
+        all, draft,
+        more ? "Workers that wait need no core: more of them than cores is fine."
+             : "Read less often: larger files, a local copy, or keep what was "
+               "read in memory.");
     sw__loader_where(all, draft, NULL);
     sw__loader_common(all, draft, facts);
     draft_saves(all, draft, &range);
@@ -169,8 +181,9 @@ static bool comes_in_bursts(sw_findings *all, const struct sw__loader_facts *fac
     }
     struct sw__draft *draft =
         draft_loader(all, SW_FINDING_LOADER_BURSTY, "RULE-10", BURSTY);
-    sw__draft_title(all, draft,
-                    "Batches come in bursts: there are enough workers, yet training waits");
+    sw__draft_title(
+        all, draft,
+        "Batches come in bursts: there are enough workers, yet training waits");
     sw__draft_number(draft, "wait_p50_ms", facts->wait_p50 / 1e6);
     sw__draft_number(draft, "wait_p95_ms", facts->wait_p95 / 1e6);
     sw__draft_number(draft, "prefetch_proposed", prefetch);
@@ -223,11 +236,14 @@ static void unknown_loader(sw_findings *all, const struct sw__loader_facts *fact
                     facts->share.mean * 100);
     sw__draft_advise(
         all, draft,
-        itself ? "The training thread makes the batches itself: make the next one in another "
-                 "process while this one is trained on."
-               : "Batches come too late: let whatever makes them work ahead, or make each "
-                 "one cheaper.");
-    sw__draft_advise(all, draft, "The settings of this loader are not known to stepwatch.");
+        itself
+            ? "The training thread makes the batches itself: make the next one in "
+              "another "
+              "process while this one is trained on."
+            : "Batches come too late: let whatever makes them work ahead, or make each "
+              "one cheaper.");
+    sw__draft_advise(all, draft,
+                     "The settings of this loader are not known to stepwatch.");
     sw__loader_where(all, draft, NULL);
     sw__loader_common(all, draft, facts);
     if (itself) {
@@ -300,8 +316,8 @@ static bool starts_again(sw_findings *all, const struct sw__loader_facts *facts)
 {
     const sw_training_loader *loader = all->it.loader;
     const size_t epochs = sw_summary_epoch_count(all->it.summary);
-    if (facts->way != SW__LOADER_WORKERS || epochs < 2 ||
-        loader->passes == SW_UNKNOWN || loader->passes < 2) {
+    if (facts->way != SW__LOADER_WORKERS || epochs < 2 || loader->passes == SW_UNKNOWN ||
+        loader->passes < 2) {
         return false;
     }
     const struct cost start = a_call(loader, SW_STAGE_START);
@@ -321,7 +337,8 @@ static bool starts_again(sw_findings *all, const struct sw__loader_facts *facts)
     const char *place = sw__loader_place(all);
     struct sw__draft *draft =
         draft_loader(all, SW_FINDING_LOADER_RESTART, "RULE-08", RESTARTS);
-    sw__draft_title(all, draft, "Workers are started again in every epoch: %.0f ms each time",
+    sw__draft_title(all, draft,
+                    "Workers are started again in every epoch: %.0f ms each time",
                     each / 1e6);
     if (kept) {
         sw__draft_advise(all, draft,
@@ -329,10 +346,11 @@ static bool starts_again(sw_findings *all, const struct sw__loader_facts *facts)
                          "before the epochs.",
                          place ? place : "", place ? ": " : "");
     } else {
-        sw__draft_advise(all, draft,
-                         "%s%sDataLoader(num_workers=%u) \xE2\x86\x92 persistent_workers=True, "
-                         "and build it once, before the epochs.",
-                         place ? place : "", place ? ": " : "", facts->workers);
+        sw__draft_advise(
+            all, draft,
+            "%s%sDataLoader(num_workers=%u) \xE2\x86\x92 persistent_workers=True, "
+            "and build it once, before the epochs.",
+            place ? place : "", place ? ": " : "", facts->workers);
     }
     sw__draft_number(draft, "restart_ms", each / 1e6);
     sw__draft_number(draft, "restarts", again);
@@ -382,7 +400,8 @@ void sw__rules_loader(sw_findings *all)
     }
     if (!(facts.made_ns > 0)) {
         for (size_t i = 1; i < sizeof kinds / sizeof kinds[0]; i++) {
-            sw__findings_unchecked(all, kinds[i], "how the batches are made was not recorded");
+            sw__findings_unchecked(all, kinds[i],
+                                   "how the batches are made was not recorded");
         }
     }
     if (facts.share.low > SW__LOADER_LEAST) {

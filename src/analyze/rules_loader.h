@@ -34,11 +34,11 @@ struct sw__loader_facts {
     struct sw__estimate share; /* of it in the steps, the first of an epoch left out */
     struct sw__estimate wait;  /* ns */
     double wait_p50, wait_p95;
-    double compute_ns;  /* of a step, without waiting */
-    double made_ns;     /* from begin to end of making a batch */
-    double cpu_ns;      /* of these, time on a processor */
-    double blocked;     /* share of made_ns in which it waits for files, network, locks */
-    double delay;       /* time runnable without a processor, against time on one */
+    double compute_ns; /* of a step, without waiting */
+    double made_ns;    /* from begin to end of making a batch */
+    double cpu_ns;     /* of these, time on a processor */
+    double blocked;    /* share of made_ns in which it waits for files, network, locks */
+    double delay;      /* time runnable without a processor, against time on one */
     double unpack_ns, send_ns, bytes;
     struct sw__loader_stage transform, collate, getitem; /* the dearest of each kind */
 

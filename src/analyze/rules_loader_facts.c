@@ -31,7 +31,8 @@ static double length(const sw_summary_step *step)
 static bool first_of_epoch(const struct sw__case *it, size_t i)
 {
     return it->step[i].epoch != UINT32_MAX &&
-           (i == 0 ? it->step[i].number == 0 : it->step[i].epoch != it->step[i - 1].epoch);
+           (i == 0 ? it->step[i].number == 0
+                   : it->step[i].epoch != it->step[i - 1].epoch);
 }
 
 /* --- how long the loop waits --- */
@@ -115,8 +116,8 @@ static struct sw__loader_stage stage_of(const sw_training_loader *loader, unsign
                                         double whole)
 {
     const sw_training_stage *stage = dearest(loader, kind);
-    return (struct sw__loader_stage){
-        stage, stage && whole > 0 ? (double)stage->ns / whole : 0};
+    return (struct sw__loader_stage){stage,
+                                     stage && whole > 0 ? (double)stage->ns / whole : 0};
 }
 
 /* The share of its time in which a stage waits, by its own figures. What it waits for a processor looks the same as what it
@@ -141,8 +142,7 @@ static double blocked_by_samples(const sw_summary *summary)
 {
     const sw_stacks *stacks = sw_summary_stacks(summary);
     size_t count = 0;
-    sw_stacks_place *places =
-        stacks ? sw_stacks_functions(stacks, NULL, &count) : NULL;
+    sw_stacks_place *places = stacks ? sw_stacks_functions(stacks, NULL, &count) : NULL;
     uint64_t running = 0, waiting = 0;
     for (size_t i = 0; places && i < count; i++) {
         const sw_stack_frame *frame = &places[i].frame;
@@ -173,8 +173,7 @@ static void measure_stages(sw_findings *all, struct sw__loader_facts *facts)
     facts->getitem = stage_of(loader, SW_STAGE_GETITEM, whole);
     facts->send_ns = a_call(loader, SW_STAGE_SERIALISE);
     facts->unpack_ns = a_call(loader, SW_STAGE_UNPICKLE);
-    const sw_training_stage *sample =
-        facts->getitem.stage ? facts->getitem.stage : fetch;
+    const sw_training_stage *sample = facts->getitem.stage ? facts->getitem.stage : fetch;
     facts->blocked = blocked_by_samples(all->it.summary);
     if (isnan(facts->blocked)) {
         facts->blocked = blocked_by_time(sample, facts->delay);
@@ -233,8 +232,8 @@ static bool make_steps(sw_findings *all, struct sw__loader_facts *facts)
     const size_t begin = it->count - facts->count;
     facts->steps = sw__alloc_zero(facts->count, sizeof *facts->steps);
     all->failed |= !facts->steps;
-    if (!facts->steps || (it->loader && sw__batches_read(it->summary, it->loader, &list,
-                                                         &known))) {
+    if (!facts->steps ||
+        (it->loader && sw__batches_read(it->summary, it->loader, &list, &known))) {
         all->failed = true;
         return false;
     }
@@ -295,9 +294,8 @@ static void find_way(const struct sw__case *it, struct sw__loader_facts *facts)
         facts->workers = loader->worker_setting < SW__REPLAY_WORKERS
                              ? (unsigned)loader->worker_setting
                              : SW__REPLAY_WORKERS;
-        facts->prefetch = loader->prefetch_factor < 1000
-                              ? (unsigned)loader->prefetch_factor
-                              : 2;
+        facts->prefetch =
+            loader->prefetch_factor < 1000 ? (unsigned)loader->prefetch_factor : 2;
     }
 }
 
@@ -332,10 +330,10 @@ bool sw__loader_begin(sw_findings *all, struct sw__loader_facts *facts, const ch
         return false;
     }
     const double elapsed = facts->compute_ns + facts->wait.mean;
-    facts->making = facts->way == SW__LOADER_WORKERS && elapsed > 0
-                        ? facts->made_ns *
-                              (1 - (facts->blocked > 0 ? facts->blocked : 0)) / elapsed
-                        : 0;
+    facts->making =
+        facts->way == SW__LOADER_WORKERS && elapsed > 0
+            ? facts->made_ns * (1 - (facts->blocked > 0 ? facts->blocked : 0)) / elapsed
+            : 0;
     return make_steps(all, facts);
 }
 

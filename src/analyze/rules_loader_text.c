@@ -19,8 +19,9 @@ const char *sw__loader_place(sw_findings *all)
     if (!site || !site->file) {
         return NULL;
     }
-    return site->line ? sw__findings_format(all, "%s:%u", base_name(site->file), site->line)
-                      : sw__findings_format(all, "%s", base_name(site->file));
+    return site->line
+               ? sw__findings_format(all, "%s:%u", base_name(site->file), site->line)
+               : sw__findings_format(all, "%s", base_name(site->file));
 }
 
 static bool goes_on(const sw_training_loader *loader)
@@ -56,9 +57,10 @@ void sw__loader_advise_workers(sw_findings *all, struct sw__draft *draft,
     sw__draft_advise(all, draft, "%s%sDataLoader(%s) \xE2\x86\x92 %s", place ? place : "",
                      place ? ": " : "", now, change);
     if (workers > facts->workers && loader->bits & SW_LOADER_ITERABLE) {
-        sw__draft_advise(all, draft,
-                         "The dataset is iterable: let each worker give its own part of it "
-                         "(torch.utils.data.get_worker_info), or samples come repeatedly.");
+        sw__draft_advise(
+            all, draft,
+            "The dataset is iterable: let each worker give its own part of it "
+            "(torch.utils.data.get_worker_info), or samples come repeatedly.");
     }
 }
 
@@ -156,6 +158,8 @@ void sw__loader_where(sw_findings *all, struct sw__draft *draft, const char *sta
         sw__draft_where(all, draft, found->file, found->first_line, stage);
     } else {
         sw__draft_where(all, draft, site ? site->file : NULL, site ? site->line : 0,
-                        stage ? stage : loader ? loader->name : NULL);
+                        stage    ? stage
+                        : loader ? loader->name
+                                 : NULL);
     }
 }

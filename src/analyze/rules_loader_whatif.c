@@ -18,9 +18,7 @@ static double threads(const sw_findings *all, const struct sw__loader_facts *fac
     const double said = text ? strtod(text, NULL) : 0;
     double most = said >= 1 && said < cores ? said : cores;
     most = facts->gpu || most < 1 ? 1 : most;
-    return guess == SW__GUESS_LOW    ? most
-           : guess == SW__GUESS_HIGH ? 1
-                                     : (1 + most) / 2;
+    return guess == SW__GUESS_LOW ? most : guess == SW__GUESS_HIGH ? 1 : (1 + most) / 2;
 }
 
 /* The first of three values by guess. */
@@ -41,7 +39,8 @@ static double start_of(const sw_findings *all, const struct sw__loader_facts *fa
     for (size_t i = 0; i < loader->stage_count; i++) {
         const sw_training_stage *stage = &loader->stages[i];
         if (stage->kind == SW_STAGE_FIRST && stage->calls) {
-            const double extra = (double)stage->ns / (double)stage->calls - facts->made_ns;
+            const double extra =
+                (double)stage->ns / (double)stage->calls - facts->made_ns;
             return extra > 0 ? extra : 0;
         }
     }
@@ -70,9 +69,8 @@ struct sw__replay_setting sw__loader_setting(const sw_findings *all,
         .cores = cores,
         .others = others > 0 ? others : 0,
         .threads = busy,
-        .block_scale = guess == SW__GUESS_LOW && workers > facts->workers && workers > 1
-                           ? 1.25
-                           : 1,
+        .block_scale =
+            guess == SW__GUESS_LOW && workers > facts->workers && workers > 1 ? 1.25 : 1,
     };
     setting.compute_scale = sw__replay_rate(cores, setting.others, runnable);
     /* The processor time of a worker is known; of the training thread, the time it took as it was. */
@@ -92,8 +90,7 @@ static void both(const sw_findings *all, const struct sw__loader_facts *facts,
                  const struct sw__loader_change *change, enum sw__guess guess,
                  struct sw__replay_setting out[2])
 {
-    out[0] =
-        sw__loader_setting(all, facts, facts->workers, facts->prefetch, guess);
+    out[0] = sw__loader_setting(all, facts, facts->workers, facts->prefetch, guess);
     out[1] = sw__loader_setting(all, facts, change->workers, change->prefetch, guess);
     out[1].make_scale *= change->make_scale[guess];
     out[1].block_scale *= change->make_scale[guess];
@@ -159,8 +156,8 @@ unsigned sw__loader_best(const sw_findings *all, const struct sw__loader_facts *
                       : INFINITY;
         least = time[i] < least ? time[i] : least;
     }
-    const struct sw__replay_setting now = sw__loader_setting(
-        all, facts, facts->workers, facts->prefetch, SW__GUESS_MIDDLE);
+    const struct sw__replay_setting now =
+        sw__loader_setting(all, facts, facts->workers, facts->prefetch, SW__GUESS_MIDDLE);
     if (!(least < 0.98 * sw__replay(facts->steps, facts->count, &now, NULL))) {
         return facts->workers;
     }
