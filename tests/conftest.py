@@ -25,6 +25,7 @@ def stepwatch_cli(build_dir: Path) -> Path:
 # Files whose tests start programs that import a framework, which takes seconds each. They look at
 # counts and results, not at time, so that several may run at once.
 FRAMEWORKS = {
+    "test_findings_loader.py",
     "test_frameworks.py",
     "test_jax_hooks.py",
     "test_logs.py",

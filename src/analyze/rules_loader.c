@@ -298,17 +298,37 @@ struct cost {
     double mean, least, most;
 };
 
-static struct cost a_call(const sw_training_loader *loader, unsigned kind)
+/* Of a call that is not the first one. Which one was first is not known; the longest is left out. */
+static struct cost again(const sw_training_loader *loader, unsigned kind)
 {
-    struct cost cost = {0};
     for (size_t i = 0; i < loader->stage_count; i++) {
         const sw_training_stage *stage = &loader->stages[i];
-        if (stage->kind == kind && stage->calls) {
-            cost.mean += (double)stage->ns / (double)stage->calls;
-            cost.least += (double)stage->min_ns;
-            cost.most += (double)stage->max_ns;
+        if (stage->kind == kind && stage->calls > 1 && stage->ns >= stage->max_ns) {
+            return (struct cost){(double)(stage->ns - stage->max_ns) /
+                                     (double)(stage->calls - 1),
+                                 (double)stage->min_ns, (double)stage->max_ns};
         }
     }
+    return (struct cost){0};
+}
+
+/* Waits for the first batch in the epochs after the first one. */
+static struct cost first_batches(const sw_summary *summary)
+{
+    struct cost cost = {.least = INFINITY};
+    double count = 0;
+    for (size_t i = 1; i < sw_summary_epoch_count(summary); i++) {
+        const uint64_t ns = sw_summary_get_epoch(summary, i)->first_batch_ns;
+        if (ns != SW_UNKNOWN) {
+            const double wait = (double)ns;
+            cost.mean += wait;
+            cost.least = wait < cost.least ? wait : cost.least;
+            cost.most = wait > cost.most ? wait : cost.most;
+            count++;
+        }
+    }
+    cost.mean = count > 0 ? cost.mean / count : 0;
+    cost.least = count > 0 ? cost.least : 0;
     return cost;
 }
 
@@ -320,17 +340,17 @@ static bool starts_again(sw_findings *all, const struct sw__loader_facts *facts)
         loader->passes < 2) {
         return false;
     }
-    const struct cost start = a_call(loader, SW_STAGE_START);
-    const struct cost first = a_call(loader, SW_STAGE_FIRST);
-    const struct cost end = a_call(loader, SW_STAGE_SHUTDOWN);
+    const struct cost start = again(loader, SW_STAGE_START);
+    const struct cost first = first_batches(all->it.summary);
+    const struct cost end = again(loader, SW_STAGE_SHUTDOWN);
     /* The first batch has to be made in any case. */
-    const double again = (double)(epochs - 1);
+    const double times = (double)(epochs - 1);
     const double each = start.mean + first.mean + end.mean - facts->made_ns;
     const double low = start.least + first.least + end.least - facts->made_ns;
     const double high = start.most + first.most + end.most;
     const double base = (double)all->it.base_ns;
     const double usual = facts->wait_p50;
-    if (!(each * again > 0.02 * base) || !(low > 0) || first.mean < 3 * usual) {
+    if (!(each * times > 0.02 * base) || !(low > 0) || first.mean < 3 * usual) {
         return false;
     }
     const bool kept = loader->bits & SW_LOADER_PERSISTENT;
@@ -353,16 +373,16 @@ static bool starts_again(sw_findings *all, const struct sw__loader_facts *facts)
             place ? place : "", place ? ": " : "", facts->workers);
     }
     sw__draft_number(draft, "restart_ms", each / 1e6);
-    sw__draft_number(draft, "restarts", again);
+    sw__draft_number(draft, "restarts", times);
     sw__draft_number(draft, "start_ms", start.mean / 1e6);
     sw__draft_number(draft, "first_batch_ms", first.mean / 1e6);
     sw__draft_number(draft, "shutdown_ms", end.mean / 1e6);
     sw__draft_number(draft, "usual_wait_ms", usual / 1e6);
     sw__draft_number(draft, "epochs", (double)epochs);
     sw__loader_where(all, draft, NULL);
-    draft->finding.share = each * again / base;
+    draft->finding.share = each * times / base;
     draft->finding.confidence = epochs >= 4 ? 0.9 : 0.7;
-    sw__draft_saves(all, draft, each * again, low * again, high * again);
+    sw__draft_saves(all, draft, each * times, low * times, high * times);
     return true;
 }
 
