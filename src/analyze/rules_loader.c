@@ -218,6 +218,47 @@ static bool too_few_workers(sw_findings *all, const struct sw__loader_facts *fac
     return true;
 }
 
+/* Batches that are made fast and cost the training thread as much to take over: fewer and larger ones, or no workers. */
+static bool costs_to_take(sw_findings *all, const struct sw__loader_facts *facts)
+{
+    const double each = facts->unpack_ns, step = facts->wait.mean + facts->compute_ns;
+    if (facts->way != SW__LOADER_WORKERS || !(each > 0.2 * step) ||
+        each < 0.5 * facts->wait.mean) {
+        return false;
+    }
+    const sw_training_loader *loader = all->it.loader;
+    const struct sw__loader_change change = {
+        .workers = 0, .prefetch = facts->prefetch, .make_scale = {1, 1, 1}};
+    struct sw__replay_range range = sw__loader_saves(all, facts, &change);
+    const bool none = range.mean >= SW__LOADER_GAIN;
+    struct sw__draft *draft =
+        draft_loader(all, SW_FINDING_LOADER_MAIN_PROCESS, "RULE-09", RESTARTS);
+    sw__draft_title(all, draft, "Taking a batch from its worker costs %.0f %% of a step",
+                    each / step * 100);
+    sw__draft_number(draft, "take_ms", each / 1e6);
+    sw__draft_number(draft, "batch_bytes", facts->bytes);
+    if (none) {
+        sw__loader_advise_workers(all, draft, facts, 0, facts->prefetch);
+    } else {
+        /* Four times the batch, a quarter of the batches. */
+        range =
+            (struct sw__replay_range){0.75 * each / step, 0.5 * each / step, each / step};
+    }
+    if (loader->batch_size != SW_UNKNOWN && loader->batch_size < 1u << 20) {
+        sw__draft_advise(
+            all, draft,
+            "Larger batches need fewer hand-overs: batch_size=%u \xE2\x86\x92 %u%s.",
+            (unsigned)loader->batch_size, (unsigned)loader->batch_size * 4,
+            none ? "" : " (the prediction is for this)");
+    } else {
+        sw__draft_advise(all, draft, "Larger batches need fewer hand-overs.");
+    }
+    sw__loader_where(all, draft, NULL);
+    sw__loader_common(all, draft, facts);
+    draft_saves(all, draft, &range);
+    return true;
+}
+
 /* Nothing is known of the loader but that the loop waits for it. */
 static void unknown_loader(sw_findings *all, const struct sw__loader_facts *facts)
 {
@@ -277,7 +318,8 @@ static void loop_waits(sw_findings *all, const struct sw__loader_facts *facts)
     }
     unsigned prefetch;
     const unsigned workers = sw__loader_best(all, facts, &prefetch);
-    bool told = collate_dominates(all, facts);
+    bool told = costs_to_take(all, facts);
+    told |= collate_dominates(all, facts);
     if (facts->transform.share >= DOMINATES && !(facts->blocked >= DOMINATES)) {
         const char *name = facts->transform.stage->name;
         told |= transform_dominates(all, facts, &facts->transform,

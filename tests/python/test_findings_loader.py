@@ -20,8 +20,8 @@ TWO_CORES = pytest.mark.skipif(
     len(os.sched_getaffinity(0)) < 2, reason="workers need a core of their own"
 )
 
-# Samples compute (CPU time, so that other programs do not change how much it is) or wait; a step sleeps, as it
-# would for a device.
+# Samples compute (CPU time, so that other programs do not change how much it is) or wait; a step
+# sleeps, as it would for a device.
 PROGRAM = """
 import os, signal, sys, time
 import torch
@@ -152,8 +152,7 @@ def read_findings(build_dir: Path, folder: Path) -> list[dict[str, Any]]:
                 "advice": [item.advice[i].decode() for i in range(item.advice_count)],
                 "rules": [item.rules[i].decode() for i in range(item.rule_count)],
                 "evidence": {
-                    each.name.decode(): each.value
-                    for each in item.evidence[: item.evidence_count]
+                    each.name.decode(): each.value for each in item.evidence[: item.evidence_count]
                 },
                 "predicted": (item.low, item.speedup, item.high) if item.predicted else None,
             }

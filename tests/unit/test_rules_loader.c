@@ -49,6 +49,7 @@ struct plan {
     double start, shutdown;           /* of a pass */
     double delay;                     /* waiting for a core, against time on one */
     double h2d;                       /* of a step */
+    double take;                      /* of a batch that is there; 0: 0.1 */
 };
 
 static double of_step(const struct plan *plan, unsigned i)
@@ -152,7 +153,9 @@ static void batch(struct tb *tb, const struct plan *plan, unsigned i, uint64_t a
         record.cpu_ns = ticks(cpu);
         record.bytes = 4096;
     } else {
-        record.receive = record.end > ticks(0.1) ? record.end - ticks(0.1) : 1;
+        const uint64_t take = ticks(plan->take > 0 ? plan->take : 0.1);
+        record.end += take;
+        record.receive = record.end - take;
         record.step = i;
     }
     tb_record(tb, 0, &record);
@@ -292,7 +295,7 @@ static size_t about_loaders(const struct result *result, const sw_finding **firs
 {
     size_t count = 0;
     for (size_t i = 0; i < result->count; i++) {
-        if (result->list[i].kind <= SW_FINDING_LOADER_BURSTY) {
+        if (result->list[i].kind <= SW_FINDING_LOADER_MAIN_PROCESS) {
             *first = count++ ? *first : &result->list[i];
         }
     }
@@ -530,6 +533,32 @@ static void samples_wait_for_files(void **state)
     done(&result);
 }
 
+/* Small batches from workers: handing them over takes longer than making them. */
+static void batches_too_small_to_hand_over(void **state)
+{
+    (void)state;
+    struct plan plan = slow_samples;
+    plan.workers = 2;
+    plan.compute = 1;
+    plan.wait = 1;
+    plan.take = 0.95;
+    plan.getitem = plan.getitem_cpu = 0.2;
+    plan.collate = 0.01;
+    struct result result = find(&plan);
+    const sw_finding *it = assert_one(&result, SW_FINDING_LOADER_MAIN_PROCESS);
+    assert_true(has_rule(it, "RULE-09"));
+    assert_true(advises(it, "DataLoader(num_workers=2) \xE2\x86\x92 num_workers=0"));
+    assert_true(advises(it, "batch_size=8 \xE2\x86\x92 32"));
+    assert_false(advises(it, "persistent_workers"));
+    assert_true(it->speedup > 1.3 && it->speedup < 1.8);
+    done(&result);
+    plan.getitem = plan.getitem_cpu = 1.5; /* dear enough to make elsewhere */
+    result = find(&plan);
+    it = assert_one(&result, SW_FINDING_LOADER_MAIN_PROCESS);
+    assert_false(advises(it, "num_workers=0"));
+    done(&result);
+}
+
 /* --- epochs --- */
 
 static const struct plan again = {.steps = 10,
@@ -761,6 +790,7 @@ int main(void)
         cmocka_unit_test(a_transform_dominates),
         cmocka_unit_test(collating_dominates),
         cmocka_unit_test(samples_wait_for_files),
+        cmocka_unit_test(batches_too_small_to_hand_over),
         cmocka_unit_test(workers_are_started_again),
         cmocka_unit_test(workers_that_stay_are_fine),
         cmocka_unit_test(a_loader_built_in_every_epoch),
