@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stepwatch/analyze.h>
 #include <stepwatch/error.h>
+#include <stepwatch/findings.h>
 #include <stepwatch/functions.h>
 #include <stepwatch/lines.h>
 #include <stepwatch/write.h>
@@ -15,8 +16,10 @@ extern "C" {
 #endif
 
 /* One JSON document, schema stepwatch.report/1, and a newline. What a run does not hold is null or
- * {"recorded": false, "why": "…"}. Errors stick to the writer. */
-SW_API void sw_export_report_json(sw_writer *writer, const sw_summary *summary);
+ * {"recorded": false, "why": "…"}. Errors stick to the writer. Here and below, `findings` are those of the summary; NULL:
+ * nobody looked for any, and the report says so. */
+SW_API void sw_export_report_json(sw_writer *writer, const sw_summary *summary,
+                                  const sw_findings *findings);
 
 /* How a text report looks. All zero: 80 columns, no colour, ASCII, 20 rows a table. */
 typedef struct sw_text_options {
@@ -30,6 +33,7 @@ typedef struct sw_text_options {
 #define SW_TEXT_COLUMNS_MAX 200
 
 SW_API void sw_export_report_text(sw_writer *writer, const sw_summary *summary,
+                                  const sw_findings *findings,
                                   const sw_text_options *options);
 
 /* How sampled stacks are written. All zero: running samples only, functions without lines. */

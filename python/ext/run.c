@@ -443,17 +443,20 @@ static PyObject *written(core_source *source, const sw_text_options *look)
     }
     size_t length = 0;
     const char *text;
+    sw_error_info info = {0};
+    int error;
     Py_BEGIN_ALLOW_THREADS core_source_lock(source);
-    if (look) {
-        sw_export_report_text(writer, source->summary, look);
-    } else {
-        sw_export_report_json(writer, source->summary);
+    error = core_source_findings(source, &info);
+    if (!error && look) {
+        sw_export_report_text(writer, source->summary, source->findings, look);
+    } else if (!error) {
+        sw_export_report_json(writer, source->summary, source->findings);
     }
     core_source_unlock(source);
     text = sw_writer_text(writer, &length);
     Py_END_ALLOW_THREADS PyObject *result = text ? core_decode(text, length) : NULL;
-    sw_error_info info = {0};
-    const int error = sw_writer_close(writer, &info);
+    const int unwritten = sw_writer_close(writer, error ? NULL : &info);
+    error = error ? error : unwritten;
     if (error || (!text && !PyErr_Occurred())) {
         Py_CLEAR(result);
         core_raise(error ? error : SW_ENOMEM, &info);

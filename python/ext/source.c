@@ -50,6 +50,7 @@ void core_source_release(core_source *source)
             core_tables[i]->discard(source->made[i]);
         }
     }
+    sw_findings_free(source->findings);
     sw_summary_free(source->summary);
     sw_run_free(source->run);
     free(source->traces);
@@ -71,4 +72,11 @@ int core_source_summary(core_source *source, sw_error_info *info)
 {
     return source->summary ? SW_OK
                            : sw_summary_create(&source->summary, source->run, info);
+}
+
+int core_source_findings(core_source *source, sw_error_info *info)
+{
+    return source->findings
+               ? SW_OK
+               : sw_findings_of_summary(&source->findings, source->summary, info);
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <stepwatch/analyze.h>
 #include <stepwatch/error.h>
+#include <stepwatch/findings.h>
 #include <stepwatch/trace.h>
 
 /* Tables of a run; their descriptions stand in `core_tables` in this order. */
@@ -45,6 +46,7 @@ typedef struct core_source {
     sw_trace **traces;
     size_t trace_count;
     sw_summary *summary;        /* NULL until asked for */
+    sw_findings *findings;      /* NULL until asked for */
     void *made[CORE_TABLES];    /* what a table's `prepare` made */
     uint64_t rows[CORE_TABLES]; /* counted rows; UINT64_MAX: not counted yet */
 } core_source;
@@ -59,5 +61,7 @@ void core_source_unlock(core_source *source);
 
 /* The summary, made at the first call. The lock must be held, and the source be of something. */
 int core_source_summary(core_source *source, sw_error_info *info);
+/* What is wrong with it, likewise; the summary must be there. */
+int core_source_findings(core_source *source, sw_error_info *info);
 
 #endif

@@ -51,4 +51,14 @@ void cli_read_notes(const char *path, struct cli_sentences *notes);
 int cli_summarise(const char *path, sw_run **run, sw_summary **summary,
                   sw_error_info *info);
 
+/* A run that was opened and looked at: its summary, and what is wrong. */
+struct cli_case {
+    sw_run *run;
+    sw_summary *summary;
+    sw_findings *findings;
+};
+/* The caller ends it with cli_case_free. */
+int cli_case_open(struct cli_case *out, const char *path, sw_error_info *info);
+void cli_case_free(struct cli_case *it);
+
 #endif

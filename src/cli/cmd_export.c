@@ -76,9 +76,13 @@ static int write_json(sw_writer *writer, const sw_run *run, const sw_summary *su
 {
     (void)run;
     (void)request;
-    (void)info;
-    sw_export_report_json(writer, summary);
-    return SW_OK;
+    sw_findings *findings;
+    int error = sw_findings_of_summary(&findings, summary, info);
+    if (!error) {
+        sw_export_report_json(writer, summary, findings);
+        sw_findings_free(findings);
+    }
+    return error;
 }
 
 static int write_stacks(sw_writer *writer, const sw_run *run, const sw_summary *summary,

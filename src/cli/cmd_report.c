@@ -104,10 +104,9 @@ int cmd_report(int argc, char **argv)
     if (!parse(&request, argc, argv, &code)) {
         return code;
     }
-    sw_run *run;
-    sw_summary *summary;
+    struct cli_case it;
     sw_error_info info = {0};
-    int error = cli_summarise(request.path, &run, &summary, &info);
+    int error = cli_case_open(&it, request.path, &info);
     if (error) {
         cli_complain("%s", info.message[0] ? info.message : sw_error_text(error));
         return CLI_UNREADABLE;
@@ -115,17 +114,16 @@ int cmd_report(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN); /* a reader who has seen enough is no error */
     sw_writer *writer = sw_writer_to_fd(STDOUT_FILENO);
     if (writer && request.json) {
-        sw_export_report_json(writer, summary);
+        sw_export_report_json(writer, it.summary, it.findings);
     } else if (writer) {
         sw_text_options look =
             cli_text_options(STDOUT_FILENO, request.width, request.colour,
                              request.characters, request.top);
-        sw_export_report_text(writer, summary, &look);
+        sw_export_report_text(writer, it.summary, it.findings, &look);
     }
     info = (sw_error_info){0};
     error = writer ? sw_writer_close(writer, &info) : SW_ENOMEM;
-    sw_summary_free(summary);
-    sw_run_free(run);
+    cli_case_free(&it);
     if (error && info.os_errno != EPIPE) {
         cli_complain("the report could not be written: %s",
                      info.message[0] ? info.message : sw_error_text(error));

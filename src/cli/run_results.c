@@ -144,10 +144,9 @@ static void show_profiles(sw_writer *writer, const sw_summary *summary,
 /* Writes and shows the report. True: the traces hold calls of functions. */
 static bool leave_report(const struct run_dir *dir)
 {
-    sw_run *run;
-    sw_summary *summary;
+    struct cli_case it;
     sw_error_info info = {0};
-    int error = cli_summarise(dir->path, &run, &summary, &info);
+    int error = cli_case_open(&it, dir->path, &info);
     if (error) {
         cli_complain("no report could be made: %s",
                      info.message[0] ? info.message : sw_error_text(error));
@@ -157,7 +156,7 @@ static bool leave_report(const struct run_dir *dir)
     int fd;
     write_file(dir, "report.json", &writer, &fd);
     if (writer) {
-        sw_export_report_json(writer, summary);
+        sw_export_report_json(writer, it.summary, it.findings);
     }
     finish_file("report.json", writer, fd);
 
@@ -166,13 +165,12 @@ static bool leave_report(const struct run_dir *dir)
     writer = sw_writer_to_fd(STDERR_FILENO);
     if (writer) {
         sw_write_text(writer, "\n");
-        sw_export_report_text(writer, summary, &look);
+        sw_export_report_text(writer, it.summary, it.findings, &look);
     }
-    show_profiles(writer, summary, &look);
+    show_profiles(writer, it.summary, &look);
     sw_writer_close(writer, NULL);
-    const bool functions = sw_summary_functions(summary) != NULL;
-    sw_summary_free(summary);
-    sw_run_free(run);
+    const bool functions = sw_summary_functions(it.summary) != NULL;
+    cli_case_free(&it);
     return functions;
 }
 

@@ -144,3 +144,26 @@ int cli_summarise(const char *path, sw_run **run, sw_summary **summary,
     cli_sentences_free(&problems);
     return error;
 }
+
+int cli_case_open(struct cli_case *out, const char *path, sw_error_info *info)
+{
+    *out = (struct cli_case){0};
+    int error = cli_summarise(path, &out->run, &out->summary, info);
+    if (error) {
+        *out = (struct cli_case){0};
+        return error;
+    }
+    error = sw_findings_of_summary(&out->findings, out->summary, info);
+    if (error) {
+        cli_case_free(out);
+    }
+    return error;
+}
+
+void cli_case_free(struct cli_case *it)
+{
+    sw_findings_free(it->findings);
+    sw_summary_free(it->summary);
+    sw_run_free(it->run);
+    *it = (struct cli_case){0};
+}

@@ -301,7 +301,8 @@ static void put_processes(sw_writer *w, const sw_summary *summary)
     sw_json_array_end(w);
 }
 
-void sw_export_report_json(sw_writer *writer, const sw_summary *summary)
+void sw_export_report_json(sw_writer *writer, const sw_summary *summary,
+                           const sw_findings *findings)
 {
     static const char *const not_watched = "This version does not watch it.";
     sw_writer *w = writer;
@@ -321,13 +322,14 @@ void sw_export_report_json(sw_writer *writer, const sw_summary *summary)
     put_missing(w, "memory", not_watched);
     put_missing(w, "monitor", not_watched);
     put_missing(w, "gpu", not_watched);
-    sw_json_key(w, "findings");
-    sw_json_array_begin(w);
-    sw_json_array_end(w);
+    sw__json_findings(w, findings);
     sw_json_key(w, "notes");
     sw_json_array_begin(w);
     const char *note;
     for (size_t i = 0; (note = sw_summary_note(summary, i)) != NULL; i++) {
+        sw_json_string(w, note);
+    }
+    for (size_t i = 0; findings && (note = sw_findings_note(findings, i)) != NULL; i++) {
         sw_json_string(w, note);
     }
     sw_json_array_end(w);
@@ -335,6 +337,7 @@ void sw_export_report_json(sw_writer *writer, const sw_summary *summary)
     put_processes(w, summary);
     sw__json_sampler(w, summary);
     sw__json_training(w, summary);
+    sw__json_checks(w, findings);
     sw_json_object_end(w);
     sw_write_text(w, "\n");
 }

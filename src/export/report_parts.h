@@ -3,6 +3,7 @@
 #define SW_EXPORT_REPORT_PARTS_H
 
 #include <stepwatch/analyze.h>
+#include <stepwatch/findings.h>
 #include <stepwatch/write.h>
 
 #include "export/text_page.h"
@@ -15,6 +16,10 @@ void sw__json_sampler(sw_writer *w, const sw_summary *summary);
 void sw__json_modules(sw_writer *w, const sw_summary *summary);
 void sw__json_loader(sw_writer *w, const sw_summary *summary);
 void sw__json_training(sw_writer *w, const sw_summary *summary);
+
+/* "findings", and what goes with them: "bound" and "checked". NULL: nobody looked. */
+void sw__json_findings(sw_writer *w, const sw_findings *findings);
+void sw__json_checks(sw_writer *w, const sw_findings *findings);
 
 /* Where Python was, as the sampler saw it: at most `top` rows a table. Nothing without samples. */
 void sw__report_samples(const struct sw__page *page, const sw_summary *summary,

@@ -17,6 +17,7 @@
 struct report {
     struct sw__page page;
     const sw_summary *summary;
+    const sw_findings *findings; /* NULL: nobody looked */
     size_t top;
 };
 
@@ -568,14 +569,18 @@ static void put_overhead(const struct report *report)
 
 static void put_notes(const struct report *report)
 {
+    const sw_findings *findings = report->findings;
     const char *note;
+    for (size_t i = 0; findings && (note = sw_findings_note(findings, i)) != NULL; i++) {
+        sw__page_wrap(&report->page, "Note  ", SW__YELLOW, note);
+    }
     for (size_t i = 0; (note = sw_summary_note(report->summary, i)) != NULL; i++) {
         sw__page_wrap(&report->page, "Note  ", SW__YELLOW, note);
     }
 }
 
 void sw_export_report_text(sw_writer *writer, const sw_summary *summary,
-                           const sw_text_options *options)
+                           const sw_findings *findings, const sw_text_options *options)
 {
     size_t columns = options->columns ? options->columns : 80;
     columns = columns < SW_TEXT_COLUMNS_MIN ? SW_TEXT_COLUMNS_MIN : columns;
@@ -583,6 +588,7 @@ void sw_export_report_text(sw_writer *writer, const sw_summary *summary,
     const struct report report = {
         .page = {writer, columns, options->colour, options->unicode},
         .summary = summary,
+        .findings = findings,
         .top = options->top ? options->top : ROWS_USUAL,
     };
     const sw_summary_steps *steps = sw_summary_get_steps(summary);

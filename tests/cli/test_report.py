@@ -20,7 +20,7 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 TOP_LEVEL = {
     "schema", "run", "overhead", "timeline", "steps", "epochs", "loader", "sections",
-    "functions", "lines", "modules", "memory", "monitor", "gpu", "findings", "notes",
+    "functions", "lines", "modules", "memory", "monitor", "gpu", "findings", "notes", "bound", "checked",
 }  # fmt: skip
 
 
@@ -40,7 +40,8 @@ def test_json_has_every_part(stepwatch: Run, recorded: Path) -> None:
     report = load(stepwatch, recorded)
     assert set(report) >= TOP_LEVEL
     assert report["schema"] == "stepwatch.report/1"
-    assert report["findings"] == []
+    assert isinstance(report["findings"], list)
+    assert len({check["kind"] for check in report["checked"]}) == len(report["checked"]) >= 29
     for part in ("loader", "functions", "lines", "modules", "memory", "monitor", "gpu"):
         assert report[part]["recorded"] is False
         assert report[part]["why"]

@@ -687,7 +687,7 @@ static void what_happens_all_the_time_is_no_warm_up(void **state)
 static char *json_of(const sw_summary *summary)
 {
     sw_writer *writer = sw_writer_to_memory();
-    sw_export_report_json(writer, summary);
+    sw_export_report_json(writer, summary, NULL);
     size_t length;
     const char *text = sw_writer_text(writer, &length);
     struct sw__scan scan = {.at = text, .end = text + length};
@@ -703,7 +703,7 @@ static void check_text(const sw_summary *summary, size_t columns, bool unicode)
     sw_writer *writer = sw_writer_to_memory();
     const sw_text_options options = {
         .columns = columns, .unicode = unicode, .top = SW_TEXT_ALL};
-    sw_export_report_text(writer, summary, &options);
+    sw_export_report_text(writer, summary, NULL, &options);
     const char *text = sw_writer_text(writer, NULL);
     while (*text) {
         const size_t length = strcspn(text, "\n");
@@ -747,7 +747,7 @@ static void reports_tell_of_training(void **state)
     const sw_summary *summary = summarise(fixture);
     check_reports(summary);
     sw_writer *writer = sw_writer_to_memory();
-    sw_export_report_text(writer, summary, &(sw_text_options){.columns = 200});
+    sw_export_report_text(writer, summary, NULL, &(sw_text_options){.columns = 200});
     const char *text = sw_writer_text(writer, NULL);
     static const char *const expected[] = {
         "Loader   train_loader: 2 workers | batch of 16 | pin_memory | prefetch_factor 2",

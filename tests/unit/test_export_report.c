@@ -52,7 +52,7 @@ static const char *as_text(const struct report *report, sw_writer **writer,
                            sw_text_options options)
 {
     *writer = sw_writer_to_memory();
-    sw_export_report_text(*writer, report->summary, &options);
+    sw_export_report_text(*writer, report->summary, NULL, &options);
     return sw_writer_text(*writer, NULL);
 }
 
@@ -150,7 +150,7 @@ static void hostile_names_do_no_harm(void **state)
         0);
     check_every_width(&report);
     sw_writer *writer = sw_writer_to_memory();
-    sw_export_report_json(writer, report.summary);
+    sw_export_report_json(writer, report.summary, NULL);
     size_t length;
     const char *text = sw_writer_text(writer, &length);
     struct sw__scan json = {.at = text, .end = text + length};

@@ -202,7 +202,7 @@ static const char *as_text(const struct report *report, sw_writer **writer,
                            sw_text_options options)
 {
     *writer = sw_writer_to_memory();
-    sw_export_report_text(*writer, report->summary, &options);
+    sw_export_report_text(*writer, report->summary, NULL, &options);
     return sw_writer_text(*writer, NULL);
 }
 
@@ -330,7 +330,7 @@ static void test_hostile_names(void **state)
     assert_non_null(sw_summary_stacks(report.summary));
     check_every_width(&report);
     sw_writer *writer = sw_writer_to_memory();
-    sw_export_report_json(writer, report.summary);
+    sw_export_report_json(writer, report.summary, NULL);
     check_json(writer);
     assert_int_equal(sw_writer_close(writer, NULL), 0);
     close_report(&report);
