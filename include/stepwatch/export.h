@@ -21,12 +21,12 @@ extern "C" {
 SW_API void sw_export_report_json(sw_writer *writer, const sw_summary *summary,
                                   const sw_findings *findings);
 
-/* How a text report looks. All zero: 80 columns, no colour, ASCII, 20 rows a table. */
+/* How a text report looks. All zero: one screen of 80 columns, no colour, ASCII. */
 typedef struct sw_text_options {
     size_t columns; /* no line is wider; held within 60…200 */
     bool colour;    /* ANSI sequences */
     bool unicode;   /* box characters and bars; false: ASCII only, also in names */
-    size_t top;     /* rows of a table; 0: 20, SW_TEXT_ALL: all */
+    size_t top;     /* rows of each table; 0: the first screen only, SW_TEXT_ALL: all */
 } sw_text_options;
 #define SW_TEXT_ALL ((size_t)-1)
 #define SW_TEXT_COLUMNS_MIN 60
@@ -35,6 +35,29 @@ typedef struct sw_text_options {
 SW_API void sw_export_report_text(sw_writer *writer, const sw_summary *summary,
                                   const sw_findings *findings,
                                   const sw_text_options *options);
+
+/* One page of HTML that needs nothing else: no script, no other file, no network. */
+SW_API void sw_export_report_html(sw_writer *writer, const sw_summary *summary,
+                                  const sw_findings *findings);
+
+/* The verdict, the figures and what to change as Markdown, for the description of a pull request. */
+SW_API void sw_export_report_markdown(sw_writer *writer, const sw_summary *summary,
+                                      const sw_findings *findings);
+
+/* Tables as CSV (RFC 4180). Names of columns carry the unit; what is not known is empty. A path has its names from the top,
+ * with a slash between them, and a backslash before a slash or backslash in a name. */
+enum sw_csv_table {
+    SW_CSV_STEPS, /* one row a step, the phases in ns, what the thread used */
+    SW_CSV_PHASES,
+    SW_CSV_SECTIONS,
+    SW_CSV_MODULES,
+    SW_CSV_FINDINGS,
+    SW_CSV_TABLES
+};
+SW_API const char *sw_csv_table_name(enum sw_csv_table table); /* "steps" */
+/* 0, or SW_ENOMEM where steps could not be read; errors of writing stick to the writer. */
+SW_API int sw_export_csv(sw_writer *writer, enum sw_csv_table table,
+                         const sw_summary *summary, const sw_findings *findings);
 
 /* How sampled stacks are written. All zero: running samples only, functions without lines. */
 typedef struct sw_stack_options {

@@ -7,12 +7,18 @@
 
 #include "cli/cli.h"
 #include "cli/option_parser.h"
+#include "cli/out_file.h"
+#include "cli/report_files.h"
 
-enum { JSON, TOP, ASCII, UNICODE, COLOUR, WIDTH, OPTIONS };
+enum { JSON, MARKDOWN, HTML, CSV, OUT, TOP, ASCII, UNICODE, COLOUR, WIDTH, OPTIONS };
 
 static const struct option_spec options[OPTIONS] = {
     [JSON] = {"json", 0, NULL, "one JSON document, schema stepwatch.report/1"},
-    [TOP] = {"top", 0, "N", "rows of each table, 20 unless told; 'all' shows all"},
+    [MARKDOWN] = {"markdown", 0, NULL, "Markdown, for a pull request"},
+    [HTML] = {"html", 0, "FILE", "write a page as well: one file, no script"},
+    [CSV] = {"csv", 0, "DIR", "write tables as well: DIR/steps.csv and others"},
+    [OUT] = {"out", 'o', "FILE", "write there instead of stdout; replaces FILE"},
+    [TOP] = {"top", 0, "N", "the tables too, N rows of each; 'all' shows all"},
     [ASCII] = {"ascii", 0, NULL, "ASCII characters only"},
     [UNICODE] = {"unicode", 0, NULL, "Unicode, whatever the locale says"},
     [COLOUR] = {"color", 0, "WHEN", "auto, always or never"},
@@ -22,15 +28,17 @@ static const struct option_spec options[OPTIONS] = {
 static const struct command command = {
     .name = "report",
     .usage = "RUN [options]",
-    .purpose = "Reports on RUN, a run directory or a native file (*.stepwatch).",
+    .purpose =
+        "Reports on RUN, a run directory or a native file (*.stepwatch): the verdict,\n"
+        "where a step's time goes, and what to change.",
     .options = options,
     .option_count = OPTIONS,
     .epilogue = "Colour is used on terminals, unless NO_COLOR is set.",
 };
 
 struct request {
-    const char *path;
-    bool json;
+    const char *path, *html, *csv, *out;
+    bool json, markdown;
     const char *colour;
     int characters;
     size_t width, top;
@@ -57,6 +65,18 @@ static bool parse(struct request *request, int argc, char **argv, int *code)
             break;
         case JSON:
             request->json = true;
+            break;
+        case MARKDOWN:
+            request->markdown = true;
+            break;
+        case HTML:
+            request->html = value;
+            break;
+        case CSV:
+            request->csv = value;
+            break;
+        case OUT:
+            request->out = value;
             break;
         case ASCII:
             request->characters = CLI_CHARACTERS_ASCII;
@@ -94,7 +114,47 @@ static bool parse(struct request *request, int argc, char **argv, int *code)
         cli_complain("report: which run? See 'stepwatch report --help'.");
         return false;
     }
+    if (request->json && request->markdown) {
+        cli_complain("report: --json and --markdown both go to stdout; choose one.");
+        return false;
+    }
     return true;
+}
+
+/* The report itself, to stdout or where --out says. */
+static int write_report(const struct request *request, const struct cli_case *it)
+{
+    struct out_file file;
+    sw_error_info info = {0};
+    if (out_file_open(&file, request->out, &info) != SW_OK) {
+        cli_complain("%s", info.message);
+        return CLI_UNREADABLE;
+    }
+    sw_writer *writer = sw_writer_to_fd(file.fd);
+    if (writer && request->json) {
+        sw_export_report_json(writer, it->summary, it->findings);
+    } else if (writer && request->markdown) {
+        sw_export_report_markdown(writer, it->summary, it->findings);
+    } else if (writer) {
+        sw_text_options look = cli_text_options(file.fd, request->width, request->colour,
+                                                request->characters, request->top);
+        sw_export_report_text(writer, it->summary, it->findings, &look);
+    }
+    int error = writer ? sw_writer_close(writer, &info) : SW_ENOMEM;
+    if (error) {
+        out_file_discard(&file);
+        if (info.os_errno == EPIPE) { /* a reader who has seen enough is no error */
+            return CLI_GOOD;
+        }
+        cli_complain("the report could not be written: %s",
+                     info.message[0] ? info.message : sw_error_text(error));
+        return CLI_UNREADABLE;
+    }
+    if (out_file_close(&file, &info) != SW_OK) {
+        cli_complain("%s", info.message);
+        return CLI_UNREADABLE;
+    }
+    return CLI_GOOD;
 }
 
 int cmd_report(int argc, char **argv)
@@ -111,23 +171,18 @@ int cmd_report(int argc, char **argv)
         cli_complain("%s", info.message[0] ? info.message : sw_error_text(error));
         return CLI_UNREADABLE;
     }
-    signal(SIGPIPE, SIG_IGN); /* a reader who has seen enough is no error */
-    sw_writer *writer = sw_writer_to_fd(STDOUT_FILENO);
-    if (writer && request.json) {
-        sw_export_report_json(writer, it.summary, it.findings);
-    } else if (writer) {
-        sw_text_options look =
-            cli_text_options(STDOUT_FILENO, request.width, request.colour,
-                             request.characters, request.top);
-        sw_export_report_text(writer, it.summary, it.findings, &look);
+    signal(SIGPIPE, SIG_IGN);
+    code = CLI_GOOD;
+    if (request.html) {
+        code = report_write_html(&it, request.html);
     }
-    info = (sw_error_info){0};
-    error = writer ? sw_writer_close(writer, &info) : SW_ENOMEM;
+    if (code == CLI_GOOD && request.csv) {
+        code = report_write_csv(&it, request.csv);
+    }
+    /* A page on stdout is all that there is room for. */
+    if (code == CLI_GOOD && !(request.html && strcmp(request.html, "-") == 0)) {
+        code = write_report(&request, &it);
+    }
     cli_case_free(&it);
-    if (error && info.os_errno != EPIPE) {
-        cli_complain("the report could not be written: %s",
-                     info.message[0] ? info.message : sw_error_text(error));
-        return CLI_UNREADABLE;
-    }
-    return CLI_GOOD;
+    return code;
 }

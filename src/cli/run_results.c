@@ -97,7 +97,7 @@ static void write_file(const struct run_dir *dir, const char *file, sw_writer **
     }
 }
 
-static void finish_file(const char *file, sw_writer *writer, int fd)
+static int finish_file(const char *file, sw_writer *writer, int fd)
 {
     sw_error_info info = {0};
     int error = writer ? sw_writer_close(writer, &info) : 0;
@@ -108,6 +108,7 @@ static void finish_file(const char *file, sw_writer *writer, int fd)
         cli_complain("%s could not be written: %s", file,
                      info.message[0] ? info.message : sw_error_text(error));
     }
+    return error;
 }
 
 static void leave_run_json(const struct run_results *results)
@@ -118,7 +119,7 @@ static void leave_run_json(const struct run_results *results)
     if (writer) {
         put_run_json(writer, results);
     }
-    finish_file("run.json", writer, fd);
+    (void)finish_file("run.json", writer, fd);
 }
 
 /* Shows what was asked for line by line and call by call, of all processes together; the report has the gist of it. */
@@ -141,6 +142,25 @@ static void show_profiles(sw_writer *writer, const sw_summary *summary,
     }
 }
 
+/* Leaves one report in the run directory, whole or not at all. */
+static void leave_file(const struct run_dir *dir, const char *file,
+                       const struct cli_case *it,
+                       void (*put)(sw_writer *writer, const sw_summary *summary,
+                                   const sw_findings *findings))
+{
+    sw_writer *writer;
+    int fd;
+    write_file(dir, file, &writer, &fd);
+    if (writer) {
+        put(writer, it->summary, it->findings);
+    }
+    if (finish_file(file, writer, fd) != SW_OK) {
+        char path[PATH_MAX + 32];
+        snprintf(path, sizeof path, "%s/%s", dir->path, file);
+        unlink(path);
+    }
+}
+
 /* Writes and shows the report. True: the traces hold calls of functions. */
 static bool leave_report(const struct run_dir *dir)
 {
@@ -152,17 +172,12 @@ static bool leave_report(const struct run_dir *dir)
                      info.message[0] ? info.message : sw_error_text(error));
         return false;
     }
-    sw_writer *writer;
-    int fd;
-    write_file(dir, "report.json", &writer, &fd);
-    if (writer) {
-        sw_export_report_json(writer, it.summary, it.findings);
-    }
-    finish_file("report.json", writer, fd);
+    leave_file(dir, "report.json", &it, sw_export_report_json);
+    leave_file(dir, "report.html", &it, sw_export_report_html);
 
     sw_text_options look =
         cli_text_options(STDERR_FILENO, 0, "auto", CLI_CHARACTERS_AUTO, 0);
-    writer = sw_writer_to_fd(STDERR_FILENO);
+    sw_writer *writer = sw_writer_to_fd(STDERR_FILENO);
     if (writer) {
         sw_write_text(writer, "\n");
         sw_export_report_text(writer, it.summary, it.findings, &look);

@@ -21,6 +21,34 @@ void sw__json_training(sw_writer *w, const sw_summary *summary);
 void sw__json_findings(sw_writer *w, const sw_findings *findings);
 void sw__json_checks(sw_writer *w, const sw_findings *findings);
 
+/* --- the verdict, for every kind of report --- */
+
+#define SW__GAIN 64
+/* "1.55× faster (1.40 to 1.75)"; empty where nothing is predicted. */
+void sw__gain_text(char out[SW__GAIN], const sw_finding *finding);
+enum sw__verdict { SW__VERDICT_GOOD, SW__VERDICT_CHANGE, SW__VERDICT_UNKNOWN };
+/* The verdict as one sentence without a full stop; it may hold any bytes. */
+enum sw__verdict sw__put_verdict(sw_writer *w, const sw_summary *summary,
+                                 const sw_findings *findings);
+/* How many kinds could be looked for, and why the first of the others could not (NULL: all could). */
+size_t sw__checked_count(const sw_findings *findings, const char **first_why);
+
+/* --- parts of the text report --- */
+
+void sw__report_verdict(const struct sw__page *page, const sw_summary *summary,
+                        const sw_findings *findings);
+/* What to change; `everything`: all of it, else what fits on a screen. */
+void sw__report_findings(const struct sw__page *page, const sw_findings *findings,
+                         bool everything);
+void sw__report_checks(const struct sw__page *page, const sw_findings *findings,
+                       bool everything);
+/* The tree of sections alone; with names by self time; series of values. */
+void sw__report_sections(const struct sw__page *page, const sw_summary *summary,
+                         size_t top);
+void sw__report_section_tables(const struct sw__page *page, const sw_summary *summary,
+                               size_t top);
+void sw__report_counters(const struct sw__page *page, const sw_summary *summary,
+                         size_t top);
 /* Where Python was, as the sampler saw it: at most `top` rows a table. Nothing without samples. */
 void sw__report_samples(const struct sw__page *page, const sw_summary *summary,
                         size_t top);

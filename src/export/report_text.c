@@ -1,5 +1,5 @@
-/* The report as one screen of text: what the run was, where a step's time goes, the sections, and what
- * the reader should know before believing it. */
+/* The report as text. First one screen: what the run was, the verdict, where a step's time goes, what to change, slow
+ * steps, and what the reader should know before believing it. Then, where they are asked for, all tables. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,17 +7,21 @@
 #include <stepwatch/export.h>
 
 #include "analyze/shares.h"
-#include "base/memory.h"
 #include "export/report_parts.h"
 #include "export/text_page.h"
 
-#define ROWS_USUAL 20
+/* Rows on the first screen: of a table beside steps, and of sections alone; slow steps; notes. */
+#define SCREEN_ROWS 5
+#define ROWS_USUAL 15
+#define WORST_USUAL 3
+#define NOTES_USUAL 4
 #define ITEM 160
 
 struct report {
     struct sw__page page;
     const sw_summary *summary;
     const sw_findings *findings; /* NULL: nobody looked */
+    bool everything;             /* and the tables below the first screen */
     size_t top;
 };
 
@@ -253,7 +257,8 @@ static void put_worst(const struct report *report, const sw_summary_steps *steps
     blank(report);
     sw__page_styled(&report->page, SW__BOLD, "Slowest steps");
     blank(report);
-    for (size_t i = 0; is_slow(steps, i); i++) {
+    for (size_t i = 0; is_slow(steps, i) && (report->everything || i < WORST_USUAL);
+         i++) {
         const sw_summary_worst *worst = &steps->worst[i];
         char first[64];
         char text[24];
@@ -265,252 +270,6 @@ static void put_worst(const struct report *report, const sw_summary_steps *steps
                  columns < 8 ? (int)(8 - columns) : 0, "", text);
         sw__page_wrap(&report->page, first, SW__PLAIN, worst->why);
     }
-}
-
-/* --- tables of sections --- */
-
-enum { CALLS, TOTAL, SELF, MEAN, P50, P99, MAX, SHARE, SECTION_COLUMNS };
-
-static struct sw__table section_table(const char *title)
-{
-    return (struct sw__table){.title = title,
-                              .column_count = SECTION_COLUMNS,
-                              .column = {[CALLS] = {"calls", 80},
-                                         [TOTAL] = {"total", 100},
-                                         [SELF] = {"self", 60},
-                                         [MEAN] = {"mean", 70},
-                                         [P50] = {"p50", 20},
-                                         [P99] = {"p99", 50},
-                                         [MAX] = {"max", 30},
-                                         [SHARE] = {"% run", 90}}};
-}
-
-static void fill_row(const struct report *report, struct sw__cells *cells,
-                     const sw_summary_section *row)
-{
-    uint64_t run_ns = sw_summary_get_run(report->summary)->duration_ns;
-    uint64_t shown = row->total_ns;
-    cells->name = row->name_length ? row->name : "(no name)";
-    cells->name_length = row->name_length ? row->name_length : strlen(cells->name);
-    if (row->open && row->calls == 0 && row->total_ns == 0) {
-        shown = row->open_ns;
-    }
-    char errors[32];
-    sw_text_count(errors, row->errors);
-    if (row->names > 1) {
-        snprintf(cells->suffix, SW__CELL, " (%u names)", row->names);
-    } else if (row->open) {
-        snprintf(cells->suffix, SW__CELL, " (open)");
-    } else if (row->errors) {
-        snprintf(cells->suffix, SW__CELL, " (%.12s error%s)", errors,
-                 row->errors == 1 ? "" : "s");
-    }
-    char number[32];
-    sw_text_count(number, row->calls);
-    snprintf(cells->cell[CALLS], SW__CELL, "%s", number);
-    known_duration(report, cells->cell[TOTAL], shown);
-    known_duration(report, cells->cell[SELF],
-                   row->calls || row->total_ns ? row->self_ns : SW_UNKNOWN);
-    known_duration(report, cells->cell[MEAN],
-                   row->calls ? row->total_ns / row->calls : SW_UNKNOWN);
-    known_duration(report, cells->cell[P50], row->p50_ns);
-    known_duration(report, cells->cell[P99], row->p99_ns);
-    known_duration(report, cells->cell[MAX], row->max_ns);
-    sw__text_percent(cells->cell[SHARE], SW__CELL, shown, run_ns);
-    /* The column says it already. */
-    char *sign = strstr(cells->cell[SHARE], " %");
-    if (sign) {
-        *sign = '\0';
-    }
-}
-
-static uint64_t weight(const sw_summary_section *row)
-{
-    uint64_t sum;
-    return __builtin_add_overflow(row->total_ns, row->open_ns, &sum) ? UINT64_MAX : sum;
-}
-
-/* Chooses the heaviest rows and what is above them. `top` rows at least, ancestors not counted. */
-static bool *choose_rows(const sw_summary_section *rows, size_t count, size_t top)
-{
-    bool *chosen = sw__alloc_zero(count + 1, sizeof *chosen);
-    if (!chosen) {
-        return NULL;
-    }
-    if (count <= top) {
-        memset(chosen, 1, count);
-        return chosen;
-    }
-    /* The weight of the row at place `top`, by bisection: no order has to be built. */
-    uint64_t low = 0;
-    uint64_t high = UINT64_MAX;
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2 + ((high - low) & 1);
-        size_t heavier = 0;
-        for (size_t i = 0; i < count; i++) {
-            heavier += weight(&rows[i]) >= middle;
-        }
-        if (heavier >= top) {
-            low = middle;
-        } else {
-            high = middle - 1;
-        }
-    }
-    size_t given = 0;
-    for (size_t i = 0; i < count; i++) {
-        given += weight(&rows[i]) > low;
-        chosen[i] = weight(&rows[i]) > low;
-    }
-    for (size_t i = 0; i < count && given < top; i++) {
-        if (weight(&rows[i]) == low) {
-            chosen[i] = true;
-            given++;
-        }
-    }
-    for (size_t i = count; i-- > 0;) { /* parents come before their children */
-        if (chosen[i] && rows[i].parent != SW_NO_ROW) {
-            chosen[rows[i].parent] = true;
-        }
-    }
-    return chosen;
-}
-
-static bool same_group(const sw_summary_section *a, const sw_summary_section *b)
-{
-    return strcmp(a->thread, b->thread) == 0 && strcmp(a->domain, b->domain) == 0;
-}
-
-/* Whether rows of more than one thread or domain are in the list. */
-static bool many_groups(const sw_summary_section *rows, size_t count)
-{
-    for (size_t i = 1; i < count; i++) {
-        if (rows[i].parent == SW_NO_ROW && !same_group(&rows[i], &rows[0])) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void put_more(const struct report *report, size_t hidden, const char *what)
-{
-    if (hidden > 0) {
-        char number[32];
-        char text[96];
-        sw_text_count(number, hidden);
-        snprintf(text, sizeof text, "  %s %s more %s", report->page.unicode ? "…" : "...",
-                 number, what);
-        sw__page_styled(&report->page, SW__DIM, text);
-        blank(report);
-    }
-}
-
-static void put_tree(const struct report *report)
-{
-    size_t count;
-    const sw_summary_section *rows =
-        sw_summary_sections(report->summary, SW_ROWS_FAMILIES, &count);
-    bool *chosen = count ? choose_rows(rows, count, report->top) : NULL;
-    if (!chosen) {
-        return;
-    }
-    bool grouped = many_groups(rows, count);
-    struct sw__table table = section_table("Sections");
-    size_t hidden = 0;
-    const sw_summary_section *last = NULL;
-    for (size_t i = 0; i < count; i++) {
-        if (!chosen[i]) {
-            hidden++;
-            continue;
-        }
-        struct sw__cells *cells;
-        if (grouped && (!last || !same_group(last, &rows[i]))) {
-            cells = sw__table_row(&table);
-            if (!cells) {
-                break;
-            }
-            cells->style = SW__DIM;
-            snprintf(cells->label, sizeof cells->label, "thread %.48s%s%.48s",
-                     *rows[i].thread ? rows[i].thread : "(unnamed)",
-                     *rows[i].domain ? ", domain " : "", rows[i].domain);
-        }
-        last = &rows[i];
-        cells = sw__table_row(&table);
-        if (!cells) {
-            break;
-        }
-        fill_row(report, cells, &rows[i]);
-        cells->indent = 2 * ((size_t)rows[i].depth + (grouped ? 1 : 0));
-    }
-    blank(report);
-    sw__table_print(&table, &report->page);
-    put_more(report, hidden, hidden == 1 ? "section" : "sections");
-    sw__table_free(&table);
-    sw__free(chosen);
-}
-
-static void put_flat(const struct report *report)
-{
-    size_t count;
-    size_t tree_count;
-    const sw_summary_section *rows =
-        sw_summary_sections(report->summary, SW_ROWS_FLAT, &count);
-    const sw_summary_section *tree =
-        sw_summary_sections(report->summary, SW_ROWS_FAMILIES, &tree_count);
-    bool nested = many_groups(tree, tree_count);
-    for (size_t i = 0; i < tree_count && !nested; i++) {
-        nested = tree[i].parent != SW_NO_ROW;
-    }
-    if (!nested) {
-        return; /* it would be the same table again */
-    }
-    struct sw__table table = section_table("By self time");
-    table.column[SELF].keep = 110;
-    size_t shown = report->top > 10 && report->top != SW_TEXT_ALL ? 10 : report->top;
-    for (size_t i = 0; i < count && i < shown; i++) {
-        struct sw__cells *cells = sw__table_row(&table);
-        if (cells) {
-            fill_row(report, cells, &rows[i]);
-        }
-    }
-    blank(report);
-    sw__table_print(&table, &report->page);
-    put_more(report, count > shown ? count - shown : 0,
-             count - shown == 1 ? "name" : "names");
-    sw__table_free(&table);
-}
-
-static void put_counters(const struct report *report)
-{
-    size_t count = sw_summary_counter_count(report->summary);
-    if (count == 0) {
-        return;
-    }
-    struct sw__table table = {
-        .title = "Counters",
-        .column_count = 5,
-        .column = {
-            {"values", 50}, {"mean", 100}, {"min", 80}, {"max", 70}, {"last", 90}}};
-    for (size_t i = 0; i < count && i < report->top; i++) {
-        const sw_summary_counter *counter = sw_summary_get_counter(report->summary, i);
-        struct sw__cells *cells = sw__table_row(&table);
-        if (!cells) {
-            break;
-        }
-        char number[32];
-        cells->name = counter->name;
-        cells->name_length = counter->name_length;
-        sw_text_count(number, counter->count);
-        snprintf(cells->cell[0], SW__CELL, "%s", number);
-        const double values[] = {counter->mean, counter->min, counter->max,
-                                 counter->last};
-        for (size_t c = 0; c < 4; c++) {
-            sw__text_number(cells->cell[c + 1], SW__CELL, values[c]);
-        }
-    }
-    blank(report);
-    sw__table_print(&table, &report->page);
-    put_more(report, count > report->top ? count - report->top : 0, "counters");
-    sw__table_free(&table);
 }
 
 /* --- foot --- */
@@ -567,15 +326,75 @@ static void put_overhead(const struct report *report)
     sw__page_wrap(&report->page, "Recording  ", SW__BOLD, text);
 }
 
+/* How many sentences a source of them has. */
+static size_t note_count(const struct report *report)
+{
+    size_t count = 0;
+    while (report->findings && sw_findings_note(report->findings, count)) {
+        count++;
+    }
+    for (size_t i = 0; sw_summary_note(report->summary, i); i++) {
+        count++;
+    }
+    return count;
+}
+
 static void put_notes(const struct report *report)
 {
-    const sw_findings *findings = report->findings;
+    const size_t most = report->everything ? SIZE_MAX : NOTES_USUAL;
+    size_t shown = 0;
     const char *note;
-    for (size_t i = 0; findings && (note = sw_findings_note(findings, i)) != NULL; i++) {
+    for (size_t i = 0;
+         shown < most && (note = sw_summary_note(report->summary, i)) != NULL;
+         i++, shown++) {
         sw__page_wrap(&report->page, "Note  ", SW__YELLOW, note);
     }
-    for (size_t i = 0; (note = sw_summary_note(report->summary, i)) != NULL; i++) {
+    for (size_t i = 0; report->findings && shown < most &&
+                       (note = sw_findings_note(report->findings, i)) != NULL;
+         i++, shown++) {
         sw__page_wrap(&report->page, "Note  ", SW__YELLOW, note);
+    }
+    const size_t count = note_count(report);
+    if (count > shown) {
+        char text[64];
+        snprintf(text, sizeof text, "%s %zu more notes",
+                 report->page.unicode ? "…" : "...", count - shown);
+        sw__page_wrap(&report->page, "      ", SW__DIM, text);
+    }
+}
+
+static void put_nothing(const struct report *report)
+{
+    size_t sections;
+    (void)sw_summary_sections(report->summary, SW_ROWS_EACH, &sections);
+    if (sections == 0 && sw_summary_counter_count(report->summary) == 0) {
+        blank(report);
+        sw__page_wrap(&report->page, "", SW__PLAIN,
+                      "No sections, steps or counters were recorded.");
+    }
+}
+
+/* All tables, below the first screen. */
+static void put_tables(const struct report *report)
+{
+    const struct sw__page *page = &report->page;
+    sw__report_training(page, report->summary, report->top);
+    sw__report_section_tables(page, report->summary, report->top);
+    sw__report_profiles(page, report->summary, report->top);
+    sw__report_samples(page, report->summary, report->top);
+    sw__report_counters(page, report->summary, report->top);
+}
+
+/* The one table of the first screen: modules where there is a model, else sections. */
+static void put_best_table(const struct report *report)
+{
+    size_t modules;
+    (void)sw_training_modules(sw_summary_training(report->summary), &modules);
+    sw__report_training(&report->page, report->summary, SCREEN_ROWS);
+    if (modules == 0) {
+        sw__report_sections(&report->page, report->summary,
+                            sw_summary_get_steps(report->summary) ? SCREEN_ROWS
+                                                                  : ROWS_USUAL);
     }
 }
 
@@ -589,32 +408,31 @@ void sw_export_report_text(sw_writer *writer, const sw_summary *summary,
         .page = {writer, columns, options->colour, options->unicode},
         .summary = summary,
         .findings = findings,
-        .top = options->top ? options->top : ROWS_USUAL,
+        .everything = options->top != 0,
+        .top = options->top,
     };
     const sw_summary_steps *steps = sw_summary_get_steps(summary);
-    size_t sections;
-    (void)sw_summary_sections(summary, SW_ROWS_EACH, &sections);
 
     put_title(&report);
+    sw__report_verdict(&report.page, summary, findings);
     if (steps) {
         put_step_line(&report, steps);
         put_timeline(&report);
         put_phases(&report, steps);
     }
-    sw__report_training(&report.page, summary, report.top);
-    put_tree(&report);
-    put_flat(&report);
-    sw__report_profiles(&report.page, summary, report.top);
-    sw__report_samples(&report.page, summary, report.top);
-    put_counters(&report);
+    sw__report_findings(&report.page, findings, report.everything);
     if (steps) {
         put_worst(&report, steps);
+    } else {
+        put_nothing(&report);
     }
-    if (!steps && sections == 0 && sw_summary_counter_count(summary) == 0) {
-        blank(&report);
-        sw__page_wrap(&report.page, "", SW__PLAIN,
-                      "No sections, steps or counters were recorded.");
+    if (!report.everything) {
+        put_best_table(&report);
     }
     put_overhead(&report);
+    sw__report_checks(&report.page, findings, report.everything);
     put_notes(&report);
+    if (report.everything) {
+        put_tables(&report);
+    }
 }

@@ -9,7 +9,8 @@ void sw__page_style(const struct sw__page *page, enum sw__style style)
 {
     static const char *const codes[] = {
         [SW__PLAIN] = "\033[0m", [SW__BOLD] = "\033[1m",    [SW__DIM] = "\033[2m",
-        [SW__CYAN] = "\033[36m", [SW__YELLOW] = "\033[33m", [SW__RED] = "\033[31m"};
+        [SW__CYAN] = "\033[36m", [SW__YELLOW] = "\033[33m", [SW__RED] = "\033[31m",
+        [SW__GREEN] = "\033[32m"};
     if (page->colour) {
         sw_write_text(page->writer, codes[style]);
     }
@@ -26,6 +27,22 @@ void sw__page_styled(const struct sw__page *page, enum sw__style style, const ch
     }
 }
 
+/* Characters that our own sentences use, and what stands for them in ASCII, never longer. */
+static const struct stand_in {
+    const char *text, *ascii;
+} stand_ins[] = {{"×", "x"}, {"→", "->"}, {"…", "..."}, {"µ", "u"}, {"–", "-"}};
+
+static const struct stand_in *stand_in_for(const char *bytes, size_t length)
+{
+    for (size_t i = 0; i < sizeof stand_ins / sizeof stand_ins[0]; i++) {
+        const size_t size = strlen(stand_ins[i].text);
+        if (size <= length && memcmp(bytes, stand_ins[i].text, size) == 0) {
+            return &stand_ins[i];
+        }
+    }
+    return NULL;
+}
+
 size_t sw__page_name(const struct sw__page *page, const char *bytes, size_t length,
                      size_t columns)
 {
@@ -40,7 +57,12 @@ size_t sw__page_name(const struct sw__page *page, const char *bytes, size_t leng
     size_t used = 0;
     for (size_t i = 0; i < length; i++) {
         unsigned char c = (unsigned char)bytes[i];
-        if (c < 0x80) {
+        const struct stand_in *stand_in = stand_in_for(bytes + i, length - i);
+        if (stand_in) {
+            memcpy(plain + used, stand_in->ascii, strlen(stand_in->ascii));
+            used += strlen(stand_in->ascii);
+            i += strlen(stand_in->text) - 1;
+        } else if (c < 0x80) {
             plain[used++] = bytes[i];
         } else if (c >= 0xc0 || i == 0 || (unsigned char)bytes[i - 1] < 0x80) {
             plain[used++] = '?';

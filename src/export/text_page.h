@@ -14,7 +14,7 @@ struct sw__page {
     bool colour, unicode;
 };
 
-enum sw__style { SW__PLAIN, SW__BOLD, SW__DIM, SW__CYAN, SW__YELLOW, SW__RED };
+enum sw__style { SW__PLAIN, SW__BOLD, SW__DIM, SW__CYAN, SW__YELLOW, SW__RED, SW__GREEN };
 
 /* Text in a style; nothing but the text where there is no colour. */
 void sw__page_styled(const struct sw__page *page, enum sw__style style, const char *text);

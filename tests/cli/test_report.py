@@ -20,7 +20,8 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 TOP_LEVEL = {
     "schema", "run", "overhead", "timeline", "steps", "epochs", "loader", "sections",
-    "functions", "lines", "modules", "memory", "monitor", "gpu", "findings", "notes", "bound", "checked",
+    "functions", "lines", "modules", "memory", "monitor", "gpu", "findings", "notes",
+    "bound", "checked",
 }  # fmt: skip
 
 

@@ -1,0 +1,26 @@
+/* The parts of report.html. Each writes its part of the page, or nothing where there is nothing to show. */
+#ifndef SW_EXPORT_REPORT_HTML_H
+#define SW_EXPORT_REPORT_HTML_H
+
+#include <stepwatch/analyze.h>
+#include <stepwatch/findings.h>
+#include <stepwatch/write.h>
+
+struct sw__html_report {
+    sw_writer *w;
+    const sw_summary *summary;
+    const sw_findings *findings; /* NULL: nobody looked */
+};
+
+void sw__html_phases(const struct sw__html_report *it);
+void sw__html_steps(const struct sw__html_report *it);
+void sw__html_findings(const struct sw__html_report *it);
+void sw__html_checks(const struct sw__html_report *it);
+void sw__html_loader(const struct sw__html_report *it);
+void sw__html_modules(const struct sw__html_report *it);
+void sw__html_sections(const struct sw__html_report *it);
+void sw__html_functions(const struct sw__html_report *it);
+void sw__html_samples(const struct sw__html_report *it);
+void sw__html_counters(const struct sw__html_report *it);
+
+#endif

@@ -1,0 +1,179 @@
+/* The report as Markdown, for the description of a pull request: the verdict, the figures, what to change. */
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <stepwatch/export.h>
+
+#include "export/report_parts.h"
+
+/* Whether a character would be markup where it stands. Underscores within words are none. */
+static bool is_markup(const char *text, size_t at)
+{
+    const char c = text[at];
+    if (c == '_') {
+        return at == 0 || !isalnum((unsigned char)text[at - 1]) ||
+               !isalnum((unsigned char)text[at + 1]);
+    }
+    return c != '\0' && strchr("\\`*[]<>|#~&!", c) != NULL;
+}
+
+/* Bytes of a program as text. Nobody is called by an @ in it. */
+static void put_text(sw_writer *w, const char *bytes)
+{
+    sw_writer *visible = bytes ? sw_writer_to_memory() : NULL;
+    if (!visible) {
+        return;
+    }
+    sw_write_visible(visible, bytes, strlen(bytes), 0, false);
+    const char *text = sw_writer_text(visible, NULL);
+    for (size_t i = 0; text && text[i]; i++) {
+        if (is_markup(text, i)) {
+            sw_write_text(w, "\\");
+        }
+        sw_write_bytes(w, text + i, 1);
+        if (text[i] == '@') {
+            sw_write_text(w, "&#8203;");
+        }
+    }
+    sw_writer_close(visible, NULL);
+}
+
+static void put_duration(sw_writer *w, double ns)
+{
+    char text[24] = "-";
+    if (isfinite(ns)) {
+        sw_text_duration(text, ns, false);
+    }
+    sw_write_text(w, text);
+}
+
+static void put_percent(sw_writer *w, double share)
+{
+    char text[SW__CELL] = "-";
+    if (isfinite(share) && share >= 0 && share <= 1e6) {
+        sw__text_percent(text, sizeof text, (uint64_t)(share * 1e9 + 0.5), 1000000000);
+    }
+    sw_write_text(w, text);
+}
+
+static void put_steps(sw_writer *w, const sw_summary *summary)
+{
+    const sw_summary_steps *steps = sw_summary_get_steps(summary);
+    char text[32];
+    if (!steps || steps->counted == 0) {
+        return;
+    }
+    sw_write_text(w, "| steps | mean | p50 | p99 | steps/s | samples/s |\n"
+                     "| ---: | ---: | ---: | ---: | ---: | ---: |\n| ");
+    sw_text_count(text, steps->count);
+    sw_write_format(w, "%s | ", text);
+    put_duration(w, steps->mean_ns);
+    sw_write_text(w, " | ");
+    put_duration(w, steps->p50_ns == SW_UNKNOWN ? NAN : (double)steps->p50_ns);
+    sw_write_text(w, " | ");
+    put_duration(w, steps->p99_ns == SW_UNKNOWN ? NAN : (double)steps->p99_ns);
+    sw__text_number(text, sizeof text, steps->steps_per_s);
+    sw_write_format(w, " | %s", text);
+    sw__text_number(text, sizeof text, steps->samples_per_s);
+    sw_write_format(w, " | %s |\n\n", text);
+}
+
+static void put_phases(sw_writer *w, const sw_summary *summary)
+{
+    const sw_summary_steps *steps = sw_summary_get_steps(summary);
+    bool done[SW_PHASE_COUNT] = {false};
+    if (!steps || steps->counted == 0) {
+        return;
+    }
+    sw_write_text(w, "| phase | a step | share |\n| :--- | ---: | ---: |\n");
+    for (unsigned shown = 0; shown < SW_PHASE_COUNT; shown++) {
+        unsigned best = SW_PHASE_COUNT;
+        for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
+            if (!done[p] && steps->phase[p].measured && steps->phase[p].total_ns > 0 &&
+                (best == SW_PHASE_COUNT ||
+                 steps->phase[p].total_ns > steps->phase[best].total_ns)) {
+                best = p;
+            }
+        }
+        if (best == SW_PHASE_COUNT) {
+            break;
+        }
+        done[best] = true;
+        sw_write_format(w, "| %s | ", sw_phase_name(best));
+        put_duration(w, (double)steps->phase[best].total_ns / (double)steps->counted);
+        sw_write_text(w, " | ");
+        put_percent(w, steps->phase[best].share);
+        sw_write_text(w, " |\n");
+    }
+    sw_write_text(w, "\n");
+}
+
+static void put_finding(sw_writer *w, const sw_finding *finding, size_t number)
+{
+    char gain[SW__GAIN];
+    sw__gain_text(gain, finding);
+    sw_write_format(w, "%zu. **", number);
+    put_text(w, finding->title ? finding->title : "?");
+    sw_write_format(w, "** (%s%s%s)", sw_severity_name(finding->severity),
+                    *gain ? ", " : "", gain);
+    if (finding->file || finding->name) {
+        sw_write_text(w, "  \n   in ");
+        put_text(w, finding->name);
+        sw_write_text(w, finding->file && finding->name ? ", " : "");
+        put_text(w, finding->file);
+        if (finding->file && finding->line) {
+            sw_write_format(w, ":%u", finding->line);
+        }
+    }
+    sw_write_text(w, "\n");
+    for (size_t i = 0; i < finding->advice_count; i++) {
+        sw_write_text(w, "   - ");
+        put_text(w, finding->advice[i]);
+        sw_write_text(w, "\n");
+    }
+}
+
+static void put_notes(sw_writer *w, const sw_summary *summary,
+                      const sw_findings *findings)
+{
+    const char *note;
+    bool any = false;
+    for (size_t i = 0; (note = sw_summary_note(summary, i)) != NULL; i++) {
+        sw_write_text(w, any ? "- " : "\nNotes:\n\n- ");
+        put_text(w, note);
+        sw_write_text(w, "\n");
+        any = true;
+    }
+    for (size_t i = 0; findings && (note = sw_findings_note(findings, i)) != NULL; i++) {
+        sw_write_text(w, any ? "- " : "\nNotes:\n\n- ");
+        put_text(w, note);
+        sw_write_text(w, "\n");
+        any = true;
+    }
+}
+
+void sw_export_report_markdown(sw_writer *writer, const sw_summary *summary,
+                               const sw_findings *findings)
+{
+    const sw_summary_run *run = sw_summary_get_run(summary);
+    size_t count = 0;
+    const sw_finding *list = findings ? sw_findings_get(findings, &count) : NULL;
+    sw_write_text(writer, "### ");
+    put_text(writer, run->name && *run->name ? run->name : "(unnamed)");
+    sw_write_text(writer, "\n\n**");
+    sw_writer *sentence = sw_writer_to_memory();
+    if (sentence) {
+        (void)sw__put_verdict(sentence, summary, findings);
+        put_text(writer, sw_writer_text(sentence, NULL));
+        sw_writer_close(sentence, NULL);
+    }
+    sw_write_text(writer, "**\n\n");
+    put_steps(writer, summary);
+    put_phases(writer, summary);
+    for (size_t i = 0; i < count; i++) {
+        put_finding(writer, &list[i], i + 1);
+    }
+    put_notes(writer, summary, findings);
+}
