@@ -434,8 +434,11 @@ static PyObject *run_get_table(run_object *self, void *closure)
 
 /* --- Reports ---------------------------------------------------------------------- */
 
-/* The text that `write` puts out, as a str. */
-static PyObject *written(core_source *source, const sw_text_options *look)
+enum report_form { FORM_JSON, FORM_HTML, FORM_MARKDOWN, FORM_TEXT };
+
+/* A report as a str; `look` is that of text. */
+static PyObject *written(core_source *source, enum report_form form,
+                         const sw_text_options *look)
 {
     sw_writer *writer = sw_writer_to_memory();
     if (!writer) {
@@ -447,10 +450,13 @@ static PyObject *written(core_source *source, const sw_text_options *look)
     int error;
     Py_BEGIN_ALLOW_THREADS core_source_lock(source);
     error = core_source_findings(source, &info);
-    if (!error && look) {
+    if (!error && form == FORM_TEXT) {
         sw_export_report_text(writer, source->summary, source->findings, look);
     } else if (!error) {
-        sw_export_report_json(writer, source->summary, source->findings);
+        (form == FORM_HTML ? sw_export_report_html
+         : form == FORM_MARKDOWN
+             ? sw_export_report_markdown
+             : sw_export_report_json)(writer, source->summary, source->findings);
     }
     core_source_unlock(source);
     text = sw_writer_text(writer, &length);
@@ -469,7 +475,7 @@ static PyObject *run_report_json(run_object *self, PyObject *Py_UNUSED(ignored))
     core_source *source = summarised(self);
     PyObject *text = NULL;
     if (source && source->summary) {
-        text = written(source, NULL);
+        text = written(source, FORM_JSON, NULL);
     } else if (source) {
         text = PyUnicode_FromString(
             "{\"schema\": \"stepwatch.report/1\", \"recorded\": false, \"why\": "
@@ -478,6 +484,34 @@ static PyObject *run_report_json(run_object *self, PyObject *Py_UNUSED(ignored))
     }
     core_source_release(source);
     return text;
+}
+
+/* A page or Markdown; where nothing was recorded, a document that says so. */
+static PyObject *report_document(run_object *self, enum report_form form,
+                                 const char *nothing)
+{
+    core_source *source = summarised(self);
+    PyObject *text = NULL;
+    if (source && source->summary) {
+        text = written(source, form, NULL);
+    } else if (source) {
+        text = PyUnicode_FromString(nothing);
+    }
+    core_source_release(source);
+    return text;
+}
+
+static PyObject *run_report_html(run_object *self, PyObject *Py_UNUSED(ignored))
+{
+    return report_document(
+        self, FORM_HTML,
+        "<!DOCTYPE html>\n<html lang=\"en\"><meta charset=\"utf-8\">"
+        "<title>stepwatch</title><p>Nothing was recorded.</p></html>\n");
+}
+
+static PyObject *run_report_markdown(run_object *self, PyObject *Py_UNUSED(ignored))
+{
+    return report_document(self, FORM_MARKDOWN, "Nothing was recorded.\n");
 }
 
 static PyObject *run_report_text(run_object *self, PyObject *args)
@@ -494,7 +528,7 @@ static PyObject *run_report_text(run_object *self, PyObject *args)
                                       .colour = colour,
                                       .unicode = unicode,
                                       .top = top < 0 ? SW_TEXT_ALL : (size_t)top};
-        text = written(source, &look);
+        text = written(source, FORM_TEXT, &look);
     } else if (source) {
         text = PyUnicode_FromString("Nothing was recorded.\n");
     }
@@ -609,6 +643,10 @@ static PyMethodDef run_methods[] = {
      PyDoc_STR("Look at the files anew at the next use.")},
     {"_report_json", (PyCFunction)run_report_json, METH_NOARGS,
      PyDoc_STR("The report as a JSON document.")},
+    {"_report_html", (PyCFunction)run_report_html, METH_NOARGS,
+     PyDoc_STR("The report as a page that needs nothing else.")},
+    {"_report_markdown", (PyCFunction)run_report_markdown, METH_NOARGS,
+     PyDoc_STR("The report as Markdown.")},
     {"_report_text", (PyCFunction)run_report_text, METH_VARARGS,
      PyDoc_STR("The report as text: columns, colour, unicode, rows a table.")},
     {"__enter__", (PyCFunction)run_enter, METH_NOARGS, PyDoc_STR("The run itself.")},

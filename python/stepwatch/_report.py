@@ -73,7 +73,7 @@ class Report:
         return self._run.sections.to_pandas()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the report to a file: ``.json`` or ``.txt``, as its name says."""
+        """Write the report to a file: ``.html``, ``.json``, ``.md`` or ``.txt``, as its name says."""
         name = os.fspath(path)
         suffix = os.path.splitext(name)[1].lower()  # noqa: PTH122
         if suffix == ".json":
@@ -81,11 +81,22 @@ class Report:
         elif suffix == ".txt":
             text = self.text()
         elif suffix in (".html", ".htm"):
-            raise ValueError("HTML reports are not in this version; save as .json or .txt")
+            text = self._run._report_html()
+        elif suffix == ".md":
+            text = self._run._report_markdown()
         else:
-            raise ValueError(f"a report is saved as .json or .txt, not as {suffix or name!r}")
-        with open(name, "w", encoding="utf-8") as file:  # noqa: PTH123
-            file.write(text)
+            raise ValueError(
+                f"a report is saved as .html, .json, .md or .txt, not as {suffix or name!r}"
+            )
+        meanwhile = f"{name}.{os.getpid()}"  # an old file stays until the new one is whole
+        try:
+            with open(meanwhile, "w", encoding="utf-8") as file:  # noqa: PTH123
+                file.write(text)
+            os.replace(meanwhile, name)  # noqa: PTH105
+        except OSError:
+            if os.path.exists(meanwhile):  # noqa: PTH110
+                os.unlink(meanwhile)  # noqa: PTH108
+            raise
 
     def __str__(self) -> str:
         """Return the report as text of 80 columns."""
@@ -100,7 +111,12 @@ class Report:
         )
 
     def _repr_html_(self) -> str:
-        return f"<pre>{_escape(self.text(120))}</pre>"
+        """Return the page in a frame of its own, so that neither its looks nor the notebook's leak."""
+        page = _escape(self._run._report_html())
+        return (
+            '<iframe sandbox title="stepwatch report" '
+            f'style="width:100%;height:40rem;border:0" srcdoc="{page}"></iframe>'
+        )
 
 
 def _escape(text: str) -> str:

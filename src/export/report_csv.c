@@ -111,6 +111,7 @@ static int put_steps(struct csv *csv, const sw_summary *summary,
     size_t count = 0;
     const int error = sw_summary_read_steps(summary, SIZE_MAX, &steps, &count);
     const uint64_t origin = count ? steps[0].begin_ns : 0;
+    const sw_summary_steps *whole = sw_summary_get_steps(summary);
     HEAD(csv, "step", "epoch", "complete", "warmup", "begin_ns", "duration_ns");
     for (unsigned p = 1; p <= SW_PHASE_COUNT; p++) {
         separate(csv);
@@ -127,7 +128,9 @@ static int put_steps(struct csv *csv, const sw_summary *summary,
         put_uint(csv, step->begin_ns - origin);
         put_uint(csv, step->end_ns - step->begin_ns);
         for (unsigned p = 1; p <= SW_PHASE_COUNT; p++) {
-            put_uint(csv, step->phase_ns[p % SW_PHASE_COUNT]);
+            const unsigned phase = p % SW_PHASE_COUNT;
+            put_uint(csv,
+                     whole->phase[phase].measured ? step->phase_ns[phase] : SW_UNKNOWN);
         }
         const bool used = step->usage_steps > 0;
         put_uint(csv, used ? step->usage_steps : SW_UNKNOWN);

@@ -12,7 +12,7 @@
 
 /* Rows on the first screen: of a table beside steps, and of sections alone; slow steps; notes. */
 #define SCREEN_ROWS 5
-#define ROWS_USUAL 15
+#define ROWS_USUAL 20
 #define WORST_USUAL 3
 #define NOTES_USUAL 4
 #define ITEM 160
@@ -385,16 +385,21 @@ static void put_tables(const struct report *report)
     sw__report_counters(page, report->summary, report->top);
 }
 
-/* The one table of the first screen: modules where there is a model, else sections. */
-static void put_best_table(const struct report *report)
+/* The tables of the first screen: modules where there is a model, else sections; what was counted exactly, for that was asked
+ * for; without steps also what samples say. */
+static void put_few_tables(const struct report *report)
 {
+    const struct sw__page *page = &report->page;
+    const bool steps = sw_summary_get_steps(report->summary) != NULL;
     size_t modules;
     (void)sw_training_modules(sw_summary_training(report->summary), &modules);
-    sw__report_training(&report->page, report->summary, SCREEN_ROWS);
+    sw__report_training(page, report->summary, SCREEN_ROWS);
     if (modules == 0) {
-        sw__report_sections(&report->page, report->summary,
-                            sw_summary_get_steps(report->summary) ? SCREEN_ROWS
-                                                                  : ROWS_USUAL);
+        sw__report_sections(page, report->summary, steps ? SCREEN_ROWS : ROWS_USUAL);
+    }
+    sw__report_profiles(page, report->summary, SCREEN_ROWS);
+    if (!steps) {
+        sw__report_samples(page, report->summary, SCREEN_ROWS);
     }
 }
 
@@ -427,7 +432,7 @@ void sw_export_report_text(sw_writer *writer, const sw_summary *summary,
         put_nothing(&report);
     }
     if (!report.everything) {
-        put_best_table(&report);
+        put_few_tables(&report);
     }
     put_overhead(&report);
     sw__report_checks(&report.page, findings, report.everything);

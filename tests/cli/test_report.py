@@ -93,7 +93,7 @@ def test_json_sections(stepwatch: Run, recorded: Path) -> None:
 @pytest.mark.parametrize("columns", [60, 80, 100, 137, 200])
 @pytest.mark.parametrize("look", ["--ascii", "--unicode"])
 def test_no_line_is_too_wide(stepwatch: Run, recorded: Path, columns: int, look: str) -> None:
-    result = stepwatch("report", recorded, look, f"--width={columns}")
+    result = stepwatch("report", recorded, look, f"--width={columns}", "--top=20")
     assert result.returncode == 0
     lines = result.stdout.splitlines()
     assert max(map(width, lines)) <= columns
@@ -118,7 +118,7 @@ def test_names_are_harmless(stepwatch: Run, program: Path, tmp_path: Path, name:
 
 def test_families_are_folded_in_text_only(stepwatch: Run, program: Path, tmp_path: Path) -> None:
     stepwatch("run", "-o", "out", "--", program, "families", "12")
-    text = stepwatch("report", "out", "--ascii").stdout
+    text = stepwatch("report", "out", "--ascii", "--top=20").stdout
     assert text.count("family_*") == 2
     assert "family_3" not in text
     rows = load(stepwatch, tmp_path / "out")["sections"]

@@ -262,8 +262,9 @@ def test_several_processes(tmp_path: Path, no_recording: None) -> None:  # noqa:
 def test_report(record_run: Recorder, tmp_path: Path) -> None:
     run = record_run(20)
     report = run.report()
-    assert report.findings == []
-    assert report.notes == []
+    assert report.findings == report.to_dict()["findings"]
+    assert isinstance(report.findings, list)
+    assert report.notes == report.to_dict()["notes"]
     assert report.steps["count"] == 20
     assert {row["name"] for row in report.sections} == {"forward", "inner"}
     assert str(report) == report.text(80)
@@ -276,11 +277,17 @@ def test_report(record_run: Recorder, tmp_path: Path) -> None:
     assert json.loads((tmp_path / "r.json").read_text(encoding="utf-8")) == report.to_dict()
     report.save(str(tmp_path / "r.txt"))
     assert (tmp_path / "r.txt").read_text(encoding="utf-8") == str(report)
-    with pytest.raises(ValueError, match="HTML reports are not in this version"):
-        report.save(tmp_path / "r.html")
-    with pytest.raises(ValueError, match=r"\.json or \.txt"):
+    report.save(tmp_path / "r.html")
+    assert (tmp_path / "r.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    report.save(tmp_path / "r.md")
+    assert (tmp_path / "r.md").read_text(encoding="utf-8").startswith("### ")
+    with pytest.raises(ValueError, match=r"\.json, \.md or \.txt"):
         report.save(tmp_path / "r.docx")
-    assert not (tmp_path / "r.html").exists()
+    with pytest.raises(FileNotFoundError):
+        report.save(tmp_path / "missing" / "r.html")
+    assert sorted(path.name for path in tmp_path.glob("r.*")) == [
+        "r.html", "r.json", "r.md", "r.txt"
+    ]  # fmt: skip
 
 
 @pytest.fixture

@@ -747,7 +747,8 @@ static void reports_tell_of_training(void **state)
     const sw_summary *summary = summarise(fixture);
     check_reports(summary);
     sw_writer *writer = sw_writer_to_memory();
-    sw_export_report_text(writer, summary, NULL, &(sw_text_options){.columns = 200});
+    sw_export_report_text(writer, summary, NULL,
+                          &(sw_text_options){.columns = 200, .top = 20});
     const char *text = sw_writer_text(writer, NULL);
     static const char *const expected[] = {
         "Loader   train_loader: 2 workers | batch of 16 | pin_memory | prefetch_factor 2",

@@ -238,7 +238,8 @@ static void test_text(void **state)
     (void)state;
     struct report report = open_report(tb_sampled());
     sw_writer *writer;
-    const char *text = as_text(&report, &writer, (sw_text_options){.columns = 90});
+    const char *text =
+        as_text(&report, &writer, (sw_text_options){.columns = 90, .top = 20});
     const char *block = strstr(text, "Where Python was (thread ");
     assert_non_null(block);
     assert_non_null(strstr(block, "sampled 100 times, 7.6 % rejected;"));
@@ -257,9 +258,11 @@ static void test_text(void **state)
     check_every_width(&report);
 
     sw_writer *plain_writer, *colour_writer;
-    const char *plain = as_text(&report, &plain_writer, (sw_text_options){.columns = 80});
-    const char *colour = as_text(&report, &colour_writer,
-                                 (sw_text_options){.columns = 80, .colour = true});
+    const char *plain =
+        as_text(&report, &plain_writer, (sw_text_options){.columns = 80, .top = 20});
+    const char *colour =
+        as_text(&report, &colour_writer,
+                (sw_text_options){.columns = 80, .colour = true, .top = 20});
     for (; *colour; colour++) {
         if (*colour == '\x1b') {
             colour += strcspn(colour, "m");
@@ -278,7 +281,8 @@ static void test_no_block_without_samples(void **state)
     (void)state;
     struct report report = open_report(tb_example());
     sw_writer *writer;
-    const char *text = as_text(&report, &writer, (sw_text_options){.columns = 90});
+    const char *text =
+        as_text(&report, &writer, (sw_text_options){.columns = 90, .top = 20});
     assert_null(strstr(text, "Where Python was"));
     sw_writer_close(writer, NULL);
     close_report(&report);
@@ -295,7 +299,8 @@ static void test_a_thread_that_waited(void **state)
                    .table = SW_TABLE_STACK, .flags = SW_ROW_IN_CONTEXT, .value = {0, 1}});
     struct report report = open_report(tb);
     sw_writer *writer;
-    const char *text = as_text(&report, &writer, (sw_text_options){.columns = 200});
+    const char *text =
+        as_text(&report, &writer, (sw_text_options){.columns = 200, .top = 20});
     assert_non_null(strstr(text,
                            "(thread (unnamed), sampled 1 time, 0.0 % rejected; it was "
                            "waiting in all of them)"));

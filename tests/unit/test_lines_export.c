@@ -240,7 +240,8 @@ static void test_of_run(void **state)
     assert_int_equal(sw_lines_count(sw_summary_lines(summary)), 2);
     assert_null(sw_summary_functions(summary));
     writer = sw_writer_to_memory();
-    sw_export_report_text(writer, summary, NULL, &(sw_text_options){.columns = 60});
+    sw_export_report_text(writer, summary, NULL,
+                          &(sw_text_options){.columns = 60, .top = 20});
     const char *report = sw_writer_text(writer, NULL);
     assert_non_null(strstr(report, "Lines by time (exact)"));
     assert_non_null(strstr(report, "f (t.py:5), "));
