@@ -73,7 +73,7 @@ class Report:
         return self._run.sections.to_pandas()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the report to a file: ``.html``, ``.json``, ``.md`` or ``.txt``, as its name says."""
+        """Write the report to a file, as its name says: ``.html``, ``.json``, ``.md`` or ``.txt``."""
         name = os.fspath(path)
         suffix = os.path.splitext(name)[1].lower()  # noqa: PTH122
         if suffix == ".json":
@@ -111,7 +111,7 @@ class Report:
         )
 
     def _repr_html_(self) -> str:
-        """Return the page in a frame of its own, so that neither its looks nor the notebook's leak."""
+        """Return the page in a frame of its own, where no looks leak in or out."""
         page = _escape(self._run._report_html())
         return (
             '<iframe sandbox title="stepwatch report" '
