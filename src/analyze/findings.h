@@ -27,9 +27,12 @@ struct sw__draft {
     struct sw__draft *next;
 };
 
+struct sw__hot;
+
 struct sw_findings {
     sw__arena *arena;
     struct sw__case it;
+    struct sw__hot *hot; /* of hot_code.h; NULL until somebody asks */
     struct sw__draft *first;
     sw_finding *list;
     size_t count;

@@ -1,7 +1,333 @@
-/* Rules: aside. */
-#include "analyze/findings.h"
+/* Rules: what is not training: validation, checkpoints, and steps that are far slower than the rest. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/hot_code.h"
+#include "analyze/rules.h"
+#include "analyze/summary.h"
+
+#define VALIDATION_LEAST 0.2
+#define CHECKPOINT_LEAST 0.05
+/* As often as this it must have happened before doing it less often makes sense. */
+#define TIMES_LEAST 2
+/* What slow steps take beyond the usual, as share of all time. */
+#define EXCESS_LEAST 0.1
+#define EXCESS_PERIODIC_LEAST 0.05
+#define SLOW_TIMES 2.0
+
+/* --- validation and checkpoints --- */
+
+/* Times that it happened: stretches of steps that have the phase, and gaps between steps that hold it. */
+static uint64_t happened(const sw_findings *all, unsigned phase)
+{
+    uint64_t times = 0;
+    bool before = false;
+    for (size_t i = 0; i < all->it.count; i++) {
+        const bool here = all->it.step[i].phase_ns[phase] > 0;
+        times += here && !before;
+        before = here;
+    }
+    if (times == 0) {
+        /* Between epochs, then. */
+        times = sw_summary_epoch_count(all->it.summary);
+    }
+    return times;
+}
+
+static void validation(sw_findings *all)
+{
+    const double share = (double)all->it.validation_ns / (double)all->it.base_ns;
+    const uint64_t times = happened(all, SW_PHASE_VALIDATION);
+    if (!(share > VALIDATION_LEAST) || times < TIMES_LEAST) {
+        return;
+    }
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_VALIDATION, "RULE-62");
+    const struct sw__hot_function *at =
+        sw__hot_where(all, draft, SW__PHASE_BIT(SW_PHASE_VALIDATION), true);
+    const double each = (double)all->it.validation_ns / (double)times;
+    sw__draft_title(all, draft, "%.0f %% of the time is validation", share * 100);
+    sw__draft_number(draft, "validation_share", share);
+    sw__draft_number(draft, "validation_s", (double)all->it.validation_ns / 1e9);
+    sw__draft_number(draft, "validations", (double)times);
+    sw__draft_number(draft, "validation_each_ms", each / 1e6);
+    sw__draft_number(draft, "steps_between",
+                     (double)all->it.steps->counted / (double)times);
+    draft->finding.share = share;
+    draft->finding.confidence = 0.85;
+    if (at) {
+        sw__draft_advise(all, draft,
+                         "Validate a fifth as often, or on a part of the data (%s, line "
+                         "%u).",
+                         sw__file_name(at->frame.file), at->frame.line);
+    } else {
+        sw__draft_advise(all, draft,
+                         "Validate a fifth as often, or on a part of the data.");
+    }
+    sw__draft_advise(all, draft,
+                     "Larger batches and torch.inference_mode() make it cheaper, for "
+                     "nothing is kept for a backward.");
+    const double ns = (double)all->it.validation_ns;
+    sw__draft_saves(all, draft, 0.8 * ns, 0.5 * ns, 0.98 * ns);
+}
+
+static void checkpoint(sw_findings *all)
+{
+    const double share = (double)all->it.checkpoint_ns / (double)all->it.base_ns;
+    const char *name;
+    const uint64_t times = sw__phase_calls(all, SW_PHASE_CHECKPOINT, &name);
+    if (!(share > CHECKPOINT_LEAST) || times < TIMES_LEAST) {
+        return;
+    }
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_CHECKPOINT, "RULE-62");
+    const struct sw__hot_function *at =
+        sw__hot_where(all, draft, SW__PHASE_BIT(SW_PHASE_CHECKPOINT), true);
+    sw__draft_title(all, draft, "%.0f %% of the time is saving state", share * 100);
+    sw__draft_number(draft, "checkpoint_share", share);
+    sw__draft_number(draft, "checkpoint_s", (double)all->it.checkpoint_ns / 1e9);
+    sw__draft_number(draft, "checkpoints", (double)times);
+    sw__draft_number(draft, "checkpoint_each_ms",
+                     (double)all->it.checkpoint_ns / (double)times / 1e6);
+    sw__draft_number(draft, "steps_between",
+                     (double)all->it.steps->counted / (double)times);
+    draft->finding.share = share;
+    draft->finding.confidence = 0.9;
+    sw__draft_advise(all, draft, "Save a tenth as often%s%s%s.", at ? " (" : "",
+                     at ? sw__findings_format(all, "%s, line %u",
+                                              sw__file_name(at->frame.file),
+                                              at->frame.line)
+                        : "",
+                     at ? ")" : "");
+    sw__draft_advise(all, draft,
+                     "Copy the state and write it in a thread beside training "
+                     "(torch.distributed.checkpoint.async_save), and to a fast disk.");
+    const double ns = (double)all->it.checkpoint_ns;
+    sw__draft_saves(all, draft, 0.9 * ns, 0.5 * ns, 0.99 * ns);
+}
+
+/* --- slow steps --- */
+
+static uint64_t duration(const sw_summary_step *step)
+{
+    return step->end_ns - step->begin_ns;
+}
+
+static int by_value(const void *left, const void *right)
+{
+    const double *a = left;
+    const double *b = right;
+    return (*a > *b) - (*a < *b);
+}
+
+/* What the steps that are slow have in common. */
+struct tail {
+    double usual, bound, p95;
+    size_t slow;
+    double excess;                  /* ns of all slow steps beyond the usual */
+    double by_phase[SW_PHASE_COUNT]; /* of that */
+    double delay;                   /* they waited for a CPU, as far as known */
+    uint64_t period;                /* every so many steps; 0: no period */
+};
+
+static double usual_phase(const struct sw__case *it, unsigned phase, double *scratch)
+{
+    for (size_t i = 0; i < it->count; i++) {
+        scratch[i] = (double)it->step[i].phase_ns[phase];
+    }
+    qsort(scratch, it->count, sizeof *scratch, by_value);
+    return scratch[it->count / 2];
+}
+
+/* Most slow steps stand the same number of steps apart, and few are missing. */
+static uint64_t find_period(const struct sw__case *it, const struct tail *tail)
+{
+    uint64_t first = 0;
+    uint64_t last = 0;
+    uint64_t period = UINT64_MAX;
+    size_t gaps = 0;
+    bool any = false;
+    for (size_t i = 0; i < it->count; i++) {
+        const sw_summary_step *step = &it->step[i];
+        if ((double)duration(step) > tail->bound) {
+            if (any && step->number - last < period && step->number > last) {
+                period = step->number - last;
+            }
+            gaps += any;
+            first = any ? first : step->number;
+            last = step->number;
+            any = true;
+        }
+    }
+    if (gaps < 3 || period < 2 || period == UINT64_MAX) {
+        return 0;
+    }
+    size_t on = 0;
+    size_t expected = 0;
+    for (size_t i = 0; i < it->count; i++) {
+        const sw_summary_step *step = &it->step[i];
+        const bool due = step->number >= first && (step->number - first) % period == 0;
+        expected += due;
+        on += due && (double)duration(step) > tail->bound;
+    }
+    return on * 10 >= tail->slow * 8 && on * 10 >= expected * 7 ? period : 0;
+}
+
+static bool find_tail(const sw_findings *all, struct tail *tail)
+{
+    const struct sw__case *it = &all->it;
+    double *scratch = sw__alloc_zero(it->count, sizeof *scratch);
+    *tail = (struct tail){0};
+    if (!scratch) {
+        return false;
+    }
+    for (size_t i = 0; i < it->count; i++) {
+        scratch[i] = (double)duration(&it->step[i]);
+    }
+    qsort(scratch, it->count, sizeof *scratch, by_value);
+    tail->usual = scratch[it->count / 2];
+    tail->p95 = scratch[(size_t)(0.95 * (double)(it->count - 1))];
+    tail->bound = SLOW_TIMES * tail->usual;
+    double usual[SW_PHASE_COUNT];
+    for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
+        usual[p] = usual_phase(it, p, scratch);
+    }
+    sw__free(scratch);
+    for (size_t i = 0; i < it->count; i++) {
+        const sw_summary_step *step = &it->step[i];
+        if ((double)duration(step) <= tail->bound) {
+            continue;
+        }
+        tail->slow++;
+        tail->excess += (double)duration(step) - tail->usual;
+        tail->delay += step->run_delay_ns != SW_UNKNOWN && step->usage_steps == 1
+                           ? (double)step->run_delay_ns
+                           : 0;
+        for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
+            tail->by_phase[p] += (double)step->phase_ns[p] - usual[p];
+        }
+    }
+    tail->period = find_period(it, tail);
+    return tail->slow > 0;
+}
+
+static double excess_of(const sw_summary_step *step, const void *context)
+{
+    const struct tail *tail = context;
+    const double ns = (double)duration(step);
+    return ns > tail->bound ? ns - tail->usual : 0;
+}
+
+static bool tell(sw_findings *all, const enum sw_finding_kind *kinds, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        for (struct sw__draft *draft = all->first; draft; draft = draft->next) {
+            if (draft->finding.kind == kinds[i]) {
+                draft->finding.also |= (uint64_t)1 << SW_FINDING_VARIANCE;
+                return true;
+            }
+        }
+    }
+    return false;
+}
+#define TELL(...)                                                                        \
+    tell(all, (const enum sw_finding_kind[]){__VA_ARGS__},                               \
+         sizeof((const enum sw_finding_kind[]){__VA_ARGS__}) /                           \
+             sizeof(enum sw_finding_kind))
+
+/* Whether a finding that is there already tells of the phase that grows; it then names this one too. */
+static bool told(sw_findings *all, unsigned phase)
+{
+    switch (phase) {
+    case SW_PHASE_DATA_WAIT:
+    case SW_PHASE_PREPROCESS:
+    case SW_PHASE_AUGMENT:
+    case SW_PHASE_COLLATE:
+        return TELL(SW_FINDING_LOADER_BURSTY, SW_FINDING_LOADER_WORKERS,
+                    SW_FINDING_LOADER_RESTART, SW_FINDING_LOADER_TRANSFORM,
+                    SW_FINDING_LOADER_COLLATE, SW_FINDING_LOADER_IO);
+    case SW_PHASE_VALIDATION:
+        return true; /* it has a rule of its own, and a share that it may have */
+    case SW_PHASE_CHECKPOINT:
+        return TELL(SW_FINDING_CHECKPOINT);
+    case SW_PHASE_GC:
+        return TELL(SW_FINDING_GC);
+    case SW_PHASE_LOGGING:
+        return TELL(SW_FINDING_LOGGING);
+    case SW_PHASE_COMPILE:
+        return TELL(SW_FINDING_RECOMPILE);
+    case SW_PHASE_OTHER:
+        return TELL(SW_FINDING_PYTHON_OVERHEAD, SW_FINDING_LOADER_MAIN_PROCESS,
+                    SW_FINDING_LOGGING);
+    default:
+        return TELL(SW_FINDING_CPU_STARVED, SW_FINDING_CPU_OVERSUBSCRIBED);
+    }
+}
+
+static void variance(sw_findings *all)
+{
+    struct tail tail;
+    if (!find_tail(all, &tail)) {
+        return;
+    }
+    unsigned phase = 0;
+    for (unsigned p = 1; p < SW_PHASE_COUNT; p++) {
+        phase = tail.by_phase[p] > tail.by_phase[phase] ? p : phase;
+    }
+    const double concentrated = tail.by_phase[phase] / tail.excess;
+    const struct sw__estimate excess = sw__case_mean(&all->it, excess_of, &tail);
+    const double step = all->it.mean_ns;
+    const bool periodic = tail.period > 0 && concentrated > 0.5 &&
+                          excess.mean / step > EXCESS_PERIODIC_LEAST;
+    /* Without a period it may be the machine: then all phases grow, and steps wait for a CPU. */
+    const bool heavy = tail.p95 > 2 * step && tail.slow >= 8 && concentrated > 0.7 &&
+                       tail.delay < 0.2 * tail.excess &&
+                       excess.low / step > EXCESS_LEAST;
+    if ((!periodic && !heavy) || told(all, phase)) {
+        return;
+    }
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_VARIANCE, "RULE-61");
+    const char *name = sw_phase_name(phase);
+    if (periodic) {
+        sw__draft_title(all, draft, "Every %llu steps one is %.0f times as long, in phase %s",
+                        (unsigned long long)tail.period,
+                        1 + tail.excess / (double)tail.slow / tail.usual, name);
+    } else {
+        sw__draft_title(all, draft, "%zu of %zu steps are more than twice as long, in phase %s",
+                        tail.slow, all->it.count, name);
+    }
+    sw__draft_number(draft, "slow_steps", (double)tail.slow);
+    sw__draft_number(draft, "usual_ms", tail.usual / 1e6);
+    sw__draft_number(draft, "p95_ms", tail.p95 / 1e6);
+    sw__draft_number(draft, "excess_ms_per_slow_step",
+                     tail.excess / (double)tail.slow / 1e6);
+    sw__draft_number(draft, "excess_share", excess.mean / step);
+    sw__draft_number(draft, "phase_part", concentrated);
+    sw__draft_number(draft, "period_steps", tail.period ? (double)tail.period : NAN);
+    draft->finding.share = excess.mean / step;
+    draft->finding.confidence = periodic ? 0.85 : 0.6;
+    const struct sw__hot_function *at =
+        sw__hot_where(all, draft, SW__PHASE_BIT(phase), false);
+    if (at) {
+        sw__draft_advise(all, draft,
+                         "Look at what %s, line %u of %s, does in those steps: do it less "
+                         "often, in a thread, or in the workers.",
+                         at->frame.name, at->frame.line, sw__file_name(at->frame.file));
+    } else {
+        sw__draft_advise(all, draft, "Look at what the program does in phase %s of "
+                                     "those steps.",
+                         name);
+    }
+    if (SW__COMPUTE_PHASES & SW__PHASE_BIT(phase)) {
+        sw__draft_advise(all, draft,
+                         "If inputs differ in size, batches of similar sizes even the "
+                         "steps out.");
+    }
+    sw__draft_saves_in_steps(all, draft, excess, 0.9, 0.5, 1);
+}
 
 void sw__rules_aside(sw_findings *all)
 {
-    (void)all;
+    validation(all);
+    checkpoint(all);
+    variance(all);
 }

@@ -1,7 +1,355 @@
-/* Rules: compute. */
-#include "analyze/findings.h"
+/* Rules: the computation itself. Optimizer, data types, compilations, mixed precision; rules_modules.c has the model. */
+#include <math.h>
+#include <string.h>
+
+#include "analyze/hot_code.h"
+#include "analyze/rules.h"
+#include "analyze/summary.h"
+
+/* Shares of the steps' time that are worth a finding. The second where nothing was chosen: torch's own defaults. */
+#define OPTIMIZER_LEAST 0.15
+#define OPTIMIZER_DEFAULT_LEAST 0.25
+#define COMPILE_LEAST 0.02
+#define AMP_LEAST 0.3
+/* Compilations of one function that no warm-up explains. */
+#define COMPILE_AGAIN_LEAST 2
+#define COMPILE_WARMUP_LEAST 5
+
+/* --- optimizer --- */
+
+static bool is_one_of(const char *text, const char *const *names, size_t count)
+{
+    for (size_t i = 0; text && i < count; i++) {
+        if (strcmp(text, names[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+#define ONE_OF(text, ...)                                                                \
+    is_one_of(text, (const char *const[]){__VA_ARGS__},                                  \
+              sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
+
+/* What the optimizer of the steps is: of several the one with most tensors. */
+struct optimizer {
+    const char *what, *kind, *foreach, *fused;
+    double tensors;
+    bool known;    /* one of torch.optim, which has ways to choose from */
+    bool fusible;  /* has fused=True on a CPU as well */
+    bool rereads;  /* walks through its memory several times, so that one pass is faster */
+};
+
+static struct optimizer find_optimizer(const sw_findings *all)
+{
+    struct optimizer found = {.tensors = NAN};
+    size_t count;
+    const sw_training_setting *list = sw_training_settings(all->it.training, &count);
+    for (size_t i = 0; i < count; i++) {
+        const sw_training_setting *at = &list[i];
+        if (at->what && at->name && strncmp(at->what, "optimizer", 9) == 0 &&
+            strcmp(at->name, "class") == 0) {
+            const double tensors = sw__setting_number(all, at->what, "tensors");
+            if (!found.what || tensors > found.tensors) {
+                found.what = at->what;
+                found.kind = at->text;
+                found.tensors = tensors;
+            }
+        }
+    }
+    if (found.what) {
+        found.foreach = sw__setting_text(all, found.what, "foreach");
+        found.fused = sw__setting_text(all, found.what, "fused");
+        found.known = found.foreach || found.fused;
+        found.fusible = ONE_OF(found.kind, "Adam", "AdamW", "SGD", "Adagrad");
+        found.rereads = !ONE_OF(found.kind, "SGD");
+    }
+    return found;
+}
+
+static bool is_true(const char *text)
+{
+    return text && strcmp(text, "True") == 0;
+}
+
+static void optimizer(sw_findings *all)
+{
+    const uint64_t phase = SW__PHASE_BIT(SW_PHASE_OPTIMIZER);
+    const struct sw__estimate share = sw__case_share(&all->it, phase);
+    const struct sw__estimate time = sw__case_phases(&all->it, phase);
+    const struct optimizer is = find_optimizer(all);
+    if (!all->it.steps->phase[SW_PHASE_OPTIMIZER].measured) {
+        sw__findings_unchecked(all, SW_FINDING_OPTIMIZER,
+                               "no update was seen apart from the rest of the step");
+        return;
+    }
+    const bool chosen = is.foreach && strcmp(is.foreach, "False") == 0;
+    if (!(share.low > (chosen || !is.known ? OPTIMIZER_LEAST : OPTIMIZER_DEFAULT_LEAST)) ||
+        !is.what || is_true(is.foreach) || is_true(is.fused)) {
+        return;
+    }
+    const double tensor_us = time.mean / is.tensors / 1e3;
+    const bool small = tensor_us < 200; /* calls cost more than what they compute */
+    size_t count;
+    const struct sw__hot_function *own = sw__hot_functions(
+        all, phase, SW__HOT_ANY, false, &count);
+    if (!is.known && !(own && is.tensors >= 4)) {
+        return; /* somebody else's way of updating: nothing is known of it */
+    }
+    if (!is.known && !(small || sw__hot_interpreted(own))) {
+        return; /* it is the arithmetic */
+    }
+    if (is.known && !small && !is.rereads) {
+        return;
+    }
+    const sw_training_site *site = sw__site_of(all, SW_SITE_OPTIMIZER);
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_OPTIMIZER, "RULE-23");
+    sw__draft_title(all, draft, "%.0f %% of a step is the update: %s goes through %.0f "
+                                "tensors one by one",
+                    share.mean * 100, is.kind ? is.kind : "the optimizer", is.tensors);
+    sw__draft_number(draft, "optimizer_ms", time.mean / 1e6);
+    sw__draft_number(draft, "optimizer_share", share.mean);
+    sw__draft_number(draft, "tensors", is.tensors);
+    sw__draft_number(draft, "us_per_tensor", tensor_us);
+    draft->finding.share = share.mean;
+    draft->finding.confidence = small ? 0.85 : 0.7;
+    if (is.known) {
+        if (site) {
+            sw__draft_where(all, draft, site->file, site->line, is.kind);
+        }
+        sw__draft_advise(all, draft, "Build %s with %s=True (%s:%u).", is.kind,
+                         is.fusible ? "fused" : "foreach",
+                         sw__file_name(site ? site->file : NULL), site ? site->line : 0);
+        if (is.fusible) {
+            sw__draft_saves_in_steps(all, draft, time, small ? 0.85 : 0.6,
+                                     small ? 0.6 : 0.25, small ? 0.97 : 0.85);
+        } else {
+            sw__draft_saves_in_steps(all, draft, time, small ? 0.6 : 0.2,
+                                     small ? 0.3 : 0, small ? 0.9 : 0.5);
+        }
+        return;
+    }
+    sw__draft_where(all, draft, own->frame.file, own->frame.line, own->frame.name);
+    sw__draft_advise(all, draft,
+                     "The loop over parameters in %s, line %u of %s, makes several small "
+                     "operations for each: use torch._foreach_* functions on the list, or keep "
+                     "the parameters in one flat tensor.",
+                     own->frame.name, own->frame.line, sw__file_name(own->frame.file));
+    sw__draft_saves_in_steps(all, draft, time, 0.85, 0.5, 0.98);
+}
+
+/* --- data types --- */
+
+static void dtype(sw_findings *all)
+{
+    size_t count;
+    const sw_training_dtype *list = sw_training_dtypes(all->it.training, &count);
+    uint64_t parameters = 0;
+    uint64_t wide = 0;
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < count; i++) {
+        parameters = sw__add(parameters, list[i].parameters);
+        if (list[i].dtype && (strcmp(list[i].dtype, "float64") == 0 ||
+                              strcmp(list[i].dtype, "torch.float64") == 0)) {
+            wide = sw__add(wide, list[i].parameters);
+            bytes = sw__add(bytes, list[i].bytes);
+        }
+    }
+    if (parameters == 0) {
+        sw__findings_unchecked(all, SW_FINDING_DTYPE,
+                               "no model was seen whose parameters have a type");
+        return;
+    }
+    const uint64_t phases = SW__COMPUTE_PHASES | SW__PHASE_BIT(SW_PHASE_OPTIMIZER);
+    const struct sw__estimate share = sw__case_share(&all->it, phases);
+    const struct sw__estimate time = sw__case_phases(&all->it, phases);
+    if (2 * wide <= parameters || !(share.low > 0.1)) {
+        return;
+    }
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_DTYPE, "RULE-12");
+    const sw_training_site *site = sw__site_of(all, SW_SITE_MODEL);
+    if (site) {
+        sw__draft_where(all, draft, site->file, site->line, site->object);
+    }
+    sw__draft_title(all, draft, "%.0f %% of the parameters are float64",
+                    100 * (double)wide / (double)parameters);
+    sw__draft_number(draft, "float64_parameters", (double)wide);
+    sw__draft_number(draft, "parameters", (double)parameters);
+    sw__draft_number(draft, "mb_saved", (double)bytes / 2e6);
+    sw__draft_number(draft, "compute_ms", time.mean / 1e6);
+    sw__draft_number(draft, "compute_share", share.mean);
+    draft->finding.share = share.mean;
+    draft->finding.confidence = 0.85;
+    sw__draft_advise(all, draft,
+                     "Train in float32: model.float() where the model is built%s%s, and "
+                     ".float() on the inputs (NumPy arrays are float64 by default).",
+                     site ? ", " : "", site ? sw__file_name(site->file) : "");
+    sw__draft_advise(all, draft,
+                     "torch.set_default_dtype(torch.float64), .double() and "
+                     "torch.from_numpy are the usual reasons.");
+    /* Half the bytes, twice as many numbers in a vector; what is overhead stays. */
+    sw__draft_saves_in_steps(all, draft, time, 0.45, 0.15, 0.62);
+}
+
+/* --- compilations --- */
+
+static double compile_of(const sw_summary_step *step)
+{
+    return (double)step->phase_ns[SW_PHASE_COMPILE];
+}
+
+/* The function that was compiled again most, and how often all of them were. */
+static const sw_training_compilation *compiled_again(const sw_findings *all,
+                                                     uint64_t *times, uint64_t *ns)
+{
+    size_t count;
+    const sw_training_compilation *list =
+        sw_training_compilations(all->it.training, &count);
+    const sw_training_compilation *most = NULL;
+    *times = 0;
+    *ns = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (list[i].again) {
+            *times = sw__add(*times, list[i].compilations);
+            *ns = sw__add(*ns, list[i].ns);
+            most = !most || list[i].ns > most->ns ? &list[i] : most;
+        }
+    }
+    return most;
+}
+
+static void advise_compiled(sw_findings *all, struct sw__draft *draft,
+                            const sw_training_compilation *at)
+{
+    const char *reason = at->reason ? at->reason : "unknown";
+    sw__draft_advise(all, draft, "Why it was compiled again: %s.", reason);
+    if (strstr(reason, "static")) {
+        sw__draft_advise(all, draft,
+                         "Pass what changes from step to step as an array, not as a static "
+                         "argument of %s.",
+                         at->function);
+    } else if (strstr(reason, "new function object")) {
+        sw__draft_advise(all, draft,
+                         "Make the compiled function once, before the loop, not in it.");
+    } else {
+        sw__draft_advise(all, draft,
+                         "Keep shapes the same from step to step: pad to a few fixed sizes, "
+                         "drop the last smaller batch (drop_last=True), or mark that "
+                         "dimension dynamic.");
+    }
+}
+
+static void recompile(sw_findings *all)
+{
+    if (!all->it.steps->phase[SW_PHASE_COMPILE].measured) {
+        return; /* nothing was compiled */
+    }
+    double sum = 0;
+    uint64_t steps = 0;
+    for (size_t i = 0; i < all->it.count; i++) {
+        sum += compile_of(&all->it.step[i]);
+        steps += all->it.step[i].phase_ns[SW_PHASE_COMPILE] > 0;
+    }
+    uint64_t times;
+    uint64_t ns;
+    const sw_training_compilation *at = compiled_again(all, &times, &ns);
+    if (!at) {
+        return;
+    }
+    /* Steps without records are like those that have them. */
+    const double all_steps = sum * (double)all->it.steps->counted / (double)all->it.count;
+    const double share = all_steps / (double)all->it.base_ns;
+    const double whole = (double)sw_summary_get_run(all->it.summary)->duration_ns;
+    const bool later = steps >= COMPILE_AGAIN_LEAST && times >= COMPILE_AGAIN_LEAST &&
+                       share > COMPILE_LEAST;
+    const bool leading = times >= COMPILE_WARMUP_LEAST && (double)ns > 0.1 * whole;
+    if (!later && !leading) {
+        return;
+    }
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_RECOMPILE, "RULE-41");
+    sw__draft_where(all, draft, at->file, at->line, at->function);
+    sw__draft_title(all, draft, "%s was compiled again %llu times%s", at->function,
+                    (unsigned long long)times,
+                    later ? " while training went on" : " while training began");
+    sw__draft_number(draft, "compilations_again", (double)times);
+    sw__draft_number(draft, "compile_again_s", (double)ns / 1e9);
+    sw__draft_number(draft, "steps_with_compilation", (double)steps);
+    sw__draft_number(draft, "compile_share", share);
+    draft->finding.share = share;
+    draft->finding.confidence = 0.95;
+    advise_compiled(all, draft, at);
+    if (later) {
+        sw__draft_saves(all, draft, 0.97 * all_steps, 0.8 * all_steps, all_steps);
+    } else {
+        draft->finding.share = NAN;
+        draft->finding.severity =
+            (double)ns > 0.3 * whole ? SW_SEVERITY_HIGH : SW_SEVERITY_MEDIUM;
+    }
+}
+
+/* --- mixed precision --- */
+
+static bool is_matrix(const char *name)
+{
+    return name && (strstr(name, "mm") || strstr(name, "conv") || strstr(name, "gemm") ||
+                    strstr(name, "linear") || strstr(name, "attention"));
+}
+
+static void amp(sw_findings *all)
+{
+    size_t count;
+    uint64_t device = 0;
+    uint64_t matrix = 0;
+    const sw_training_operator *list = sw_training_operators(all->it.training, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (list[i].device == 1) {
+            device = sw__add(device, list[i].self_ns);
+            matrix = sw__add(matrix, is_matrix(list[i].name) ? list[i].self_ns : 0);
+        }
+    }
+    if (device == 0) {
+        sw__findings_unchecked(all, SW_FINDING_AMP, "%s",
+                               sw__has_device(all)
+                                   ? "operators were not recorded (--operators)"
+                                   : "no accelerator was used");
+        return;
+    }
+    bool mixed = false;
+    const sw_training_setting *settings = sw_training_settings(all->it.training, &count);
+    for (size_t i = 0; i < count; i++) {
+        mixed |= settings[i].what && strcmp(settings[i].what, "amp") == 0;
+    }
+    const sw_training_dtype *types = sw_training_dtypes(all->it.training, &count);
+    const bool full =
+        count > 0 && types[0].dtype && strstr(types[0].dtype, "float32") != NULL;
+    const double share = (double)matrix / (double)device;
+    if (mixed || !full || share < AMP_LEAST) {
+        return;
+    }
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_AMP, "RULE-18");
+    sw__draft_rule(draft, "RULE-25");
+    const sw_training_site *site = sw__site_of(all, SW_SITE_MODEL);
+    if (site) {
+        sw__draft_where(all, draft, site->file, site->line, site->object);
+    }
+    sw__draft_title(all, draft,
+                    "%.0f %% of the device's time is matrix work in float32", share * 100);
+    sw__draft_number(draft, "matrix_share", share);
+    sw__draft_number(draft, "device_s", (double)device / 1e9);
+    draft->finding.share = share;
+    draft->finding.confidence = 0.6;
+    sw__draft_advise(all, draft,
+                     "Compute forward and loss under torch.autocast(\"cuda\", "
+                     "dtype=torch.bfloat16).");
+    const struct sw__estimate compute = sw__case_phases(
+        &all->it, SW__COMPUTE_PHASES | SW__PHASE_BIT(SW_PHASE_SYNC));
+    sw__draft_saves_in_steps(all, draft, compute, 0.4 * share, 0.1 * share, 0.65 * share);
+}
 
 void sw__rules_compute(sw_findings *all)
 {
-    (void)all;
+    optimizer(all);
+    dtype(all);
+    recompile(all);
+    amp(all);
+    sw__rules_modules(all);
 }

@@ -1,7 +1,394 @@
-/* Rules: host. */
-#include "analyze/findings.h"
+/* Rules: what the host does besides computing. The program's own Python code, work on batches in the training process,
+ * logging, and the garbage collector; rules_waits.c has waits and copies. */
+#include <math.h>
+#include <string.h>
+
+#include "analyze/hot_code.h"
+#include "analyze/rules.h"
+
+/* Less than this share of the steps' time is not worth a finding. */
+#define PYTHON_LEAST 0.05
+#define BATCH_LEAST 0.07
+#define LOGGING_LEAST 0.03
+#define METRICS_LEAST 0.10
+#define GC_LEAST 0.01
+/* Fewer samples show nothing. */
+#define SAMPLES_LEAST 50
+/* A function that is more than this in the interpreter itself is Python, not calls of something small. */
+#define MOSTLY_PYTHON 0.4
+
+static double percent(double share)
+{
+    return share * 100;
+}
+
+/* --- the program's own Python code --- */
+
+static uint64_t python_phases(const sw_findings *all)
+{
+    const uint64_t phases = SW__COMPUTE_PHASES | SW__PHASE_BIT(SW_PHASE_OTHER) |
+                            SW__PHASE_BIT(SW_PHASE_ZERO_GRAD);
+    return sw__batches_made_inside(all) ? phases : phases | SW__BATCH_PHASES;
+}
+
+/* Small operations of the framework, called one by one inside the model, are another finding (launch_bound). */
+static bool calls_operations(const struct sw__hot_function *function)
+{
+    uint64_t compute = 0;
+    for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
+        compute += SW__COMPUTE_PHASES & SW__PHASE_BIT(p) ? function->own_by_phase[p] : 0;
+    }
+    return 2 * compute > function->own &&
+           (double)function->interpreted < MOSTLY_PYTHON * (double)function->own;
+}
+
+/* Interpreter time of all functions, by phase; `*top`: the one with most. */
+static void sum_python(sw_findings *all, uint64_t sum[SW_PHASE_COUNT],
+                       const struct sw__hot_function **top, size_t *functions)
+{
+    size_t count;
+    const struct sw__hot_function *list =
+        sw__hot_functions(all, python_phases(all), SW__HOT_ANY, false, &count);
+    const uint64_t least = sw__hot_code(all)->samples / 100;
+    *top = NULL;
+    *functions = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (list[i].own < least || !sw__hot_interpreted(&list[i]) ||
+            calls_operations(&list[i])) {
+            continue;
+        }
+        for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
+            sum[p] += list[i].own_by_phase[p];
+        }
+        *top = !*top || list[i].own > (*top)->own ? &list[i] : *top;
+        (*functions)++;
+    }
+}
+
+static struct sw__draft *python_overhead(sw_findings *all)
+{
+    uint64_t sum[SW_PHASE_COUNT] = {0};
+    const struct sw__hot_function *top;
+    size_t functions;
+    sum_python(all, sum, &top, &functions);
+    const struct sw__estimate time = sw__hot_time(all, sum);
+    const double step = all->it.mean_ns;
+    if (!top || !(time.low / step > PYTHON_LEAST)) {
+        return NULL;
+    }
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_PYTHON_OVERHEAD, "RULE-48");
+    sw__draft_rule(draft, "RULE-01");
+    const sw_stack_frame *at = &top->frame;
+    sw__draft_where(all, draft, at->file, at->line, at->name);
+    sw__draft_title(all, draft, "%.0f %% of a step is Python code in %s (%s:%u)",
+                    percent(time.mean / step), at->name, sw__file_name(at->file),
+                    at->line);
+    const struct sw__estimate own = sw__hot_time(all, top->own_by_phase);
+    const double interpreted = (double)top->interpreted / (double)top->own;
+    sw__draft_number(draft, "python_ms", time.mean / 1e6);
+    sw__draft_number(draft, "python_share", time.mean / step);
+    sw__draft_number(draft, "function_ms", own.mean / 1e6);
+    sw__draft_number(draft, "interpreter_share", interpreted);
+    sw__draft_number(draft, "functions", (double)functions);
+    sw__draft_number(draft, "samples", (double)time.count);
+    draft->finding.share = time.mean / step;
+    draft->finding.confidence = time.count >= 100 ? 0.9 : 0.75;
+    if (interpreted >= MOSTLY_PYTHON) {
+        sw__draft_advise(all, draft,
+                         "Rewrite the loop in %s, line %u of %s, with operations on whole "
+                         "arrays or tensors.",
+                         at->name, at->line, sw__file_name(at->file));
+    } else {
+        sw__draft_advise(all, draft,
+                         "%s, line %u of %s, calls something small over and over: do it "
+                         "with one operation on the whole batch.",
+                         at->name, at->line, sw__file_name(at->file));
+    }
+    sw__draft_advise(all, draft,
+                     "If it must stay Python, do it in the loader's workers, or not in "
+                     "every step; `stepwatch run --lines` shows its lines.");
+    /* What takes its place costs something; the others may have other reasons. */
+    struct sw__estimate range = time;
+    range.low = own.low < time.low ? own.low : time.low;
+    sw__draft_saves_in_steps(all, draft, range, 0.93, 0.75, 1);
+    return draft;
+}
+
+/* --- work on batches in the training process --- */
+
+static bool on_batches(const sw_findings *all, const struct sw__hot_line *line)
+{
+    if (line->outside) {
+        return false;
+    }
+    if (SW__BATCH_PHASES & SW__PHASE_BIT(line->phase)) {
+        return !sw__batches_made_inside(all);
+    }
+    return line->phase == SW_PHASE_OTHER && line->when == SW__HOT_BEFORE;
+}
+
+/* Of the samples on batches, those that are the interpreter's own. */
+static uint64_t interpreted_on_batches(sw_findings *all)
+{
+    size_t count;
+    uint64_t sum = 0;
+    const struct sw__hot_function *list = sw__hot_functions(
+        all, SW__PHASE_BIT(SW_PHASE_OTHER) | SW__BATCH_PHASES, SW__HOT_ANY, false, &count);
+    const struct sw__hot *hot = sw__hot_code(all);
+    for (size_t i = 0; i < count; i++) {
+        if (!sw__hot_interpreted(&list[i])) {
+            continue;
+        }
+        for (size_t k = 0; k < hot->count; k++) {
+            const struct sw__hot_line *line = &hot->lines[k];
+            if (on_batches(all, line) &&
+                line->frame->first_line == list[i].frame.first_line &&
+                strcmp(line->frame->name, list[i].frame.name) == 0) {
+                sum += line->own;
+            }
+        }
+    }
+    return sum;
+}
+
+/* What takes the place of a step once workers do that work: the slowest of training, producing, and all cores together. */
+static struct sw__estimate moved_to_workers(const sw_findings *all,
+                                            struct sw__estimate work)
+{
+    const struct sw__case *it = &all->it;
+    const double cores = isnan(it->cores) ? 2 : it->cores;
+    const double period = sw__worker_period(all);
+    const double workers = it->loader && it->loader->worker_count
+                               ? (double)it->loader->worker_count
+                           : cores > 2 ? cores - 1
+                                       : cores;
+    const double wait = isnan(it->wait_share) ? 0 : it->wait_share * it->mean_ns;
+    struct sw__estimate saved = work;
+    double *const each[] = {&saved.mean, &saved.low, &saved.high};
+    for (unsigned i = 0; i < 3; i++) {
+        const double ns = *each[i];
+        const double alone = it->mean_ns - ns;
+        const double produced = period + ns / workers;
+        const double shared = (it->mean_ns - wait + period * workers) / cores;
+        double after = alone > produced ? alone : produced;
+        after = after > shared ? after : shared;
+        *each[i] = after < it->mean_ns ? it->mean_ns - after : 0;
+    }
+    return saved;
+}
+
+static void loader_main_process(sw_findings *all, struct sw__draft *python)
+{
+    const struct sw__hot *hot = sw__hot_code(all);
+    const struct sw__hot_line *top = NULL;
+    uint64_t sum[SW_PHASE_COUNT] = {0};
+    uint64_t samples = 0;
+    for (size_t i = 0; i < hot->count; i++) {
+        const struct sw__hot_line *line = &hot->lines[i];
+        if (on_batches(all, line)) {
+            sum[line->phase] += line->samples;
+            samples += line->samples;
+            top = !top || line->samples > top->samples ? line : top;
+        }
+    }
+    const struct sw__estimate time = sw__hot_time(all, sum);
+    const double step = all->it.mean_ns;
+    if (!top || !(time.low / step > BATCH_LEAST)) {
+        return;
+    }
+    if (python && 2 * interpreted_on_batches(all) > samples) {
+        /* Making it fast gains more than moving it. */
+        python->finding.also |= (uint64_t)1 << SW_FINDING_LOADER_MAIN_PROCESS;
+        return;
+    }
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_LOADER_MAIN_PROCESS, "RULE-29");
+    sw__draft_rule(draft, "RULE-02");
+    const sw_stack_frame *at = top->entry ? top->entry : top->frame;
+    sw__draft_where(all, draft, at->file, at->line, at->name);
+    sw__draft_title(all, draft,
+                    "%.0f %% of a step is work on the batch in the training process, in "
+                    "%s (%s:%u)",
+                    percent(time.mean / step), at->name, sw__file_name(at->file),
+                    at->line);
+    sw__draft_number(draft, "work_ms", time.mean / 1e6);
+    sw__draft_number(draft, "work_share", time.mean / step);
+    sw__draft_number(draft, "samples", (double)samples);
+    sw__draft_number(
+        draft, "workers",
+        all->it.loader ? (double)all->it.loader->worker_count : NAN);
+    draft->finding.share = time.mean / step;
+    draft->finding.confidence = time.count >= 100 ? 0.8 : 0.65;
+    sw__draft_advise(all, draft,
+                     "Do what line %u of %s does in the dataset or in collate_fn%s, so "
+                     "that workers do it while the step before is computed.",
+                     at->line, sw__file_name(at->file),
+                     all->it.loader && all->it.loader->worker_count
+                         ? ""
+                         : ", with num_workers > 0");
+    sw__draft_advise(all, draft,
+                     "If it is the same for every epoch, do it once before training.");
+    struct sw__estimate saved = moved_to_workers(all, time);
+    /* Done once beforehand, it costs nothing. */
+    saved.high = time.high;
+    sw__draft_saves(all, draft, sw__saved_per_step(all, saved.mean),
+                    0.6 * sw__saved_per_step(all, saved.low),
+                    sw__saved_per_step(all, saved.high));
+}
+
+/* --- logging --- */
+
+static void logging_in_steps(sw_findings *all)
+{
+    const uint64_t phase = SW__PHASE_BIT(SW_PHASE_LOGGING);
+    const struct sw__estimate share = sw__case_share(&all->it, phase);
+    const struct sw__estimate time = sw__case_phases(&all->it, phase);
+    if (!(share.low > LOGGING_LEAST)) {
+        return;
+    }
+    const char *name;
+    const uint64_t calls = sw__phase_calls(all, SW_PHASE_LOGGING, &name);
+    const double per_step = (double)calls / (double)all->it.steps->count;
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_LOGGING, "RULE-54");
+    sw__draft_rule(draft, "RULE-44");
+    const struct sw__hot_function *at = sw__hot_where(all, draft, phase, false);
+    sw__draft_title(all, draft, "%.0f %% of a step is logging%s%s", percent(share.mean),
+                    name ? ", most of it " : "", name ? name : "");
+    sw__draft_number(draft, "logging_ms", time.mean / 1e6);
+    sw__draft_number(draft, "logging_share", share.mean);
+    sw__draft_number(draft, "calls_per_step", per_step);
+    draft->finding.share = share.mean;
+    draft->finding.confidence = 0.95;
+    /* Often enough that no more than 1 % is left. */
+    const double every = ceil(share.mean / 0.01);
+    const double n = every <= 10 ? 10 : every <= 50 ? 50 : 100;
+    if (at) {
+        sw__draft_advise(all, draft, "Log every %.0f steps in %s, line %u, not in every one.",
+                         n, sw__file_name(at->frame.file), at->frame.line);
+    } else {
+        sw__draft_advise(all, draft, "Log every %.0f steps, not in every one.", n);
+    }
+    sw__draft_advise(all, draft,
+                     "Gather values in a list or a tensor, and write them together.");
+    sw__draft_saves_in_steps(all, draft, time, 1 - 1 / n, 0.8, 1);
+}
+
+/* Native work after the update that no phase claims: metrics and the like. */
+static void metrics_in_steps(sw_findings *all, const struct sw__draft *python)
+{
+    size_t count;
+    const struct sw__hot_function *list = sw__hot_functions(
+        all, SW__PHASE_BIT(SW_PHASE_OTHER), SW__HOT_AFTER, false, &count);
+    if (!list || sw__hot_interpreted(list) || python || !sw__hot_code(all)->phase_samples[SW_PHASE_BACKWARD]) {
+        return;
+    }
+    const struct sw__estimate time = sw__hot_time(all, list->by_phase);
+    const double step = all->it.mean_ns;
+    if (!(time.low / step > METRICS_LEAST)) {
+        return;
+    }
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_LOGGING, "RULE-44");
+    const sw_stack_frame *at = &list->frame;
+    sw__draft_where(all, draft, at->file, at->line, at->name);
+    sw__draft_title(all, draft,
+                    "%.0f %% of a step comes after the backward and is no part of the "
+                    "update: %s (%s:%u)",
+                    percent(time.mean / step), at->name, sw__file_name(at->file),
+                    at->line);
+    sw__draft_number(draft, "after_ms", time.mean / 1e6);
+    sw__draft_number(draft, "after_share", time.mean / step);
+    sw__draft_number(draft, "samples", (double)time.count);
+    draft->finding.share = time.mean / step;
+    draft->finding.confidence = 0.5;
+    sw__draft_advise(all, draft,
+                     "If line %u of %s computes metrics, do it every tenth step, or keep "
+                     "what it needs and compute them once in an epoch.",
+                     at->line, sw__file_name(at->file));
+    sw__draft_saves_in_steps(all, draft, time, 0.9, 0.3, 1);
+}
+
+/* --- the garbage collector --- */
+
+struct collections {
+    uint64_t count, full;
+};
+
+static struct collections count_collections(const sw_findings *all)
+{
+    struct collections sum = {0};
+    const sw_summary *summary = all->it.summary;
+    sw_trace *trace = sw__step_trace(summary);
+    sw_cursor *cursor = NULL;
+    const sw_cursor_filter filter = {.kinds = 1u << SW_RECORD_GC};
+    if (sw_cursor_open(&cursor, &trace, 1, &filter, NULL) == SW_OK) {
+        sw_event event;
+        while (sw_cursor_next(cursor, &event) == SW_OK) {
+            const sw_record_gc *gc = (const sw_record_gc *)(const void *)event.record;
+            sum.count++;
+            sum.full += gc->generation >= 2;
+        }
+        sw_cursor_free(cursor);
+    }
+    return sum;
+}
+
+static void garbage(sw_findings *all)
+{
+    const uint64_t phase = SW__PHASE_BIT(SW_PHASE_GC);
+    const struct sw__estimate share = sw__case_share(&all->it, phase);
+    const struct sw__estimate time = sw__case_phases(&all->it, phase);
+    if (!(share.low > GC_LEAST)) {
+        return;
+    }
+    size_t count;
+    const struct sw__hot_function *at =
+        sw__hot_functions(all, phase, SW__HOT_ANY, false, &count);
+    const struct collections sum = count_collections(all);
+    const uint64_t samples = sw__hot_code(all)->phase_samples[SW_PHASE_GC];
+    /* The collector starts by itself wherever memory is taken; one line, over and over, has asked for it. */
+    const bool asked = at && samples >= 5 && 10 * at->line_samples >= 7 * samples &&
+                       2 * sum.full >= sum.count;
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_GC, "RULE-14");
+    draft->group = SW__GROUP_GC;
+    sw__draft_title(all, draft, "%.1f %% of a step is the garbage collector%s",
+                    percent(share.mean), asked ? ", which the program asks to run" : "");
+    sw__draft_number(draft, "gc_ms", time.mean / 1e6);
+    sw__draft_number(draft, "gc_share", share.mean);
+    sw__draft_number(draft, "collections_kept", (double)sum.count);
+    sw__draft_number(draft, "full_collections_kept", (double)sum.full);
+    draft->finding.share = share.mean;
+    draft->finding.confidence = asked ? 0.95 : 0.85;
+    if (asked) {
+        sw__draft_where(all, draft, at->frame.file, at->frame.line, at->frame.name);
+        sw__draft_advise(all, draft,
+                         "Take gc.collect() out of line %u of %s, or call it once in an "
+                         "epoch.",
+                         at->frame.line, sw__file_name(at->frame.file));
+        sw__draft_saves_in_steps(all, draft, time, 0.98, 0.85, 1);
+        return;
+    }
+    sw__draft_advise(all, draft,
+                     "Call gc.freeze() once the model and the data are built: what is "
+                     "there then is not looked at again.");
+    sw__draft_advise(all, draft,
+                     "Or gc.disable() before the loop and gc.collect() once in an "
+                     "epoch.");
+    sw__draft_saves_in_steps(all, draft, time, 0.9, 0.6, 1);
+}
 
 void sw__rules_host(sw_findings *all)
 {
-    (void)all;
+    logging_in_steps(all);
+    garbage(all);
+    sw__rules_waits(all);
+    if (sw__hot_code(all)->samples < SAMPLES_LEAST) {
+        const char *why = sw_summary_stacks(all->it.summary)
+                              ? "the sampler saw too little of the steps"
+                              : "the sampler did not run";
+        sw__findings_unchecked(all, SW_FINDING_PYTHON_OVERHEAD, "%s", why);
+        sw__findings_unchecked(all, SW_FINDING_LOADER_MAIN_PROCESS, "%s", why);
+        return;
+    }
+    struct sw__draft *python = python_overhead(all);
+    loader_main_process(all, python);
+    metrics_in_steps(all, python);
 }

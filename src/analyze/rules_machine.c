@@ -1,7 +1,207 @@
-/* Rules: machine. */
-#include "analyze/findings.h"
+/* Rules: the machine. Cores that are too few for the threads that want them, and what watchers would have to tell. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/rules.h"
+#include "analyze/summary.h"
+
+/* Time of the step thread that it was runnable and had no core, as share of the steps' time. */
+#define DELAY_OVERSUBSCRIBED 0.05
+#define DELAY_STARVED 0.2
+
+/* --- who wants the cores --- */
+
+/* What the step thread waited for a core, and how often it was put aside. Usage stands for several steps at once. */
+struct pressure {
+    struct sw__estimate delay; /* share of time */
+    double involuntary_per_s;
+    bool known;
+};
+
+enum { GROUPS = 20 };
+
+/* The share of delay in stretches of the run, whose spread gives the interval. */
+static struct pressure find_pressure(const struct sw__case *it)
+{
+    struct pressure found = {.delay = {.mean = NAN, .low = NAN, .high = NAN}};
+    double delay[GROUPS] = {0};
+    double wall[GROUPS] = {0};
+    double delays = 0;
+    double walls = 0;
+    double switches = 0;
+    double pending = 0; /* wall time since usage was read last */
+    for (size_t i = 0; i < it->count; i++) {
+        const sw_summary_step *step = &it->step[i];
+        pending += (double)(step->end_ns - step->begin_ns);
+        if (step->usage_steps == 0 || step->run_delay_ns == SW_UNKNOWN) {
+            continue;
+        }
+        const size_t group = i * GROUPS / it->count;
+        /* The first usage may reach back into the warm-up. */
+        const double waited = (double)step->run_delay_ns < pending
+                                  ? (double)step->run_delay_ns
+                                  : pending;
+        delay[group] += waited;
+        wall[group] += pending;
+        delays += waited;
+        walls += pending;
+        switches += step->involuntary;
+        pending = 0;
+    }
+    if (!(walls > 0)) {
+        return found;
+    }
+    const double mean = delays / walls;
+    double squares = 0;
+    double groups = 0;
+    for (size_t i = 0; i < GROUPS; i++) {
+        if (wall[i] > 0) {
+            const double off = delay[i] - mean * wall[i];
+            squares += off * off;
+            groups++;
+        }
+    }
+    if (groups < 4) {
+        return found;
+    }
+    const double error = 2.1 * sqrt(squares * groups / (groups - 1)) / walls;
+    found.delay = (struct sw__estimate){
+        .mean = mean, .low = mean - error, .high = mean + error, .count = it->count};
+    found.involuntary_per_s = switches / (walls / 1e9);
+    found.known = true;
+    return found;
+}
+
+static double number_of(const char *text)
+{
+    char *end = NULL;
+    const double number = text ? strtod(text, &end) : NAN;
+    return text && end != text && number > 0 ? number : NAN;
+}
+
+/* Threads that one process computes with: what torch says, or the variable that sets it; NaN: unknown. */
+static double compute_threads(const sw_findings *all)
+{
+    const double torch = sw__setting_number(all, "threads", "intraop");
+    return torch > 0 ? torch : number_of(sw__fact(all, "env.OMP_NUM_THREADS"));
+}
+
+static double busy_workers(const sw_findings *all)
+{
+    const sw_training_loader *loader = all->it.loader;
+    double busy = 0;
+    for (size_t i = 0; loader && i < loader->worker_count; i++) {
+        const double share = loader->workers[i].busy_share;
+        busy += isnan(share) ? 1 : share;
+    }
+    return busy;
+}
+
+/* Ranks on this machine, which all compute at the same time. */
+static double ranks_here(const sw_findings *all)
+{
+    const double local = number_of(sw__fact(all, "env.LOCAL_WORLD_SIZE"));
+    const double ranks = (double)sw_summary_get_run(all->it.summary)->ranks;
+    return local > 0 ? local : ranks > 1 ? ranks : 1;
+}
+
+static void oversubscribed(sw_findings *all, const struct pressure *pressure,
+                           double threads, double wanted)
+{
+    const double cores = all->it.cores;
+    const double ranks = ranks_here(all);
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_CPU_OVERSUBSCRIBED, "RULE-29");
+    draft->group = SW__GROUP_CPU;
+    draft->specific = 1;
+    sw__draft_title(all, draft, "%.0f threads want %.3g cores", wanted, cores);
+    sw__draft_number(draft, "threads_wanted", wanted);
+    sw__draft_number(draft, "cores_usable", cores);
+    sw__draft_number(draft, "threads_per_process", threads);
+    sw__draft_number(draft, "processes", ranks);
+    sw__draft_number(draft, "busy_workers", busy_workers(all));
+    sw__draft_number(draft, "waiting_for_core_share", pressure->delay.mean);
+    sw__draft_number(draft, "involuntary_switches_per_s", pressure->involuntary_per_s);
+    draft->finding.share = pressure->delay.mean;
+    draft->finding.confidence = 0.75;
+    const double fitting = floor(cores / ranks) > 1 ? floor(cores / ranks) : 1;
+    if (threads > fitting) {
+        sw__draft_advise(all, draft,
+                         "Compute with %.0f thread%s a process: torch.set_num_threads(%.0f), "
+                         "or OMP_NUM_THREADS=%.0f before the start.",
+                         fitting, fitting > 1 ? "s" : "", fitting, fitting);
+    }
+    if (busy_workers(all) > cores) {
+        sw__draft_advise(all, draft,
+                         "Give the loader no more workers than there are cores (%.0f).",
+                         floor(cores));
+    }
+    /* Threads that wait for each other at the end of each operation lose more than the one that is looked at. */
+    const double step = all->it.mean_ns;
+    const struct sw__estimate compute =
+        sw__case_phases(&all->it, SW__COMPUTE_PHASES | SW__PHASE_BIT(SW_PHASE_OPTIMIZER));
+    const double most = compute.mean * (1 - cores / wanted);
+    const double waited = pressure->delay.mean * step;
+    const struct sw__estimate saved = {.mean = waited < most ? waited : most,
+                                       .low = pressure->delay.low * step,
+                                       .high = most > waited ? most : waited};
+    sw__draft_saves_in_steps(all, draft, saved, 1, 0.5, 1);
+}
+
+static void starved(sw_findings *all, const struct pressure *pressure)
+{
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_CPU_STARVED, "RULE-29");
+    draft->group = SW__GROUP_CPU;
+    sw__draft_title(all, draft,
+                    "%.0f %% of the time the training thread is ready to run and has no "
+                    "core",
+                    pressure->delay.mean * 100);
+    sw__draft_number(draft, "waiting_for_core_share", pressure->delay.mean);
+    sw__draft_number(draft, "waiting_for_core_share_low", pressure->delay.low);
+    sw__draft_number(draft, "involuntary_switches_per_s", pressure->involuntary_per_s);
+    sw__draft_number(draft, "cores_usable", all->it.cores);
+    draft->finding.share = pressure->delay.mean;
+    draft->finding.confidence = 0.7;
+    /* Nothing in the program causes it, so that no change of the program can be predicted. */
+    draft->finding.severity = pressure->delay.low > 0.5   ? SW_SEVERITY_HIGH
+                              : pressure->delay.low > 0.35 ? SW_SEVERITY_MEDIUM
+                                                           : SW_SEVERITY_LOW;
+    sw__draft_advise(all, draft,
+                     "Other programs on this machine, or the CPU limit of its container, "
+                     "keep it from running: stop them, raise the limit, or go elsewhere.");
+}
+
+static void cpu(sw_findings *all)
+{
+    const struct pressure pressure = find_pressure(&all->it);
+    if (!pressure.known || isnan(all->it.cores)) {
+        const char *why = "the kernel does not say how long threads waited for a core";
+        sw__findings_unchecked(all, SW_FINDING_CPU_OVERSUBSCRIBED, "%s", why);
+        sw__findings_unchecked(all, SW_FINDING_CPU_STARVED, "%s", why);
+        return;
+    }
+    const double threads = compute_threads(all);
+    const double own = (isnan(threads) ? 1 : threads) * ranks_here(all);
+    const double wanted = own + busy_workers(all);
+    const bool too_many = own > all->it.cores + 0.5 || wanted > 2 * all->it.cores + 0.5;
+    if (too_many && pressure.delay.low > DELAY_OVERSUBSCRIBED) {
+        oversubscribed(all, &pressure, isnan(threads) ? 1 : threads, wanted);
+    } else if (wanted <= all->it.cores + 0.5 && pressure.delay.low > DELAY_STARVED) {
+        starved(all, &pressure);
+    }
+    if (isnan(threads) && !too_many) {
+        sw__findings_unchecked(all, SW_FINDING_CPU_OVERSUBSCRIBED,
+                               "how many threads the framework computes with is not "
+                               "recorded");
+    }
+}
 
 void sw__rules_machine(sw_findings *all)
 {
-    (void)all;
+    cpu(all);
+    sw__rules_ranks(all);
+    sw__findings_unchecked(all, SW_FINDING_MEMORY_GROWTH, "memory was not watched");
+    sw__findings_unchecked(all, SW_FINDING_MEMORY_PRESSURE, "memory was not watched");
+    sw__findings_unchecked(all, SW_FINDING_GPU_THROTTLE,
+                           "clocks of accelerators were not watched");
 }

@@ -1,0 +1,392 @@
+/* The user's own code in the samples of the step thread. */
+#include "analyze/hot_code.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/summary.h"
+
+enum { DEEPEST = 512, REFERENCES = 256 };
+
+/* --- whose code it is --- */
+
+static bool standard_library(const char *file)
+{
+    return file[0] == '<' || strstr(file, "/lib/python3") || strstr(file, "/lib64/python3");
+}
+
+static bool installed(const char *file)
+{
+    return strstr(file, "/site-packages/") || strstr(file, "/dist-packages/") ||
+           strstr(file, "/python/stepwatch/");
+}
+
+bool sw__user_file(const char *file)
+{
+    if (!file || !*file || installed(file)) {
+        return false;
+    }
+    if (file[0] == '<') {
+        /* Cells of notebooks and prompts are the user's, generated code is not. */
+        return strncmp(file, "<ipython-input", 14) == 0 || strcmp(file, "<stdin>") == 0 ||
+               strcmp(file, "<string>") == 0;
+    }
+    return !standard_library(file);
+}
+
+/* --- the order of lines --- */
+
+/* A few stacks of a phase, to compare others with. */
+struct references {
+    uint32_t *frames; /* REFERENCES × DEEPEST */
+    size_t depth[REFERENCES];
+    size_t count;
+};
+
+static bool same_function(const sw_stack_frame *a, const sw_stack_frame *b)
+{
+    return a->first_line == b->first_line && strcmp(a->name, b->name) == 0 &&
+           strcmp(a->file, b->file) == 0;
+}
+
+/* How a line stands to the calls of a phase. */
+enum order { ORDER_UNKNOWN, ORDER_BEFORE, ORDER_AMONG, ORDER_AFTER };
+
+/* Told by the lines of the innermost function from which both were reached the same way. `*at`: the frame of that
+ * function. */
+static enum order order(const sw_stacks *stacks, const struct references *to,
+                        const uint32_t *frames, size_t depth, size_t *at)
+{
+    bool before = false;
+    bool after = false;
+    *at = 0;
+    for (size_t k = 0; k < to->count; k++) {
+        const uint32_t *other = to->frames + k * DEEPEST;
+        const size_t shorter = depth < to->depth[k] ? depth : to->depth[k];
+        size_t i = 0;
+        while (i < shorter && frames[i] == other[i]) {
+            i++;
+        }
+        if (i == shorter || ((before || after) && i < *at)) {
+            continue;
+        }
+        const sw_stack_frame *a = sw_stacks_get_frame(stacks, frames[i]);
+        const sw_stack_frame *b = sw_stacks_get_frame(stacks, other[i]);
+        if (same_function(a, b) && a->line && b->line) {
+            before = (before && i == *at) || a->line < b->line;
+            after = (after && i == *at) || a->line > b->line;
+            *at = i;
+        }
+    }
+    return before && after ? ORDER_AMONG
+           : before        ? ORDER_BEFORE
+           : after         ? ORDER_AFTER
+                           : ORDER_UNKNOWN;
+}
+
+static void keep_reference(struct references *references, const uint32_t *frames,
+                           size_t depth)
+{
+    if (references->frames && references->count < REFERENCES) {
+        memcpy(references->frames + references->count * DEEPEST, frames,
+               depth * sizeof *frames);
+        references->depth[references->count++] = depth;
+    }
+}
+
+/* --- reading the samples --- */
+
+struct reading {
+    sw_findings *all;
+    const sw_stacks *stacks;
+    struct sw__hot *hot;
+    size_t room;
+    struct references forward, backward;
+};
+
+static bool of_step_thread(const sw_findings *all, const sw_stack_tag *tag)
+{
+    const sw_summary_steps *steps = all->it.steps;
+    return tag->pid == steps->pid && strcmp(tag->thread, steps->thread) == 0;
+}
+
+/* Validation or checkpoint, for a section that has them above it; SW_PHASE_INHERIT otherwise. */
+static int aside_of(const sw_summary *summary, const char *section)
+{
+    size_t count;
+    const sw_summary_section *rows = sw_summary_sections(summary, SW_ROWS_EACH, &count);
+    for (size_t i = 0; *section && i < count; i++) {
+        if (strcmp(rows[i].name, section) != 0) {
+            continue;
+        }
+        for (uint32_t at = (uint32_t)i; at != SW_NO_ROW; at = rows[at].parent) {
+            if (rows[at].phase == SW_PHASE_VALIDATION ||
+                rows[at].phase == SW_PHASE_CHECKPOINT) {
+                return rows[at].phase;
+            }
+        }
+    }
+    return SW_PHASE_INHERIT;
+}
+
+static void find_references(struct reading *reading)
+{
+    const size_t size = (size_t)REFERENCES * DEEPEST;
+    reading->forward.frames = sw__alloc_zero(size, sizeof(uint32_t));
+    reading->backward.frames = sw__alloc_zero(size, sizeof(uint32_t));
+    uint32_t frames[DEEPEST];
+    sw_stack stack;
+    sw_stacks_cursor cursor = {0};
+    while (sw_stacks_next(reading->stacks, &cursor, &stack)) {
+        const int phase = stack.tag->phase;
+        if ((phase == SW_PHASE_FORWARD || phase == SW_PHASE_BACKWARD) &&
+            of_step_thread(reading->all, stack.tag)) {
+            const size_t depth =
+                sw_stacks_frames(reading->stacks, stack.id, frames, DEEPEST);
+            keep_reference(phase == SW_PHASE_FORWARD ? &reading->forward
+                                                     : &reading->backward,
+                           frames, depth);
+        }
+    }
+}
+
+static enum sw__hot_when place_in_step(const struct reading *reading, int phase,
+                                       const uint32_t *frames, size_t depth, size_t *loop)
+{
+    size_t at;
+    const enum order backward =
+        order(reading->stacks, &reading->backward, frames, depth, &at);
+    *loop = at;
+    if (phase == SW_PHASE_FORWARD) {
+        return backward == ORDER_AFTER   ? SW__HOT_AFTER
+               : backward == ORDER_UNKNOWN ? SW__HOT_UNKNOWN
+                                           : SW__HOT_BETWEEN;
+    }
+    const enum order forward =
+        order(reading->stacks, &reading->forward, frames, depth, &at);
+    *loop = forward == ORDER_UNKNOWN ? *loop : at;
+    if (forward == ORDER_BEFORE) {
+        return SW__HOT_BEFORE;
+    }
+    if (backward == ORDER_AFTER ||
+        (forward == ORDER_AFTER && reading->backward.count == 0)) {
+        return SW__HOT_AFTER;
+    }
+    return forward == ORDER_UNKNOWN ? SW__HOT_UNKNOWN : SW__HOT_BETWEEN;
+}
+
+static struct sw__hot_line *line_of(struct reading *reading,
+                                    const struct sw__hot_line *key)
+{
+    struct sw__hot *hot = reading->hot;
+    for (size_t i = 0; i < hot->count; i++) {
+        struct sw__hot_line *line = &hot->lines[i];
+        if (line->frame == key->frame && line->phase == key->phase &&
+            line->outside == key->outside && line->when == key->when) {
+            return line;
+        }
+    }
+    if (hot->count == reading->room) {
+        /* Grown in the arena: what was there before is given back with it. */
+        const size_t room = reading->room ? reading->room * 2 : 64;
+        struct sw__hot_line *grown = sw__arena_take(
+            reading->all->arena, room * sizeof *grown, _Alignof(struct sw__hot_line));
+        if (!grown) {
+            reading->all->failed = true;
+            return NULL;
+        }
+        if (hot->count) {
+            memcpy(grown, hot->lines, hot->count * sizeof *grown);
+        }
+        hot->lines = grown;
+        reading->room = room;
+    }
+    hot->lines[hot->count] = *key;
+    return &hot->lines[hot->count++];
+}
+
+static void add_stack(struct reading *reading, const sw_stack *stack, int phase,
+                      bool outside)
+{
+    uint32_t frames[DEEPEST];
+    const size_t depth = sw_stacks_frames(reading->stacks, stack->id, frames, DEEPEST);
+    const uint64_t samples = sw__add(stack->running, stack->waiting);
+    if (!outside) {
+        struct sw__hot *hot = reading->hot;
+        hot->samples += samples;
+        hot->phase_samples[phase] += samples;
+        hot->phase_interpreted[phase] += sw__sub(samples, stack->in_call);
+    }
+    bool package = depth < stack->depth; /* what was left out is deep in something */
+    size_t inner = depth;
+    while (inner > 0) {
+        const char *file = sw_stacks_get_frame(reading->stacks, frames[inner - 1])->file;
+        if (sw__user_file(file)) {
+            break;
+        }
+        package = package || !*file || installed(file);
+        inner--;
+    }
+    if (inner == 0) {
+        return;
+    }
+    size_t loop = 0;
+    struct sw__hot_line key = {.frame =
+                                   sw_stacks_get_frame(reading->stacks, frames[inner - 1]),
+                               .phase = phase,
+                               .outside = outside,
+                               .when = SW__HOT_UNKNOWN};
+    if (!outside && phase != SW_PHASE_BACKWARD) {
+        key.when = place_in_step(reading, phase, frames, depth, &loop);
+    }
+    if (key.when != SW__HOT_UNKNOWN) {
+        /* The first of the user's functions on the way from there. */
+        for (size_t i = loop + 1; i < inner && !key.entry; i++) {
+            const sw_stack_frame *frame = sw_stacks_get_frame(reading->stacks, frames[i]);
+            key.entry = sw__user_file(frame->file) ? frame : NULL;
+        }
+    }
+    struct sw__hot_line *line = line_of(reading, &key);
+    if (line) {
+        line->samples += samples;
+        line->own += package ? 0 : samples;
+        line->interpreted += package ? 0 : sw__sub(samples, stack->in_call);
+    }
+}
+
+const struct sw__hot *sw__hot_code(sw_findings *all)
+{
+    static const struct sw__hot nothing;
+    if (all->hot) {
+        return all->hot;
+    }
+    struct reading reading = {.all = all, .stacks = sw_summary_stacks(all->it.summary)};
+    reading.hot =
+        sw__arena_take(all->arena, sizeof *reading.hot, _Alignof(struct sw__hot));
+    if (!reading.hot) {
+        all->failed = true;
+        return &nothing;
+    }
+    *reading.hot = nothing;
+    all->hot = reading.hot;
+    if (!reading.stacks || !all->it.steps) {
+        return all->hot;
+    }
+    find_references(&reading);
+    sw_stack stack;
+    sw_stacks_cursor cursor = {0};
+    while (sw_stacks_next(reading.stacks, &cursor, &stack)) {
+        if (!of_step_thread(all, stack.tag)) {
+            continue;
+        }
+        if (stack.tag->phase != SW_PHASE_INHERIT) {
+            add_stack(&reading, &stack, stack.tag->phase, false);
+        } else {
+            const int phase = aside_of(all->it.summary, stack.tag->section);
+            if (phase != SW_PHASE_INHERIT) {
+                add_stack(&reading, &stack, phase, true);
+            }
+        }
+    }
+    sw__free(reading.forward.frames);
+    sw__free(reading.backward.frames);
+    return all->hot;
+}
+
+/* --- functions --- */
+
+static int by_samples(const void *left, const void *right)
+{
+    const struct sw__hot_function *a = left;
+    const struct sw__hot_function *b = right;
+    if (a->samples != b->samples) {
+        return a->samples < b->samples ? 1 : -1;
+    }
+    const int name = strcmp(a->frame.name, b->frame.name);
+    return name ? name : strcmp(a->frame.file, b->frame.file);
+}
+
+struct sw__hot_function *sw__hot_functions(sw_findings *all, uint64_t phases,
+                                           unsigned when, bool outside, size_t *count)
+{
+    const struct sw__hot *hot = sw__hot_code(all);
+    *count = 0;
+    struct sw__hot_function *list = sw__arena_take(
+        all->arena, (hot->count + 1) * sizeof *list, _Alignof(struct sw__hot_function));
+    if (!list) {
+        all->failed = true;
+        return NULL;
+    }
+    for (size_t i = 0; i < hot->count; i++) {
+        const struct sw__hot_line *line = &hot->lines[i];
+        if (!(phases & SW__PHASE_BIT(line->phase)) || !(line->when & when) ||
+            (line->outside && !outside)) {
+            continue;
+        }
+        size_t k = 0;
+        while (k < *count && !same_function(&list[k].frame, line->frame)) {
+            k++;
+        }
+        if (k == *count) {
+            list[(*count)++] = (struct sw__hot_function){.frame = *line->frame};
+        }
+        struct sw__hot_function *function = &list[k];
+        if (line->samples > function->line_samples) {
+            function->line_samples = line->samples;
+            function->frame = *line->frame;
+            function->entry = line->entry;
+        }
+        function->samples += line->samples;
+        function->own += line->own;
+        function->interpreted += line->interpreted;
+        function->by_phase[line->phase] += line->outside ? 0 : line->samples;
+        function->own_by_phase[line->phase] += line->outside ? 0 : line->own;
+    }
+    if (*count > 1) {
+        qsort(list, *count, sizeof *list, by_samples);
+    }
+    return *count ? list : NULL;
+}
+
+struct sw__estimate sw__hot_time(sw_findings *all,
+                                 const uint64_t by_phase[SW_PHASE_COUNT])
+{
+    const struct sw__hot *hot = sw__hot_code(all);
+    struct sw__estimate time = {.mean = 0};
+    uint64_t part = 0;
+    uint64_t whole = 0;
+    for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
+        if (by_phase[p] && hot->phase_samples[p]) {
+            const struct sw__estimate phase =
+                sw__case_phases(&all->it, SW__PHASE_BIT(p));
+            time.mean += phase.mean * (double)by_phase[p] / (double)hot->phase_samples[p];
+            part += by_phase[p];
+            whole += hot->phase_samples[p];
+        }
+    }
+    const sw_share share = sw_share_of(part, whole);
+    time.count = part;
+    time.low = part ? time.mean * share.low / share.share : 0;
+    time.high = part ? time.mean * share.high / share.share : 0;
+    return time;
+}
+
+bool sw__hot_interpreted(const struct sw__hot_function *function)
+{
+    return function->own >= 10 &&
+           sw_share_of(function->interpreted, function->own).low >= 0.03;
+}
+
+const struct sw__hot_function *sw__hot_where(sw_findings *all, struct sw__draft *draft,
+                                             uint64_t phases, bool outside)
+{
+    size_t count;
+    const struct sw__hot_function *list =
+        sw__hot_functions(all, phases, SW__HOT_ANY, outside, &count);
+    if (list) {
+        sw__draft_where(all, draft, list->frame.file, list->frame.line,
+                        list->frame.name);
+    }
+    return list;
+}

@@ -1,0 +1,62 @@
+/* Where the samples of the step thread lie in the program's own code. */
+#ifndef SW_ANALYZE_HOT_CODE_H
+#define SW_ANALYZE_HOT_CODE_H
+
+#include "analyze/findings.h"
+
+/* Where a line stands among the work of a step, told from the source of the function that calls both. */
+enum sw__hot_when {
+    SW__HOT_UNKNOWN = 1,
+    SW__HOT_BEFORE = 2,  /* the model is called after it */
+    SW__HOT_BETWEEN = 4, /* after that, and before the backward */
+    SW__HOT_AFTER = 8,   /* after the backward, or after the model where there is none */
+    SW__HOT_ANY = 15
+};
+
+/* Samples whose innermost frame of the user's own code is this line. */
+struct sw__hot_line {
+    const sw_stack_frame *frame;
+    const sw_stack_frame *entry; /* what the loop called to get there; NULL: unknown */
+    int phase;                   /* enum sw_phase */
+    bool outside;                /* of steps: validation or a checkpoint between them */
+    enum sw__hot_when when;
+    uint64_t samples;
+    uint64_t own; /* the line itself, or the standard library called from it */
+    uint64_t interpreted; /* of `own`, outside native calls */
+};
+
+/* Samples of the step thread. */
+struct sw__hot {
+    uint64_t samples; /* within steps */
+    uint64_t phase_samples[SW_PHASE_COUNT];
+    uint64_t phase_interpreted[SW_PHASE_COUNT]; /* outside native calls, whoever's code */
+    struct sw__hot_line *lines;
+    size_t count;
+};
+
+/* A function of the user's, over some phases. */
+struct sw__hot_function {
+    sw_stack_frame frame; /* its line with most samples */
+    const sw_stack_frame *entry;
+    uint64_t samples, own, interpreted;
+    uint64_t line_samples; /* of frame.line */
+    uint64_t by_phase[SW_PHASE_COUNT], own_by_phase[SW_PHASE_COUNT];
+};
+
+/* Never NULL; without a sampler it has no samples. Made once, lives as long as the findings. */
+const struct sw__hot *sw__hot_code(sw_findings *all);
+/* Functions with samples in a set of phases (bits), most samples first; NULL: none. `outside`: those between steps too. */
+struct sw__hot_function *sw__hot_functions(sw_findings *all, uint64_t phases,
+                                           unsigned when, bool outside, size_t *count);
+/* The time of samples, in ns a step: their part of the time of each phase. */
+struct sw__estimate sw__hot_time(sw_findings *all,
+                                 const uint64_t by_phase[SW_PHASE_COUNT]);
+/* Whether a function spends its own time in the interpreter: in Python itself, or in calls so short that the interpreter
+ * shows between them. */
+bool sw__hot_interpreted(const struct sw__hot_function *function);
+/* Puts the place with most samples in these phases into the draft, unless nothing is known of it. */
+const struct sw__hot_function *sw__hot_where(sw_findings *all, struct sw__draft *draft,
+                                             uint64_t phases, bool outside);
+bool sw__user_file(const char *file);
+
+#endif

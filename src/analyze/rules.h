@@ -1,0 +1,45 @@
+/* What rules share. */
+#ifndef SW_ANALYZE_RULES_H
+#define SW_ANALYZE_RULES_H
+
+#include "analyze/findings.h"
+
+#define SW__COMPUTE_PHASES                                                               \
+    (SW__PHASE_BIT(SW_PHASE_FORWARD) | SW__PHASE_BIT(SW_PHASE_LOSS) |                    \
+     SW__PHASE_BIT(SW_PHASE_BACKWARD))
+#define SW__BATCH_PHASES                                                                 \
+    (SW__PHASE_BIT(SW_PHASE_PREPROCESS) | SW__PHASE_BIT(SW_PHASE_AUGMENT) |              \
+     SW__PHASE_BIT(SW_PHASE_COLLATE))
+
+/* Parts of the rules of findings.h that have files of their own. */
+void sw__rules_waits(sw_findings *all);   /* host_sync, transfer */
+void sw__rules_modules(sw_findings *all); /* slow_module, launch_bound, redundant_work */
+void sw__rules_ranks(sw_findings *all);   /* straggler, communication */
+
+/* A change takes `part` (and between `low` and `high`) of `ns` off every step. Where workers produce the batches, a step never
+ * gets shorter than they need for one. */
+void sw__draft_saves_in_steps(sw_findings *all, struct sw__draft *draft,
+                              struct sw__estimate ns, double part, double low,
+                              double high);
+/* Time between two batches that the workers of the loader can keep up, in ns; 0: there are no workers. */
+double sw__worker_period(const sw_findings *all);
+/* Whether phases of making batches lie in asking the loader, which has no workers. */
+bool sw__batches_made_inside(const sw_findings *all);
+
+/* Text of a setting, or NULL; its number, or NaN. */
+const char *sw__setting_text(const sw_findings *all, const char *what, const char *name);
+double sw__setting_number(const sw_findings *all, const char *what, const char *name);
+const sw_training_site *sw__site_of(const sw_findings *all, unsigned what);
+/* A fact of the step thread's process; NULL: unknown. */
+const char *sw__fact(const sw_findings *all, const char *key);
+/* Calls of the sections that have a phase and lie in none with the same; `*name`: the one with most time. */
+uint64_t sw__phase_calls(const sw_findings *all, unsigned phase, const char **name);
+/* Whether an accelerator was seen at work. */
+bool sw__has_device(const sw_findings *all);
+bool sw__has_draft(const sw_findings *all, enum sw_finding_kind kind);
+/* The trace of the step thread. */
+sw_trace *sw__step_trace(const sw_summary *summary);
+/* File name without folders, for texts; "?" for NULL. */
+const char *sw__file_name(const char *path);
+
+#endif

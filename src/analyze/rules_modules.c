@@ -1,0 +1,471 @@
+/* Rules: the model. A part that is out of proportion, operations that are too small, calls whose result nobody uses.
+ *
+ * In most healthy models one layer takes longest: that alone is no finding. A part is out of proportion when it takes several
+ * times what its siblings do, which were made to be alike, and that is much of the whole. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/hot_code.h"
+#include "analyze/rules.h"
+#include "analyze/summary.h"
+
+/* Of blocks that stand in a row; of layers of one type; of layers that have little to learn. */
+#define BLOCK_TIMES 3.0
+#define BLOCK_LEAST 0.3
+#define LAYER_TIMES 5.0
+#define LAYER_LEAST 0.4
+#define OWN_LEAST 0.35
+/* Calls of layers in a step, and what share of the forward the interpreter has between them. */
+#define CALLS_LEAST 100
+#define BETWEEN_CALLS_LEAST 0.35
+#define LAUNCH_LEAST 0.1
+
+/* --- what modules cost --- */
+
+struct part {
+    const sw_training_module *module;
+    size_t parent_length; /* of the name up to the last dot */
+    bool leaf;            /* no part of it was called by itself */
+    double step_ns;       /* forward and backward, all below included */
+};
+
+struct model {
+    struct part *parts;
+    size_t count;
+    double calls; /* of leaves, in a step */
+    double leaf_ns;
+};
+
+static size_t parent_length(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    return dot ? (size_t)(dot - name) : 0;
+}
+
+static bool has_parts(const sw_training_module *modules, size_t count,
+                      const sw_training_module *of)
+{
+    const size_t length = strlen(of->name);
+    for (size_t i = 0; i < count; i++) {
+        if (modules[i].calls && strncmp(modules[i].name, of->name, length) == 0 &&
+            modules[i].name[length] == '.') {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The parts that were called. Models of more than some thousand parts are looked at in part: the ones with most time. */
+enum { PARTS_MOST = 2048 };
+
+static bool find_parts(sw_findings *all, struct model *model)
+{
+    size_t count;
+    uint64_t steps;
+    uint64_t total;
+    const sw_training_module *modules = sw_training_modules(all->it.training, &count);
+    sw_summary_all_steps(all->it.summary, &steps, &total);
+    count = count < PARTS_MOST ? count : PARTS_MOST;
+    *model = (struct model){
+        .parts = sw__arena_take(all->arena, (count + 1) * sizeof *model->parts,
+                                _Alignof(struct part))};
+    if (!model->parts || steps == 0) {
+        all->failed |= !model->parts;
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const sw_training_module *module = &modules[i];
+        if (module->calls == 0 || module->loss) {
+            continue;
+        }
+        struct part *part = &model->parts[model->count++];
+        const double backward =
+            module->backward_calls
+                ? (double)module->backward_ns / (double)module->backward_calls
+                : 0;
+        *part = (struct part){.module = module,
+                              .parent_length = parent_length(module->name),
+                              .leaf = !has_parts(modules, count, module),
+                              .step_ns = (double)module->total_ns / (double)steps +
+                                         backward};
+        if (part->leaf) {
+            model->calls += (double)module->calls / (double)steps;
+            model->leaf_ns += (double)module->total_ns / (double)steps;
+        }
+    }
+    return model->count > 0;
+}
+
+/* --- out of proportion --- */
+
+struct outlier {
+    const struct part *part;
+    double usual_ns; /* what it would take if it were like its siblings */
+    size_t siblings;
+    const char *how; /* "its siblings" */
+};
+
+static int by_value(const void *left, const void *right)
+{
+    const double *a = left;
+    const double *b = right;
+    return (*a > *b) - (*a < *b);
+}
+
+static double median(double *values, size_t count)
+{
+    qsort(values, count, sizeof *values, by_value);
+    return count % 2 ? values[count / 2]
+                     : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+static bool same_type(const struct part *a, const struct part *b)
+{
+    return a->module->type && b->module->type &&
+           strcmp(a->module->type, b->module->type) == 0;
+}
+
+static bool in_a_row(const struct part *a, const struct part *b)
+{
+    return a->parent_length == b->parent_length &&
+           strncmp(a->module->name, b->module->name, a->parent_length) == 0;
+}
+
+static bool numbered(const struct part *part)
+{
+    const char *last = part->module->name + part->parent_length;
+    return *last == '.' && last[1] >= '0' && last[1] <= '9';
+}
+
+/* Blocks of one class in a row (layers.0, layers.1 …). */
+static bool block_outlier(const struct model *model, const struct part *part,
+                          double *scratch, struct outlier *out)
+{
+    if (part->leaf || !numbered(part)) {
+        return false;
+    }
+    size_t count = 0;
+    for (size_t i = 0; i < model->count; i++) {
+        const struct part *other = &model->parts[i];
+        if (other != part && same_type(part, other) && in_a_row(part, other)) {
+            scratch[count++] = other->step_ns;
+        }
+    }
+    if (count < 2) {
+        return false;
+    }
+    *out = (struct outlier){.part = part,
+                            .usual_ns = median(scratch, count),
+                            .siblings = count,
+                            .how = "the median of its siblings"};
+    return part->step_ns > BLOCK_TIMES * out->usual_ns;
+}
+
+/* A convolution against all others of its model. */
+static bool layer_outlier(const struct model *model, const struct part *part,
+                          struct outlier *out)
+{
+    if (!part->leaf || !part->module->type || strncmp(part->module->type, "Conv", 4) != 0) {
+        return false;
+    }
+    size_t count = 0;
+    double second = 0;
+    for (size_t i = 0; i < model->count; i++) {
+        const struct part *other = &model->parts[i];
+        if (other != part && same_type(part, other)) {
+            second = other->step_ns > second ? other->step_ns : second;
+            count++;
+        }
+    }
+    *out = (struct outlier){.part = part,
+                            .usual_ns = second,
+                            .siblings = count,
+                            .how = "the second slowest of its type"};
+    return count >= 3 && part->step_ns > LAYER_TIMES * second;
+}
+
+/* Whether a class is one of torch.nn, by its name without the number of dimensions. */
+static bool of_torch(const char *type)
+{
+    static const char *const names[] = {
+        "AdaptiveAvgPool", "AdaptiveMaxPool",
+        "AlphaDropout",    "AvgPool",
+        "BatchNorm",       "Bilinear",
+        "CELU",            "Conv",
+        "ConvTranspose",   "Dropout",
+        "ELU",             "Embedding",
+        "EmbeddingBag",    "Flatten",
+        "Fold",            "GELU",
+        "GLU",             "GRU",
+        "GRUCell",         "GroupNorm",
+        "Hardsigmoid",     "Hardswish",
+        "Hardtanh",        "Identity",
+        "InstanceNorm",    "LSTM",
+        "LSTMCell",        "LayerNorm",
+        "LeakyReLU",       "Linear",
+        "LocalResponseNorm", "LogSoftmax",
+        "MaxPool",         "Mish",
+        "MultiheadAttention", "PReLU",
+        "PixelShuffle",    "RMSNorm",
+        "RNN",             "RNNCell",
+        "ReLU",            "ReLU6",
+        "ReflectionPad",   "ReplicationPad",
+        "SELU",            "SiLU",
+        "Sigmoid",         "Softmax",
+        "Softplus",        "SyncBatchNorm",
+        "Tanh",            "Transformer",
+        "TransformerDecoderLayer", "TransformerEncoderLayer",
+        "Unflatten",       "Unfold",
+        "Upsample",        "ZeroPad"};
+    size_t length = strlen(type);
+    if (length > 2 && type[length - 1] == 'd' && type[length - 2] >= '1' &&
+        type[length - 2] <= '3') {
+        length -= 2;
+    }
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strlen(names[i]) == length && strncmp(names[i], type, length) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A layer of the program's own that has next to nothing to learn and takes longer than those that have. */
+static bool own_outlier(const struct model *model, const struct part *part,
+                        double *scratch, struct outlier *out)
+{
+    const sw_training_module *module = part->module;
+    if (!part->leaf || module->root || !module->type || of_torch(module->type)) {
+        return false;
+    }
+    size_t count = 0;
+    uint64_t largest = 0;
+    for (size_t i = 0; i < model->count; i++) {
+        const struct part *other = &model->parts[i];
+        if (other != part && other->leaf && other->module->parameters > 0) {
+            largest = other->module->parameters > largest ? other->module->parameters
+                                                          : largest;
+            scratch[count++] = other->step_ns;
+        }
+    }
+    if (count < 3 || module->parameters > largest / 10) {
+        return false;
+    }
+    *out = (struct outlier){.part = part,
+                            .usual_ns = median(scratch, count),
+                            .siblings = count,
+                            .how = "the median of the layers that learn"};
+    return part->step_ns > BLOCK_TIMES * out->usual_ns;
+}
+
+static bool worse(const struct outlier *a, const struct outlier *b)
+{
+    return !b->part ||
+           a->part->step_ns - a->usual_ns > b->part->step_ns - b->usual_ns;
+}
+
+static void slow_module(sw_findings *all, const struct model *model)
+{
+    const struct sw__estimate compute =
+        sw__case_phases(&all->it, SW__PHASE_BIT(SW_PHASE_FORWARD) |
+                                      SW__PHASE_BIT(SW_PHASE_BACKWARD));
+    double *scratch = sw__arena_take(all->arena, (model->count + 1) * sizeof *scratch,
+                                     _Alignof(double));
+    struct outlier worst = {0};
+    if (!scratch || !(compute.mean > 0)) {
+        all->failed |= !scratch;
+        return;
+    }
+    for (size_t i = 0; i < model->count; i++) {
+        const struct part *part = &model->parts[i];
+        const double share = part->step_ns / compute.mean;
+        struct outlier found;
+        const bool is =
+            (share > BLOCK_LEAST && block_outlier(model, part, scratch, &found)) ||
+            (share > LAYER_LEAST && layer_outlier(model, part, &found)) ||
+            (share > OWN_LEAST && own_outlier(model, part, scratch, &found));
+        if (is && worse(&found, &worst)) {
+            worst = found;
+        }
+    }
+    if (!worst.part) {
+        return;
+    }
+    const sw_training_module *module = worst.part->module;
+    const double share = worst.part->step_ns / compute.mean;
+    const double times = worst.part->step_ns / worst.usual_ns;
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_SLOW_MODULE, "RULE-05");
+    sw__draft_rule(draft, "RULE-01");
+    draft->group = SW__GROUP_COMPUTE;
+    draft->specific = 2;
+    const sw_training_site *site =
+        module->site ? module->site : sw__site_of(all, SW_SITE_MODEL);
+    sw__draft_where(all, draft, site ? site->file : NULL, site ? site->line : 0,
+                    module->name);
+    sw__draft_title(all, draft, "%s takes %.0f %% of forward and backward, %.0f times %s",
+                    module->name, share * 100, times, worst.how);
+    sw__draft_number(draft, "module_ms", worst.part->step_ns / 1e6);
+    sw__draft_number(draft, "usual_ms", worst.usual_ns / 1e6);
+    sw__draft_number(draft, "compute_share", share);
+    sw__draft_number(draft, "times_usual", times);
+    sw__draft_number(draft, "siblings", (double)worst.siblings);
+    sw__draft_number(draft, "parameters", (double)module->parameters);
+    draft->finding.share = worst.part->step_ns / all->it.mean_ns;
+    draft->finding.confidence = 0.75;
+    sw__draft_advise(all, draft,
+                     "Look at %s (%s)%s%s: is it meant to be %.0f times as costly as "
+                     "the others?",
+                     module->name, module->type ? module->type : "?",
+                     site ? ", built in " : "", site ? sw__file_name(site->file) : "",
+                     times);
+    sw__draft_advise(all, draft, "%s",
+                     strncmp(module->type ? module->type : "", "Conv", 4) == 0
+                         ? "A smaller kernel, several small ones in a row, or a depthwise "
+                           "convolution computes much less."
+                         : "Make it as wide as its siblings, or use a cheaper kind of "
+                           "layer.");
+    /* The backward of modules is measured in few steps. */
+    const double excess = worst.part->step_ns - worst.usual_ns;
+    const double most = compute.high < excess ? compute.high : excess;
+    const struct sw__estimate saved = {.mean = most, .low = most, .high = most};
+    sw__draft_saves_in_steps(all, draft, saved, 0.95, 0.6, 1.1);
+}
+
+/* --- operations that are too small --- */
+
+/* Time of the user's functions that call small operations one by one inside the model. */
+static struct sw__estimate small_calls(sw_findings *all,
+                                       const struct sw__hot_function **top)
+{
+    size_t count;
+    uint64_t sum[SW_PHASE_COUNT] = {0};
+    const struct sw__hot_function *list = sw__hot_functions(
+        all, SW__COMPUTE_PHASES & ~SW__PHASE_BIT(SW_PHASE_BACKWARD), SW__HOT_ANY, false,
+        &count);
+    *top = NULL;
+    for (size_t i = 0; i < count; i++) {
+        const double python = (double)list[i].interpreted / (double)(list[i].own + 1);
+        if (sw__hot_interpreted(&list[i]) && python < 0.4) {
+            for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
+                sum[p] += list[i].own_by_phase[p];
+            }
+            *top = !*top || list[i].own > (*top)->own ? &list[i] : *top;
+        }
+    }
+    return sw__hot_time(all, sum);
+}
+
+static void launch_bound(sw_findings *all, const struct model *model)
+{
+    const struct sw__hot *hot = sw__hot_code(all);
+    if (hot->samples < 50 || !all->it.steps->phase[SW_PHASE_FORWARD].measured) {
+        sw__findings_unchecked(all, SW_FINDING_LAUNCH_BOUND, "%s",
+                               hot->samples < 50
+                                   ? "the sampler did not run, or saw too little"
+                                   : "no forward was seen");
+        return;
+    }
+    const struct sw__estimate forward =
+        sw__case_phases(&all->it, SW__PHASE_BIT(SW_PHASE_FORWARD));
+    const struct sw__estimate both = sw__case_phases(
+        &all->it, SW__PHASE_BIT(SW_PHASE_FORWARD) | SW__PHASE_BIT(SW_PHASE_BACKWARD));
+    const sw_share between = sw_share_of(hot->phase_interpreted[SW_PHASE_FORWARD],
+                                         hot->phase_samples[SW_PHASE_FORWARD]);
+    const struct sw__hot_function *top;
+    const struct sw__estimate own = small_calls(all, &top);
+    const bool by_modules =
+        model->calls >= CALLS_LEAST && between.low > BETWEEN_CALLS_LEAST;
+    const bool by_code = own.low > 0.5 * forward.mean;
+    if ((!by_modules && !by_code) || !(both.low / all->it.mean_ns > LAUNCH_LEAST)) {
+        return;
+    }
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_LAUNCH_BOUND, "RULE-22");
+    draft->group = SW__GROUP_COMPUTE;
+    draft->specific = 1;
+    size_t count;
+    const struct sw__hot_function *list = sw__hot_functions(
+        all, SW__PHASE_BIT(SW_PHASE_FORWARD), SW__HOT_ANY, false, &count);
+    const sw_stack_frame *at = by_code ? &top->frame : list ? &list->frame : NULL;
+    if (at) {
+        sw__draft_where(all, draft, at->file, at->line, at->name);
+    }
+    sw__draft_title(all, draft,
+                    "The model is many small operations: %.0f %% of its forward passes "
+                    "between them",
+                    between.share * 100);
+    sw__draft_number(draft, "forward_ms", forward.mean / 1e6);
+    sw__draft_number(draft, "between_operations_share", between.share);
+    sw__draft_number(draft, "layer_calls_per_step", model->calls);
+    sw__draft_number(draft, "us_per_layer_call",
+                     model->calls > 0 ? model->leaf_ns / model->calls / 1e3 : NAN);
+    draft->finding.share = both.mean / all->it.mean_ns;
+    draft->finding.confidence = by_code ? 0.7 : 0.6;
+    if (by_code && at) {
+        sw__draft_advise(all, draft,
+                         "Take the loop in %s, line %u of %s, out: one operation on the "
+                         "whole batch or sequence instead of one for each element.",
+                         at->name, at->line, sw__file_name(at->file));
+    }
+    sw__draft_advise(all, draft,
+                     "torch.compile puts small operations together; larger batches make "
+                     "each of them worth its call.");
+    sw__draft_saves_in_steps(all, draft, both, by_code ? 0.75 : 0.4, by_code ? 0.4 : 0.1,
+                             by_code ? 0.97 : 0.7);
+}
+
+/* --- results that nobody uses --- */
+
+static void redundant_work(sw_findings *all)
+{
+    const struct sw__hot *hot = sw__hot_code(all);
+    if (hot->samples < 50 || !hot->phase_samples[SW_PHASE_BACKWARD]) {
+        sw__findings_unchecked(
+            all, SW_FINDING_REDUNDANT_WORK,
+            "whether inputs are the same is not recorded, and no backward shows which "
+            "results are used");
+        return;
+    }
+    uint64_t after[SW_PHASE_COUNT] = {0};
+    const struct sw__hot_line *top = NULL;
+    for (size_t i = 0; i < hot->count; i++) {
+        const struct sw__hot_line *line = &hot->lines[i];
+        if (line->phase == SW_PHASE_FORWARD && line->when == SW__HOT_AFTER) {
+            after[SW_PHASE_FORWARD] += line->samples;
+            top = !top || line->samples > top->samples ? line : top;
+        }
+    }
+    const struct sw__estimate time = sw__hot_time(all, after);
+    const double step = all->it.mean_ns;
+    if (!top || !(time.low / step > 0.05)) {
+        return;
+    }
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_REDUNDANT_WORK, "RULE-44");
+    sw__draft_where(all, draft, top->frame->file, top->frame->line, top->frame->name);
+    sw__draft_title(all, draft,
+                    "%.0f %% of a step is a forward after the backward, which trains "
+                    "nothing",
+                    100 * time.mean / step);
+    sw__draft_number(draft, "forward_after_ms", time.mean / 1e6);
+    sw__draft_number(draft, "forward_after_share", time.mean / step);
+    sw__draft_number(draft, "samples", (double)time.count);
+    draft->finding.share = time.mean / step;
+    draft->finding.confidence = 0.6;
+    sw__draft_advise(all, draft,
+                     "Use the output that the loss was computed from, instead of calling "
+                     "the model once more; if it is needed, call it under torch.no_grad() "
+                     "and not in every step.");
+    sw__draft_saves_in_steps(all, draft, time, 1, 0.7, 1);
+}
+
+void sw__rules_modules(sw_findings *all)
+{
+    struct model model;
+    if (find_parts(all, &model)) {
+        slow_module(all, &model);
+    } else {
+        sw__findings_unchecked(all, SW_FINDING_SLOW_MODULE, "no modules were recorded");
+    }
+    launch_bound(all, &model);
+    redundant_work(all);
+}
