@@ -5,9 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/line_profile.h"
+#include "analyze/source_loops.h"
 #include "analyze/summary.h"
 
-enum { DEEPEST = 512, REFERENCES = 256 };
+enum { DEEPEST = 512, REFERENCES = 256, CALLERS = 64 };
+/* Share of a function's own samples outside native calls from which on those calls are short: some microseconds. In a loop
+ * a smaller one shows it too. */
+#define INTERPRETED 0.03
+#define INTERPRETED_IN_LOOP 0.008
 
 /* --- whose code it is --- */
 
@@ -111,6 +117,18 @@ static bool of_step_thread(const sw_findings *all, const sw_stack_tag *tag)
     return tag->pid == steps->pid && strcmp(tag->thread, steps->thread) == 0;
 }
 
+/* Whether the loop from which a stack and the model were reached lies inside the step of an optimizer: then it is the
+ * closure, which computes what the step needs. */
+static bool in_closure(const sw_stacks *stacks, const uint32_t *frames, size_t loop)
+{
+    for (size_t i = 0; i < loop; i++) {
+        if (strstr(sw_stacks_get_frame(stacks, frames[i])->file, "/torch/optim/")) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Validation or checkpoint, for a section that has them above it; SW_PHASE_INHERIT otherwise. */
 static int aside_of(const sw_summary *summary, const char *section)
 {
@@ -183,7 +201,8 @@ static struct sw__hot_line *line_of(struct reading *reading,
     for (size_t i = 0; i < hot->count; i++) {
         struct sw__hot_line *line = &hot->lines[i];
         if (line->frame == key->frame && line->phase == key->phase &&
-            line->outside == key->outside && line->when == key->when) {
+            line->as == key->as && line->outside == key->outside &&
+            line->when == key->when) {
             return line;
         }
     }
@@ -218,6 +237,14 @@ static void add_stack(struct reading *reading, const sw_stack *stack, int phase,
         hot->phase_samples[phase] += samples;
         hot->phase_interpreted[phase] += sw__sub(samples, stack->in_call);
     }
+    size_t loop = 0;
+    enum sw__hot_when when = SW__HOT_UNKNOWN;
+    if (!outside && phase != SW_PHASE_BACKWARD) {
+        when = place_in_step(reading, phase, frames, depth, &loop);
+    }
+    const bool closure =
+        phase == SW_PHASE_OPTIMIZER && in_closure(reading->stacks, frames, loop);
+    reading->hot->closure += closure ? samples : 0;
     bool package = depth < stack->depth; /* what was left out is deep in something */
     size_t inner = depth;
     while (inner > 0) {
@@ -231,16 +258,13 @@ static void add_stack(struct reading *reading, const sw_stack *stack, int phase,
     if (inner == 0) {
         return;
     }
-    size_t loop = 0;
-    struct sw__hot_line key = {.frame =
-                                   sw_stacks_get_frame(reading->stacks, frames[inner - 1]),
-                               .phase = phase,
-                               .outside = outside,
-                               .when = SW__HOT_UNKNOWN};
-    if (!outside && phase != SW_PHASE_BACKWARD) {
-        key.when = place_in_step(reading, phase, frames, depth, &loop);
-    }
-    if (key.when != SW__HOT_UNKNOWN) {
+    struct sw__hot_line key = {
+        .frame = sw_stacks_get_frame(reading->stacks, frames[inner - 1]),
+        .phase = phase,
+        .as = closure ? SW_PHASE_OTHER : phase,
+        .outside = outside,
+        .when = when};
+    if (when != SW__HOT_UNKNOWN) {
         /* The first of the user's functions on the way from there. */
         for (size_t i = loop + 1; i < inner && !key.entry; i++) {
             const sw_stack_frame *frame = sw_stacks_get_frame(reading->stacks, frames[i]);
@@ -252,6 +276,30 @@ static void add_stack(struct reading *reading, const sw_stack *stack, int phase,
         line->samples += samples;
         line->own += package ? 0 : samples;
         line->interpreted += package ? 0 : sw__sub(samples, stack->in_call);
+    }
+}
+
+/* The user's frames above the calls of a phase. */
+static void find_callers(struct reading *reading)
+{
+    const struct references *from =
+        reading->backward.count ? &reading->backward : &reading->forward;
+    struct sw__hot *hot = reading->hot;
+    hot->callers = sw__arena_take(reading->all->arena, CALLERS * sizeof *hot->callers,
+                                  _Alignof(const sw_stack_frame *));
+    reading->all->failed |= !hot->callers;
+    for (size_t k = 0; hot->callers && k < from->count; k++) {
+        for (size_t i = 0; i + 1 < from->depth[k]; i++) {
+            const sw_stack_frame *frame =
+                sw_stacks_get_frame(reading->stacks, from->frames[k * DEEPEST + i]);
+            bool known = !sw__user_file(frame->file);
+            for (size_t c = 0; c < hot->caller_count; c++) {
+                known |= hot->callers[c] == frame;
+            }
+            if (!known && hot->caller_count < CALLERS) {
+                hot->callers[hot->caller_count++] = frame;
+            }
+        }
     }
 }
 
@@ -274,6 +322,7 @@ const struct sw__hot *sw__hot_code(sw_findings *all)
         return all->hot;
     }
     find_references(&reading);
+    find_callers(&reading);
     sw_stack stack;
     sw_stacks_cursor cursor = {0};
     while (sw_stacks_next(reading.stacks, &cursor, &stack)) {
@@ -320,7 +369,7 @@ struct sw__hot_function *sw__hot_functions(sw_findings *all, uint64_t phases,
     }
     for (size_t i = 0; i < hot->count; i++) {
         const struct sw__hot_line *line = &hot->lines[i];
-        if (!(phases & SW__PHASE_BIT(line->phase)) || !(line->when & when) ||
+        if (!(phases & SW__PHASE_BIT(line->as)) || !(line->when & when) ||
             (line->outside && !outside)) {
             continue;
         }
@@ -372,10 +421,39 @@ struct sw__estimate sw__hot_time(sw_findings *all,
     return time;
 }
 
-bool sw__hot_interpreted(const struct sw__hot_function *function)
+/* Where the hot line of a function stands. */
+enum loop { LOOP_UNKNOWN, LOOP_NONE, LOOP_TRAINING, LOOP_INNER };
+
+static enum loop loop_of(sw_findings *all, const sw_stack_frame *frame)
 {
-    return function->own >= 10 &&
-           sw_share_of(function->interpreted, function->own).low >= 0.03;
+    const struct sw__hot *hot = sw__hot_code(all);
+    size_t length = 0;
+    char *text = sw__source_text(frame->file, &length);
+    if (!text) {
+        return LOOP_UNKNOWN;
+    }
+    const uint32_t around =
+        sw__source_loop(text, length, frame->first_line, frame->line);
+    enum loop loop = around ? LOOP_INNER : LOOP_NONE;
+    for (size_t i = 0; i < hot->caller_count; i++) {
+        const sw_stack_frame *caller = hot->callers[i];
+        if (same_function(caller, frame) &&
+            sw__source_loop(text, length, caller->first_line, caller->line) == around) {
+            loop = LOOP_TRAINING;
+        }
+    }
+    sw__free(text);
+    return loop;
+}
+
+bool sw__hot_interpreted(sw_findings *all, const struct sw__hot_function *function)
+{
+    const double low = sw_share_of(function->interpreted, function->own).low;
+    if (function->own < 10 || function->interpreted < 3 || !(low > INTERPRETED_IN_LOOP)) {
+        return false;
+    }
+    const enum loop loop = loop_of(all, &function->frame);
+    return loop == LOOP_INNER || (loop != LOOP_TRAINING && low > INTERPRETED);
 }
 
 const struct sw__hot_function *sw__hot_where(sw_findings *all, struct sw__draft *draft,

@@ -17,7 +17,8 @@ enum sw__hot_when {
 struct sw__hot_line {
     const sw_stack_frame *frame;
     const sw_stack_frame *entry; /* what the loop called to get there; NULL: unknown */
-    int phase;                   /* enum sw_phase */
+    int phase;                   /* enum sw_phase, whose time it is part of */
+    int as; /* the same, but `other` for what a closure does inside the optimizer */
     bool outside;                /* of steps: validation or a checkpoint between them */
     enum sw__hot_when when;
     uint64_t samples;
@@ -30,8 +31,12 @@ struct sw__hot {
     uint64_t samples; /* within steps */
     uint64_t phase_samples[SW_PHASE_COUNT];
     uint64_t phase_interpreted[SW_PHASE_COUNT]; /* outside native calls, whoever's code */
+    uint64_t closure; /* of the optimizer's, in its closure and not updating */
     struct sw__hot_line *lines;
     size_t count;
+    /* Of the user's own frames from which the backward (or else the model) is called. */
+    const sw_stack_frame **callers;
+    size_t caller_count;
 };
 
 /* A function of the user's, over some phases. */
@@ -52,8 +57,8 @@ struct sw__hot_function *sw__hot_functions(sw_findings *all, uint64_t phases,
 struct sw__estimate sw__hot_time(sw_findings *all,
                                  const uint64_t by_phase[SW_PHASE_COUNT]);
 /* Whether a function spends its own time in the interpreter: in Python itself, or in calls so short that the interpreter
- * shows between them. */
-bool sw__hot_interpreted(const struct sw__hot_function *function);
+ * shows between them. The training loop itself is not meant; loops inside it are. */
+bool sw__hot_interpreted(sw_findings *all, const struct sw__hot_function *function);
 /* Puts the place with most samples in these phases into the draft, unless nothing is known of it. */
 const struct sw__hot_function *sw__hot_where(sw_findings *all, struct sw__draft *draft,
                                              uint64_t phases, bool outside);

@@ -36,4 +36,7 @@ struct sw_lines {
 
 void sw__line_sources_free(sw_lines *lines);
 
+/* The whole file, or NULL; the caller frees it. The name comes from a trace: anything but a plain file is left alone. */
+char *sw__source_text(const char *file, size_t *length);
+
 #endif

@@ -99,8 +99,7 @@ int sw_lines_set_source(sw_lines *lines, const char *file, size_t file_length,
     return copy && add(lines, file, file_length, copy, length) ? 0 : SW_ENOMEM;
 }
 
-/* The whole file, or NULL. The name comes from a trace: anything but a plain file is left alone. */
-static char *read_source(const char *file, size_t *length)
+char *sw__source_text(const char *file, size_t *length)
 {
     char path[PATH_MAX];
     struct stat facts;
@@ -134,7 +133,7 @@ const char *sw_lines_source(sw_lines *lines, size_t index, uint32_t line, size_t
         size_t size = 0;
         /* A name with a NUL in it is no file. */
         char *text = strlen(function->file) == function->file_length
-                         ? read_source(function->file, &size)
+                         ? sw__source_text(function->file, &size)
                          : NULL;
         source = add(lines, function->file, function->file_length, text, size);
     }

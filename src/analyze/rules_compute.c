@@ -9,6 +9,8 @@
 /* Shares of the steps' time that are worth a finding. The second where nothing was chosen: torch's own defaults. */
 #define OPTIMIZER_LEAST 0.15
 #define OPTIMIZER_DEFAULT_LEAST 0.25
+/* So many tensors are many. */
+#define TENSORS_LEAST 50
 #define COMPILE_LEAST 0.02
 #define AMP_LEAST 0.3
 /* Compilations of one function that no warm-up explains. */
@@ -71,11 +73,22 @@ static bool is_true(const char *text)
     return text && strcmp(text, "True") == 0;
 }
 
+static struct sw__estimate part_of(struct sw__estimate of, double part)
+{
+    of.mean *= part;
+    of.low *= part;
+    of.high *= part;
+    return of;
+}
+
 static void optimizer(sw_findings *all)
 {
     const uint64_t phase = SW__PHASE_BIT(SW_PHASE_OPTIMIZER);
-    const struct sw__estimate share = sw__case_share(&all->it, phase);
-    const struct sw__estimate time = sw__case_phases(&all->it, phase);
+    const struct sw__hot *hot = sw__hot_code(all);
+    const double updating =
+        1 - (double)hot->closure / (double)(hot->phase_samples[SW_PHASE_OPTIMIZER] + 1);
+    const struct sw__estimate share = part_of(sw__case_share(&all->it, phase), updating);
+    const struct sw__estimate time = part_of(sw__case_phases(&all->it, phase), updating);
     const struct optimizer is = find_optimizer(all);
     if (!all->it.steps->phase[SW_PHASE_OPTIMIZER].measured) {
         sw__findings_unchecked(all, SW_FINDING_OPTIMIZER,
@@ -95,11 +108,17 @@ static void optimizer(sw_findings *all)
     if (!is.known && !(own && is.tensors >= 4)) {
         return; /* somebody else's way of updating: nothing is known of it */
     }
-    if (!is.known && !(small || sw__hot_interpreted(own))) {
+    if (!is.known && !(small || sw__hot_interpreted(all, own))) {
         return; /* it is the arithmetic */
     }
-    if (is.known && !small && !is.rereads) {
-        return;
+    if (is.known && !chosen && !(small && is.tensors >= TENSORS_LEAST)) {
+        if (is.fusible && is.rereads) {
+            sw__findings_note(all,
+                              "The update is %.0f %% of a step: %s with fused=True goes "
+                              "through memory once instead of several times (RULE-23).",
+                              share.mean * 100, is.kind);
+        }
+        return; /* torch's own choice, for tensors of which each is worth its call */
     }
     const sw_training_site *site = sw__site_of(all, SW_SITE_OPTIMIZER);
     struct sw__draft *draft = sw__draft(all, SW_FINDING_OPTIMIZER, "RULE-23");
@@ -192,29 +211,57 @@ static void dtype(sw_findings *all)
 
 /* --- compilations --- */
 
-static double compile_of(const sw_summary_step *step)
-{
-    return (double)step->phase_ns[SW_PHASE_COMPILE];
-}
+/* What was compiled again in one function, all reasons together; the rows of a function stand together. */
+struct again {
+    const sw_training_compilation *longest; /* of its reasons; NULL: nothing was */
+    uint64_t times, ns;
+};
 
-/* The function that was compiled again most, and how often all of them were. */
-static const sw_training_compilation *compiled_again(const sw_findings *all,
-                                                     uint64_t *times, uint64_t *ns)
+static struct again most_compiled(const sw_findings *all)
 {
     size_t count;
     const sw_training_compilation *list =
         sw_training_compilations(all->it.training, &count);
-    const sw_training_compilation *most = NULL;
-    *times = 0;
-    *ns = 0;
+    struct again most = {0};
+    struct again here = {0};
     for (size_t i = 0; i < count; i++) {
+        const bool same = i > 0 && list[i].line == list[i - 1].line &&
+                          list[i].function && list[i - 1].function &&
+                          strcmp(list[i].function, list[i - 1].function) == 0;
+        here = same ? here : (struct again){0};
         if (list[i].again) {
-            *times = sw__add(*times, list[i].compilations);
-            *ns = sw__add(*ns, list[i].ns);
-            most = !most || list[i].ns > most->ns ? &list[i] : most;
+            here.times = sw__add(here.times, list[i].compilations);
+            here.ns = sw__add(here.ns, list[i].ns);
+            here.longest =
+                !here.longest || list[i].ns > here.longest->ns ? &list[i] : here.longest;
         }
+        most = here.ns > most.ns ? here : most;
     }
     return most;
+}
+
+/* Steps in which something was compiled, and how long that took; [1]: the warm-up included. */
+struct compiling {
+    uint64_t steps[2];
+    double ns[2];
+};
+
+static struct compiling find_compiling(const sw_findings *all)
+{
+    struct compiling sum = {0};
+    sw_summary_step *list = NULL;
+    size_t count = 0;
+    if (sw_summary_read_steps(all->it.summary, SW__CASE_STEPS, &list, &count) == SW_OK) {
+        for (size_t i = 0; i < count; i++) {
+            const uint64_t ns = list[i].complete ? list[i].phase_ns[SW_PHASE_COMPILE] : 0;
+            for (unsigned k = list[i].warmup; k < 2; k++) {
+                sum.steps[k] += ns > 0;
+                sum.ns[k] += (double)ns;
+            }
+        }
+    }
+    sw_summary_steps_free(list);
+    return sum;
 }
 
 static void advise_compiled(sw_findings *all, struct sw__draft *draft,
@@ -243,46 +290,43 @@ static void recompile(sw_findings *all)
     if (!all->it.steps->phase[SW_PHASE_COMPILE].measured) {
         return; /* nothing was compiled */
     }
-    double sum = 0;
-    uint64_t steps = 0;
-    for (size_t i = 0; i < all->it.count; i++) {
-        sum += compile_of(&all->it.step[i]);
-        steps += all->it.step[i].phase_ns[SW_PHASE_COMPILE] > 0;
-    }
-    uint64_t times;
-    uint64_t ns;
-    const sw_training_compilation *at = compiled_again(all, &times, &ns);
+    const struct again again = most_compiled(all);
+    const sw_training_compilation *at = again.longest;
+    const struct compiling sum = find_compiling(all);
     if (!at) {
         return;
     }
     /* Steps without records are like those that have them. */
-    const double all_steps = sum * (double)all->it.steps->counted / (double)all->it.count;
-    const double share = all_steps / (double)all->it.base_ns;
-    const double whole = (double)sw_summary_get_run(all->it.summary)->duration_ns;
-    const bool later = steps >= COMPILE_AGAIN_LEAST && times >= COMPILE_AGAIN_LEAST &&
-                       share > COMPILE_LEAST;
-    const bool leading = times >= COMPILE_WARMUP_LEAST && (double)ns > 0.1 * whole;
+    const double steps_ns =
+        sum.ns[0] * (double)all->it.steps->counted / (double)all->it.count;
+    const double share = steps_ns / (double)all->it.base_ns;
+    const bool later = sum.steps[0] >= COMPILE_AGAIN_LEAST &&
+                       again.times >= COMPILE_AGAIN_LEAST && share > COMPILE_LEAST;
+    /* Compilations without end are no warm-up, even where all of them came first. */
+    const bool leading = sum.steps[1] >= COMPILE_WARMUP_LEAST &&
+                         again.times >= COMPILE_WARMUP_LEAST &&
+                         sum.ns[1] > 0.1 * ((double)all->it.base_ns + sum.ns[1]);
     if (!later && !leading) {
         return;
     }
     struct sw__draft *draft = sw__draft(all, SW_FINDING_RECOMPILE, "RULE-41");
     sw__draft_where(all, draft, at->file, at->line, at->function);
     sw__draft_title(all, draft, "%s was compiled again %llu times%s", at->function,
-                    (unsigned long long)times,
+                    (unsigned long long)again.times,
                     later ? " while training went on" : " while training began");
-    sw__draft_number(draft, "compilations_again", (double)times);
-    sw__draft_number(draft, "compile_again_s", (double)ns / 1e9);
-    sw__draft_number(draft, "steps_with_compilation", (double)steps);
+    sw__draft_number(draft, "compilations_again", (double)again.times);
+    sw__draft_number(draft, "compile_again_s", (double)again.ns / 1e9);
+    sw__draft_number(draft, "steps_with_compilation", (double)sum.steps[1]);
     sw__draft_number(draft, "compile_share", share);
     draft->finding.share = share;
     draft->finding.confidence = 0.95;
     advise_compiled(all, draft, at);
     if (later) {
-        sw__draft_saves(all, draft, 0.97 * all_steps, 0.8 * all_steps, all_steps);
+        sw__draft_saves(all, draft, 0.985 * steps_ns, 0.9 * steps_ns, steps_ns);
     } else {
         draft->finding.share = NAN;
         draft->finding.severity =
-            (double)ns > 0.3 * whole ? SW_SEVERITY_HIGH : SW_SEVERITY_MEDIUM;
+            sum.ns[1] > (double)all->it.base_ns ? SW_SEVERITY_HIGH : SW_SEVERITY_MEDIUM;
     }
 }
 

@@ -53,7 +53,7 @@ static void sum_python(sw_findings *all, uint64_t sum[SW_PHASE_COUNT],
     *top = NULL;
     *functions = 0;
     for (size_t i = 0; i < count; i++) {
-        if (list[i].own < least || !sw__hot_interpreted(&list[i]) ||
+        if (list[i].own < least || !sw__hot_interpreted(all, &list[i]) ||
             calls_operations(&list[i])) {
             continue;
         }
@@ -124,7 +124,7 @@ static bool on_batches(const sw_findings *all, const struct sw__hot_line *line)
     if (SW__BATCH_PHASES & SW__PHASE_BIT(line->phase)) {
         return !sw__batches_made_inside(all);
     }
-    return line->phase == SW_PHASE_OTHER && line->when == SW__HOT_BEFORE;
+    return line->as == SW_PHASE_OTHER && line->when == SW__HOT_BEFORE;
 }
 
 /* Of the samples on batches, those that are the interpreter's own. */
@@ -136,7 +136,7 @@ static uint64_t interpreted_on_batches(sw_findings *all)
         all, SW__PHASE_BIT(SW_PHASE_OTHER) | SW__BATCH_PHASES, SW__HOT_ANY, false, &count);
     const struct sw__hot *hot = sw__hot_code(all);
     for (size_t i = 0; i < count; i++) {
-        if (!sw__hot_interpreted(&list[i])) {
+        if (!sw__hot_interpreted(all, &list[i])) {
             continue;
         }
         for (size_t k = 0; k < hot->count; k++) {
@@ -278,7 +278,7 @@ static void metrics_in_steps(sw_findings *all, const struct sw__draft *python)
     size_t count;
     const struct sw__hot_function *list = sw__hot_functions(
         all, SW__PHASE_BIT(SW_PHASE_OTHER), SW__HOT_AFTER, false, &count);
-    if (!list || sw__hot_interpreted(list) || python || !sw__hot_code(all)->phase_samples[SW_PHASE_BACKWARD]) {
+    if (!list || sw__hot_interpreted(all, list) || python || !sw__hot_code(all)->phase_samples[SW_PHASE_BACKWARD]) {
         return;
     }
     const struct sw__estimate time = sw__hot_time(all, list->by_phase);

@@ -8,7 +8,8 @@
 
 /* Time of the step thread that it was runnable and had no core, as share of the steps' time. */
 #define DELAY_OVERSUBSCRIBED 0.05
-#define DELAY_STARVED 0.2
+#define DELAY_STARVED 0.5
+#define DELAY_REMARK 0.2 /* worth a sentence, for figures are not those of the program alone */
 
 /* --- who wants the cores --- */
 
@@ -163,9 +164,8 @@ static void starved(sw_findings *all, const struct pressure *pressure)
     draft->finding.share = pressure->delay.mean;
     draft->finding.confidence = 0.7;
     /* Nothing in the program causes it, so that no change of the program can be predicted. */
-    draft->finding.severity = pressure->delay.low > 0.5   ? SW_SEVERITY_HIGH
-                              : pressure->delay.low > 0.35 ? SW_SEVERITY_MEDIUM
-                                                           : SW_SEVERITY_LOW;
+    draft->finding.severity =
+        pressure->delay.low > 0.7 ? SW_SEVERITY_HIGH : SW_SEVERITY_MEDIUM;
     sw__draft_advise(all, draft,
                      "Other programs on this machine, or the CPU limit of its container, "
                      "keep it from running: stop them, raise the limit, or go elsewhere.");
@@ -188,6 +188,12 @@ static void cpu(sw_findings *all)
         oversubscribed(all, &pressure, isnan(threads) ? 1 : threads, wanted);
     } else if (wanted <= all->it.cores + 0.5 && pressure.delay.low > DELAY_STARVED) {
         starved(all, &pressure);
+    } else if (pressure.delay.low > DELAY_REMARK) {
+        sw__findings_note(all,
+                          "%.0f %% of the time the training thread was ready to run and had "
+                          "no core: other processes were busy, and on a quiet machine "
+                          "figures may be different.",
+                          pressure.delay.mean * 100);
     }
     if (isnan(threads) && !too_many) {
         sw__findings_unchecked(all, SW_FINDING_CPU_OVERSUBSCRIBED,

@@ -20,6 +20,7 @@
 #define CALLS_LEAST 100
 #define BETWEEN_CALLS_LEAST 0.35
 #define LAUNCH_LEAST 0.1
+#define REDUNDANT_LEAST 0.05
 
 /* --- what modules cost --- */
 
@@ -67,6 +68,12 @@ static bool find_parts(sw_findings *all, struct model *model)
     const sw_training_module *modules = sw_training_modules(all->it.training, &count);
     sw_summary_all_steps(all->it.summary, &steps, &total);
     count = count < PARTS_MOST ? count : PARTS_MOST;
+    uint64_t roots = 0;
+    for (size_t i = 0; i < count; i++) {
+        roots = sw__add(roots, modules[i].root ? modules[i].backward_ns : 0);
+    }
+    const struct sw__estimate backward =
+        sw__case_phases(&all->it, SW__PHASE_BIT(SW_PHASE_BACKWARD));
     *model = (struct model){
         .parts = sw__arena_take(all->arena, (count + 1) * sizeof *model->parts,
                                 _Alignof(struct part))};
@@ -80,15 +87,14 @@ static bool find_parts(sw_findings *all, struct model *model)
             continue;
         }
         struct part *part = &model->parts[model->count++];
-        const double backward =
-            module->backward_calls
-                ? (double)module->backward_ns / (double)module->backward_calls
-                : 0;
+        /* Measured in few steps: it is their part of the backward that counts. */
+        const double part_of_backward =
+            roots ? (double)module->backward_ns / (double)roots : 0;
         *part = (struct part){.module = module,
                               .parent_length = parent_length(module->name),
                               .leaf = !has_parts(modules, count, module),
                               .step_ns = (double)module->total_ns / (double)steps +
-                                         backward};
+                                         part_of_backward * backward.mean};
         if (part->leaf) {
             model->calls += (double)module->calls / (double)steps;
             model->leaf_ns += (double)module->total_ns / (double)steps;
@@ -329,7 +335,7 @@ static void slow_module(sw_findings *all, const struct model *model)
     const double excess = worst.part->step_ns - worst.usual_ns;
     const double most = compute.high < excess ? compute.high : excess;
     const struct sw__estimate saved = {.mean = most, .low = most, .high = most};
-    sw__draft_saves_in_steps(all, draft, saved, 0.95, 0.6, 1.1);
+    sw__draft_saves_in_steps(all, draft, saved, 1, 0.8, 1.04);
 }
 
 /* --- operations that are too small --- */
@@ -346,7 +352,7 @@ static struct sw__estimate small_calls(sw_findings *all,
     *top = NULL;
     for (size_t i = 0; i < count; i++) {
         const double python = (double)list[i].interpreted / (double)(list[i].own + 1);
-        if (sw__hot_interpreted(&list[i]) && python < 0.4) {
+        if (sw__hot_interpreted(all, &list[i]) && python < 0.4) {
             for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
                 sum[p] += list[i].own_by_phase[p];
             }
@@ -416,16 +422,10 @@ static void launch_bound(sw_findings *all, const struct model *model)
 
 /* --- results that nobody uses --- */
 
-static void redundant_work(sw_findings *all)
+/* A forward after the backward trains nothing. */
+static bool forward_after(sw_findings *all)
 {
     const struct sw__hot *hot = sw__hot_code(all);
-    if (hot->samples < 50 || !hot->phase_samples[SW_PHASE_BACKWARD]) {
-        sw__findings_unchecked(
-            all, SW_FINDING_REDUNDANT_WORK,
-            "whether inputs are the same is not recorded, and no backward shows which "
-            "results are used");
-        return;
-    }
     uint64_t after[SW_PHASE_COUNT] = {0};
     const struct sw__hot_line *top = NULL;
     for (size_t i = 0; i < hot->count; i++) {
@@ -437,15 +437,16 @@ static void redundant_work(sw_findings *all)
     }
     const struct sw__estimate time = sw__hot_time(all, after);
     const double step = all->it.mean_ns;
-    if (!top || !(time.low / step > 0.05)) {
-        return;
+    if (!top || !(time.low / step > REDUNDANT_LEAST)) {
+        return false;
     }
     struct sw__draft *draft = sw__draft(all, SW_FINDING_REDUNDANT_WORK, "RULE-44");
-    sw__draft_where(all, draft, top->frame->file, top->frame->line, top->frame->name);
+    const sw_stack_frame *at = top->entry ? top->entry : top->frame;
+    sw__draft_where(all, draft, at->file, at->line, at->name);
     sw__draft_title(all, draft,
                     "%.0f %% of a step is a forward after the backward, which trains "
-                    "nothing",
-                    100 * time.mean / step);
+                    "nothing (%s:%u)",
+                    100 * time.mean / step, sw__file_name(at->file), at->line);
     sw__draft_number(draft, "forward_after_ms", time.mean / 1e6);
     sw__draft_number(draft, "forward_after_share", time.mean / step);
     sw__draft_number(draft, "samples", (double)time.count);
@@ -456,6 +457,78 @@ static void redundant_work(sw_findings *all)
                      "the model once more; if it is needed, call it under torch.no_grad() "
                      "and not in every step.");
     sw__draft_saves_in_steps(all, draft, time, 1, 0.7, 1);
+    return true;
+}
+
+static bool is_forward(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    const char *last = dot ? dot + 1 : name;
+    return strcmp(last, "forward") == 0 || strcmp(last, "training_step") == 0 ||
+           strcmp(last, "__call__") == 0 || strcmp(last, "<module>") == 0;
+}
+
+/* What learns takes longer in the backward than in the forward. A function that is much of the forward, of a model whose
+ * backward is short, depends on nothing that learns: its result is the same whenever its input is. */
+static void not_in_backward(sw_findings *all)
+{
+    const struct sw__estimate forward =
+        sw__case_phases(&all->it, SW__PHASE_BIT(SW_PHASE_FORWARD));
+    const struct sw__estimate backward =
+        sw__case_phases(&all->it, SW__PHASE_BIT(SW_PHASE_BACKWARD));
+    size_t count;
+    const struct sw__hot_function *list = sw__hot_functions(
+        all, SW__PHASE_BIT(SW_PHASE_FORWARD), SW__HOT_ANY, false, &count);
+    const struct sw__hot_function *top = NULL;
+    for (size_t i = 0; i < count && !top; i++) {
+        top = is_forward(list[i].frame.name) ? NULL : &list[i];
+    }
+    const struct sw__estimate time =
+        top ? sw__hot_time(all, top->by_phase) : (struct sw__estimate){0};
+    const double step = all->it.mean_ns;
+    if (!top || !(forward.low > 1.2 * backward.high) || !(time.low > 0.3 * forward.mean) ||
+        !(time.low / step > 2 * REDUNDANT_LEAST) ||
+        backward.high > 3 * (forward.mean - time.low)) {
+        return;
+    }
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_REDUNDANT_WORK, "RULE-44");
+    sw__draft_rule(draft, "RULE-13");
+    draft->group = SW__GROUP_COMPUTE;
+    draft->specific = 3;
+    const sw_stack_frame *at = &top->frame;
+    sw__draft_where(all, draft, at->file, at->line, at->name);
+    sw__draft_title(all, draft,
+                    "%.0f %% of a step is %s in the forward, which no backward goes through "
+                    "(%s:%u)",
+                    100 * time.mean / step, at->name, sw__file_name(at->file), at->line);
+    sw__draft_number(draft, "function_ms", time.mean / 1e6);
+    sw__draft_number(draft, "forward_ms", forward.mean / 1e6);
+    sw__draft_number(draft, "backward_ms", backward.mean / 1e6);
+    sw__draft_number(draft, "samples", (double)time.count);
+    draft->finding.share = time.mean / step;
+    draft->finding.confidence = 0.6;
+    sw__draft_advise(all, draft,
+                     "%s, line %u of %s, depends on nothing that learns: if its input is "
+                     "always the same, compute it once before the loop and keep it.",
+                     at->name, at->line, sw__file_name(at->file));
+    sw__draft_advise(all, draft,
+                     "If it depends on the batch, let the loader's workers do it.");
+    sw__draft_saves_in_steps(all, draft, time, 0.97, 0.6, 1);
+}
+
+static void redundant_work(sw_findings *all)
+{
+    const struct sw__hot *hot = sw__hot_code(all);
+    if (hot->samples < 50 || !hot->phase_samples[SW_PHASE_BACKWARD]) {
+        sw__findings_unchecked(
+            all, SW_FINDING_REDUNDANT_WORK,
+            "whether inputs are the same is not recorded, and no backward shows which "
+            "results are used");
+        return;
+    }
+    if (!forward_after(all)) {
+        not_in_backward(all);
+    }
 }
 
 void sw__rules_modules(sw_findings *all)
