@@ -258,6 +258,16 @@ static void add_stack(struct reading *reading, const sw_stack *stack, int phase,
     if (inner == 0) {
         return;
     }
+    if (phase == SW_PHASE_OTHER || closure) {
+        /* Where the framework is called that calls the model, the time is the framework's. */
+        const sw_stack_frame *frame =
+            sw_stacks_get_frame(reading->stacks, frames[inner - 1]);
+        for (size_t i = 0; i < reading->hot->caller_count; i++) {
+            if (reading->hot->callers[i] == frame) {
+                return;
+            }
+        }
+    }
     struct sw__hot_line key = {
         .frame = sw_stacks_get_frame(reading->stacks, frames[inner - 1]),
         .phase = phase,

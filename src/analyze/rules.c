@@ -39,6 +39,15 @@ void sw__draft_saves_in_steps(sw_findings *all, struct sw__draft *draft,
     sw__draft_saves(all, draft, saved[0], saved[1], saved[2]);
 }
 
+struct sw__estimate sw__phase_time(const sw_findings *all, uint64_t phases)
+{
+    struct sw__estimate share = sw__case_share(&all->it, phases);
+    share.mean *= all->it.mean_ns;
+    share.low *= all->it.mean_ns;
+    share.high *= all->it.mean_ns;
+    return share;
+}
+
 static const sw_training_setting *setting(const sw_findings *all, const char *what,
                                           const char *name)
 {

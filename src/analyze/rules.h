@@ -21,6 +21,8 @@ void sw__rules_ranks(sw_findings *all);   /* straggler, communication */
 void sw__draft_saves_in_steps(sw_findings *all, struct sw__draft *draft,
                               struct sw__estimate ns, double part, double low,
                               double high);
+/* Time of a set of phases in ns a step; its interval is that of their share, for a speed is a ratio. */
+struct sw__estimate sw__phase_time(const sw_findings *all, uint64_t phases);
 /* Time between two batches that the workers of the loader can keep up, in ns; 0: there are no workers. */
 double sw__worker_period(const sw_findings *all);
 /* Whether phases of making batches lie in asking the loader, which has no workers. */

@@ -88,7 +88,7 @@ static void optimizer(sw_findings *all)
     const double updating =
         1 - (double)hot->closure / (double)(hot->phase_samples[SW_PHASE_OPTIMIZER] + 1);
     const struct sw__estimate share = part_of(sw__case_share(&all->it, phase), updating);
-    const struct sw__estimate time = part_of(sw__case_phases(&all->it, phase), updating);
+    const struct sw__estimate time = part_of(sw__phase_time(all, phase), updating);
     const struct optimizer is = find_optimizer(all);
     if (!all->it.steps->phase[SW_PHASE_OPTIMIZER].measured) {
         sw__findings_unchecked(all, SW_FINDING_OPTIMIZER,
@@ -180,7 +180,7 @@ static void dtype(sw_findings *all)
     }
     const uint64_t phases = SW__COMPUTE_PHASES | SW__PHASE_BIT(SW_PHASE_OPTIMIZER);
     const struct sw__estimate share = sw__case_share(&all->it, phases);
-    const struct sw__estimate time = sw__case_phases(&all->it, phases);
+    const struct sw__estimate time = sw__phase_time(all, phases);
     if (2 * wide <= parameters || !(share.low > 0.1)) {
         return;
     }
@@ -188,6 +188,8 @@ static void dtype(sw_findings *all)
     const sw_training_site *site = sw__site_of(all, SW_SITE_MODEL);
     if (site) {
         sw__draft_where(all, draft, site->file, site->line, site->object);
+    } else {
+        (void)sw__hot_where(all, draft, SW__PHASE_BIT(SW_PHASE_FORWARD), false);
     }
     sw__draft_title(all, draft, "%.0f %% of the parameters are float64",
                     100 * (double)wide / (double)parameters);
@@ -384,8 +386,7 @@ static void amp(sw_findings *all)
     sw__draft_advise(all, draft,
                      "Compute forward and loss under torch.autocast(\"cuda\", "
                      "dtype=torch.bfloat16).");
-    const struct sw__estimate compute = sw__case_phases(
-        &all->it, SW__COMPUTE_PHASES | SW__PHASE_BIT(SW_PHASE_SYNC));
+    const struct sw__estimate compute = sw__phase_time(all, SW__COMPUTE_PHASES | SW__PHASE_BIT(SW_PHASE_SYNC));
     sw__draft_saves_in_steps(all, draft, compute, 0.4 * share, 0.1 * share, 0.65 * share);
 }
 

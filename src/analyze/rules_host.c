@@ -241,7 +241,7 @@ static void logging_in_steps(sw_findings *all)
 {
     const uint64_t phase = SW__PHASE_BIT(SW_PHASE_LOGGING);
     const struct sw__estimate share = sw__case_share(&all->it, phase);
-    const struct sw__estimate time = sw__case_phases(&all->it, phase);
+    const struct sw__estimate time = sw__phase_time(all, phase);
     if (!(share.low > LOGGING_LEAST)) {
         return;
     }
@@ -335,7 +335,7 @@ static void garbage(sw_findings *all)
 {
     const uint64_t phase = SW__PHASE_BIT(SW_PHASE_GC);
     const struct sw__estimate share = sw__case_share(&all->it, phase);
-    const struct sw__estimate time = sw__case_phases(&all->it, phase);
+    const struct sw__estimate time = sw__phase_time(all, phase);
     if (!(share.low > GC_LEAST)) {
         return;
     }

@@ -140,7 +140,7 @@ static void oversubscribed(sw_findings *all, const struct pressure *pressure,
     /* Threads that wait for each other at the end of each operation lose more than the one that is looked at. */
     const double step = all->it.mean_ns;
     const struct sw__estimate compute =
-        sw__case_phases(&all->it, SW__COMPUTE_PHASES | SW__PHASE_BIT(SW_PHASE_OPTIMIZER));
+        sw__phase_time(all, SW__COMPUTE_PHASES | SW__PHASE_BIT(SW_PHASE_OPTIMIZER));
     const double most = compute.mean * (1 - cores / wanted);
     const double waited = pressure->delay.mean * step;
     const struct sw__estimate saved = {.mean = waited < most ? waited : most,
@@ -165,7 +165,7 @@ static void starved(sw_findings *all, const struct pressure *pressure)
     draft->finding.confidence = 0.7;
     /* Nothing in the program causes it, so that no change of the program can be predicted. */
     draft->finding.severity =
-        pressure->delay.low > 0.7 ? SW_SEVERITY_HIGH : SW_SEVERITY_MEDIUM;
+        pressure->delay.low > 0.7 ? SW_SEVERITY_MEDIUM : SW_SEVERITY_LOW;
     sw__draft_advise(all, draft,
                      "Other programs on this machine, or the CPU limit of its container, "
                      "keep it from running: stop them, raise the limit, or go elsewhere.");

@@ -73,7 +73,7 @@ static bool find_parts(sw_findings *all, struct model *model)
         roots = sw__add(roots, modules[i].root ? modules[i].backward_ns : 0);
     }
     const struct sw__estimate backward =
-        sw__case_phases(&all->it, SW__PHASE_BIT(SW_PHASE_BACKWARD));
+        sw__phase_time(all, SW__PHASE_BIT(SW_PHASE_BACKWARD));
     *model = (struct model){
         .parts = sw__arena_take(all->arena, (count + 1) * sizeof *model->parts,
                                 _Alignof(struct part))};
@@ -274,7 +274,7 @@ static bool worse(const struct outlier *a, const struct outlier *b)
 static void slow_module(sw_findings *all, const struct model *model)
 {
     const struct sw__estimate compute =
-        sw__case_phases(&all->it, SW__PHASE_BIT(SW_PHASE_FORWARD) |
+        sw__phase_time(all, SW__PHASE_BIT(SW_PHASE_FORWARD) |
                                       SW__PHASE_BIT(SW_PHASE_BACKWARD));
     double *scratch = sw__arena_take(all->arena, (model->count + 1) * sizeof *scratch,
                                      _Alignof(double));
@@ -373,9 +373,8 @@ static void launch_bound(sw_findings *all, const struct model *model)
         return;
     }
     const struct sw__estimate forward =
-        sw__case_phases(&all->it, SW__PHASE_BIT(SW_PHASE_FORWARD));
-    const struct sw__estimate both = sw__case_phases(
-        &all->it, SW__PHASE_BIT(SW_PHASE_FORWARD) | SW__PHASE_BIT(SW_PHASE_BACKWARD));
+        sw__phase_time(all, SW__PHASE_BIT(SW_PHASE_FORWARD));
+    const struct sw__estimate both = sw__phase_time(all, SW__PHASE_BIT(SW_PHASE_FORWARD) | SW__PHASE_BIT(SW_PHASE_BACKWARD));
     const sw_share between = sw_share_of(hot->phase_interpreted[SW_PHASE_FORWARD],
                                          hot->phase_samples[SW_PHASE_FORWARD]);
     const struct sw__hot_function *top;
@@ -416,8 +415,8 @@ static void launch_bound(sw_findings *all, const struct model *model)
     sw__draft_advise(all, draft,
                      "torch.compile puts small operations together; larger batches make "
                      "each of them worth its call.");
-    sw__draft_saves_in_steps(all, draft, both, by_code ? 0.75 : 0.4, by_code ? 0.4 : 0.1,
-                             by_code ? 0.97 : 0.7);
+    sw__draft_saves_in_steps(all, draft, both, by_code ? 0.85 : 0.4, by_code ? 0.5 : 0.1,
+                             by_code ? 0.98 : 0.7);
 }
 
 /* --- results that nobody uses --- */
@@ -473,9 +472,9 @@ static bool is_forward(const char *name)
 static void not_in_backward(sw_findings *all)
 {
     const struct sw__estimate forward =
-        sw__case_phases(&all->it, SW__PHASE_BIT(SW_PHASE_FORWARD));
+        sw__phase_time(all, SW__PHASE_BIT(SW_PHASE_FORWARD));
     const struct sw__estimate backward =
-        sw__case_phases(&all->it, SW__PHASE_BIT(SW_PHASE_BACKWARD));
+        sw__phase_time(all, SW__PHASE_BIT(SW_PHASE_BACKWARD));
     size_t count;
     const struct sw__hot_function *list = sw__hot_functions(
         all, SW__PHASE_BIT(SW_PHASE_FORWARD), SW__HOT_ANY, false, &count);

@@ -57,7 +57,7 @@ static const sw_training_module *top_module(const sw_findings *all, double *shar
             top = module;
         }
     }
-    const struct sw__estimate compute = sw__case_phases(&all->it, SW__COMPUTE_PHASES);
+    const struct sw__estimate compute = sw__phase_time(all, SW__COMPUTE_PHASES);
     *share = compute.mean > 0 ? most / compute.mean : 0;
     return *share < 1 ? top : NULL;
 }

@@ -180,7 +180,7 @@ static void communication(sw_findings *all)
 {
     const uint64_t phase = SW__PHASE_BIT(SW_PHASE_COMMUNICATION);
     const struct sw__estimate share = sw__case_share(&all->it, phase);
-    struct sw__estimate time = sw__case_phases(&all->it, phase);
+    struct sw__estimate time = sw__phase_time(all, phase);
     const double hidden = ddp_exposed(all);
     const double step = all->it.mean_ns;
     const bool called = share.low > COMMUNICATION_LEAST;

@@ -34,7 +34,7 @@ static void host_sync(sw_findings *all)
 {
     const uint64_t phase = SW__PHASE_BIT(SW_PHASE_SYNC);
     const struct sw__estimate share = sw__case_share(&all->it, phase);
-    const struct sw__estimate time = sw__case_phases(&all->it, phase);
+    const struct sw__estimate time = sw__phase_time(all, phase);
     sw_training_wait sum;
     const sw_training_wait *wait =
         longest(all, 1u << SW_WAIT_SYNC | 1u << SW_WAIT_D2H, &sum);
@@ -74,7 +74,7 @@ static void transfer(sw_findings *all)
 {
     const uint64_t phase = SW__PHASE_BIT(SW_PHASE_H2D);
     const struct sw__estimate share = sw__case_share(&all->it, phase);
-    const struct sw__estimate time = sw__case_phases(&all->it, phase);
+    const struct sw__estimate time = sw__phase_time(all, phase);
     sw_training_wait sum;
     const sw_training_wait *copy = longest(all, 1u << SW_WAIT_H2D, &sum);
     const bool pinned = sum.calls && 2 * sum.pinned_calls > sum.calls;
