@@ -66,6 +66,8 @@ def _sight(optimizer: Any) -> None:
             setting(name, key, str(defaults[key]))
     groups = getattr(optimizer, "param_groups", ())
     setting(name, "tensors", "", float(sum(len(group["params"]) for group in groups)))
+    # Of the moment when training begins: a program may have set it by then.
+    setting("threads", "intraop", "", float(_torch.get_num_threads()))
 
 
 def setting(what: str, name: str, text: str, number: float = math.nan) -> None:

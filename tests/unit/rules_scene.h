@@ -1,0 +1,245 @@
+/* Scenes for the rules: a run of steps whose phases, samples and tables a test decides. Steps jitter by a known, repeatable
+ * amount, so that intervals are real. */
+#ifndef RULES_SCENE_H
+#define RULES_SCENE_H
+
+#include <math.h>
+
+#include <stepwatch/findings.h>
+
+#include "run_fixture.h"
+
+#define START 1000000000u
+#define MS 1000000u
+
+struct scene {
+    struct fixture *fixture;
+    struct tb *tb;
+    struct tb_lane *lane;
+    uint64_t at, random;
+    uint32_t names, rows[SW_TABLES];
+    double jitter;         /* relative, each phase by itself */
+    uint64_t run_delay_ns; /* of each step */
+    uint32_t involuntary;
+    sw_findings *findings;
+};
+
+static inline uint32_t scene_text(struct scene *scene, const char *text)
+{
+    tb_name(scene->tb, ++scene->names, text, 0, SW_PHASE_INHERIT);
+    return scene->names;
+}
+
+static inline uint32_t scene_section(struct scene *scene, const char *text, unsigned phase)
+{
+    tb_name(scene->tb, ++scene->names, text, 1, phase);
+    return scene->names;
+}
+
+static inline void scene_process(struct scene *scene)
+{
+    scene->tb = tb_new(SW_CLOCK_MONOTONIC);
+    scene->at = START;
+    scene->names = 0;
+    memset(scene->rows, 0, sizeof scene->rows);
+    tb_thread(scene->tb, 0, "main");
+    tb_fact(scene->tb, "cpus_usable", "4.00");
+    scene->lane = tb_lane(scene->tb, 0, 0);
+}
+
+static inline struct scene *scene_new(void)
+{
+    struct scene *scene = calloc(1, sizeof *scene);
+    scene->fixture = fixture_new();
+    scene->jitter = 0.05;
+    scene->random = 1;
+    scene_process(scene);
+    return scene;
+}
+
+static inline uint32_t scene_row(struct scene *scene, enum sw_table table, unsigned flags,
+                                 const uint32_t key[4], const uint64_t value[5])
+{
+    sw_row row = {.table = (uint16_t)table,
+                  .flags = (uint16_t)flags,
+                  .index = scene->rows[table]++};
+    memcpy(row.key, key, sizeof row.key);
+    memcpy(row.value, value, sizeof row.value);
+    tb_row(scene->tb, &row);
+    return row.index;
+}
+#define KEY(...) ((const uint32_t[4]){__VA_ARGS__})
+#define VALUE(...) ((const uint64_t[5]){__VA_ARGS__})
+
+/* A step with these phases, in ms. */
+static inline void scene_step(struct scene *scene, const double ms[SW_PHASE_COUNT],
+                              unsigned flags)
+{
+    sw_record_step record = {.head = {.kind = SW_RECORD_STEP,
+                                      .units = sizeof record / SW_RECORD_UNIT,
+                                      .flags = (uint16_t)(SW_RECORD_INTERVAL | flags),
+                                      .ticks = scene->at},
+                             .number = scene->lane->file->steps,
+                             .epoch = 0,
+                             .unit = SW_STEP_BATCH,
+                             .usage_steps = 1,
+                             .run_delay_ns = scene->run_delay_ns,
+                             .involuntary = scene->involuntary};
+    uint64_t total = 0;
+    for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
+        const double chance = (double)(tb_random(&scene->random) >> 11) / 9007199254740992.0;
+        const double factor = 1 + scene->jitter * (2 * chance - 1);
+        record.phase_ticks[p] = (uint64_t)(ms[p] * MS * factor);
+        total += record.phase_ticks[p];
+    }
+    record.end = scene->at + total;
+    record.cpu_ns = total;
+    tb_record(scene->tb, 0, &record);
+    struct sw__fmt_lane *file = scene->lane->file;
+    file->steps++;
+    file->step_ticks += total;
+    file->step_min = total < file->step_min ? total : file->step_min;
+    file->step_max = total > file->step_max ? total : file->step_max;
+    for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
+        file->phase_ticks[p] += record.phase_ticks[p];
+    }
+    tb_count(scene->tb, file->step_hist, total);
+    scene->at = record.end;
+}
+#define PHASES(...) ((const double[SW_PHASE_COUNT]){__VA_ARGS__})
+
+static inline void scene_steps(struct scene *scene, unsigned count,
+                               const double ms[SW_PHASE_COUNT])
+{
+    for (unsigned i = 0; i < count; i++) {
+        scene_step(scene, ms, 0);
+    }
+}
+
+/* Samples of the step thread. Frames root first; a NULL name ends them. */
+struct scene_frame {
+    const char *name, *file;
+    uint32_t first_line, line;
+};
+static inline void scene_samples(struct scene *scene, unsigned phase,
+                                 const struct scene_frame *frames, uint64_t samples,
+                                 uint64_t in_call)
+{
+    if (scene->rows[SW_TABLE_SAMPLER] == 0) {
+        (void)scene_row(scene, SW_TABLE_SAMPLER, 0, KEY(100), VALUE(1000, 1000));
+    }
+    uint32_t parent = scene_row(scene, SW_TABLE_CONTEXT, 0, KEY(0, 0, phase, 0),
+                                VALUE(samples, 0));
+    unsigned flags = SW_ROW_IN_CONTEXT;
+    for (const struct scene_frame *at = frames; at->name; at++) {
+        const uint32_t file = scene_text(scene, at->file);
+        const uint32_t name = scene_text(scene, at->name);
+        const uint32_t code = scene_row(scene, SW_TABLE_CODE, 0,
+                                        KEY(file, name, at->first_line, name), VALUE(0));
+        const bool leaf = !at[1].name;
+        parent = scene_row(scene, SW_TABLE_STACK, flags, KEY(parent, code, at->line),
+                           VALUE(leaf ? samples : 0, 0, leaf ? in_call : 0));
+        flags = 0;
+    }
+}
+#define FRAMES(...) ((const struct scene_frame[]){__VA_ARGS__, {0}})
+#define TRAIN(at) {"train", "/home/u/train.py", 10, at}
+#define TORCH(function) {function, "/v/site-packages/torch/nn/modules/module.py", 100, 110}
+
+static inline void scene_setting(struct scene *scene, const char *what, const char *name,
+                                 const char *text, double number)
+{
+    uint64_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    const uint32_t key[4] = {scene_text(scene, what), scene_text(scene, name),
+                             text ? scene_text(scene, text) : 0};
+    (void)scene_row(scene, SW_TABLE_SETTING, 0, key, VALUE(bits));
+}
+
+static inline void scene_close(struct scene *scene)
+{
+    write_trace(scene->fixture, scene->tb);
+    scene->tb = NULL;
+}
+
+static inline const sw_findings *scene_look(struct scene *scene)
+{
+    if (scene->tb) {
+        scene_close(scene);
+    }
+    const sw_summary *summary = summarise(scene->fixture);
+    sw_error_info info = {0};
+    assert_int_equal(sw_findings_of_summary(&scene->findings, summary, &info), 0);
+    size_t count;
+    const sw_finding *list = sw_findings_get(scene->findings, &count);
+    for (size_t i = 0; i < count; i++) { /* what holds of every finding */
+        assert_non_null(list[i].title);
+        assert_non_null(list[i].id);
+        assert_true(list[i].advice_count > 0);
+        assert_true(list[i].evidence_count > 0);
+        assert_true(list[i].rule_count > 0);
+        assert_true(list[i].confidence > 0 && list[i].confidence <= 1);
+        assert_false(list[i].also >> list[i].kind & 1);
+        if (list[i].predicted) {
+            assert_true(list[i].low <= list[i].speedup);
+            assert_true(list[i].speedup <= list[i].high);
+        }
+    }
+    return scene->findings;
+}
+
+static inline const sw_finding *found(const struct scene *scene,
+                                      enum sw_finding_kind kind)
+{
+    size_t count;
+    const sw_finding *list = sw_findings_get(scene->findings, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (list[i].kind == kind) {
+            return &list[i];
+        }
+    }
+    return NULL;
+}
+
+static inline double evidence(const sw_finding *finding, const char *name)
+{
+    for (size_t i = 0; i < finding->evidence_count; i++) {
+        if (strcmp(finding->evidence[i].name, name) == 0) {
+            return finding->evidence[i].value;
+        }
+    }
+    return NAN;
+}
+
+static inline bool remarked(const struct scene *scene, const char *part)
+{
+    const char *text;
+    for (size_t i = 0; (text = sw_findings_note(scene->findings, i)) != NULL; i++) {
+        if (strstr(text, part)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static inline void assert_silent(const struct scene *scene)
+{
+    size_t count;
+    const sw_finding *list = sw_findings_get(scene->findings, &count);
+    if (count > 0) {
+        print_error("%s: %s\n", list[0].id, list[0].title);
+    }
+    assert_int_equal(count, 0);
+}
+
+static inline void scene_free(struct scene *scene)
+{
+    if (scene->tb) {
+        tb_free(scene->tb);
+    }
+    sw_findings_free(scene->findings);
+    fixture_free(scene->fixture);
+    free(scene);
+}
+
+#endif

@@ -1,0 +1,170 @@
+/* Rules on validation, checkpoints and slow steps, and the remarks. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "rules_scene.h"
+
+#define USUAL [SW_PHASE_DATA_WAIT] = 1, [SW_PHASE_FORWARD] = 4, [SW_PHASE_BACKWARD] = 5
+
+/* Every `period` steps `ms` of a phase more. */
+static struct scene *periodic(unsigned steps, unsigned period, unsigned phase, double ms)
+{
+    struct scene *scene = scene_new();
+    for (unsigned i = 0; i < steps; i++) {
+        double phases[SW_PHASE_COUNT] = {USUAL};
+        phases[phase] += period && i % period == period - 1 ? ms : 0;
+        scene_step(scene, phases, 0);
+    }
+    return scene;
+}
+
+static void a_healthy_run_has_no_findings(void **state)
+{
+    (void)state;
+    struct scene *scene = periodic(200, 0, 0, 0);
+    scene_look(scene);
+    assert_silent(scene);
+    assert_non_null(strstr(sw_findings_bound(scene->findings),
+                           "compute: 90 % of a step is forward and backward"));
+    assert_false(remarked(scene, "RULE-46"));
+    scene_free(scene);
+}
+
+static void noise_is_no_finding(void **state)
+{
+    (void)state;
+    struct scene *scene = scene_new();
+    scene->jitter = 0.9;
+    scene_steps(scene, 200, PHASES(USUAL, [SW_PHASE_LOGGING] = 0.2, [SW_PHASE_GC] = 0.05,
+                                   [SW_PHASE_OPTIMIZER] = 1));
+    scene_look(scene);
+    assert_silent(scene);
+    scene_free(scene);
+}
+
+static void validation_that_takes_too_long(void **state)
+{
+    (void)state;
+    struct scene *scene = periodic(100, 10, SW_PHASE_VALIDATION, 60);
+    scene_look(scene);
+    const sw_finding *finding = found(scene, SW_FINDING_VALIDATION);
+    assert_non_null(finding);
+    assert_true(fabs(finding->share - 0.375) < 0.02);
+    assert_int_equal(evidence(finding, "validations"), 10);
+    /* Four of five are saved: 10 of 16 ms stay, and a fifth of 6. */
+    assert_true(fabs(finding->speedup - 16 / 11.2) < 0.05);
+    assert_int_equal(finding->severity, SW_SEVERITY_HIGH);
+    assert_null(found(scene, SW_FINDING_VARIANCE)); /* it is the same time */
+    scene_free(scene);
+}
+
+static void validation_that_is_short_or_was_once(void **state)
+{
+    (void)state;
+    struct scene *scene = periodic(100, 10, SW_PHASE_VALIDATION, 20);
+    scene_look(scene);
+    assert_silent(scene);
+    scene_free(scene);
+    scene = periodic(100, 100, SW_PHASE_VALIDATION, 600);
+    scene_look(scene);
+    assert_null(found(scene, SW_FINDING_VALIDATION));
+    scene_free(scene);
+}
+
+static void checkpoints(void **state)
+{
+    (void)state;
+    struct scene *scene = periodic(100, 10, SW_PHASE_CHECKPOINT, 30);
+    const uint32_t section = scene_section(scene, "checkpoint", SW_PHASE_CHECKPOINT);
+    for (unsigned i = 0; i < 10; i++) {
+        call(scene->tb, scene->lane, section, START + (100 * i + 95) * MS, 30 * MS);
+    }
+    scene_look(scene);
+    const sw_finding *finding = found(scene, SW_FINDING_CHECKPOINT);
+    assert_non_null(finding);
+    assert_int_equal(evidence(finding, "checkpoints"), 10);
+    assert_true(fabs(evidence(finding, "checkpoint_each_ms") - 30) < 2);
+    assert_true(finding->speedup > 1.2 && finding->speedup < 1.35);
+    scene_free(scene);
+
+    scene = periodic(100, 50, SW_PHASE_CHECKPOINT, 20); /* 4 % */
+    scene_look(scene);
+    assert_null(found(scene, SW_FINDING_CHECKPOINT));
+    scene_free(scene);
+}
+
+static void slow_steps_with_a_period(void **state)
+{
+    (void)state;
+    struct scene *scene = periodic(120, 20, SW_PHASE_OTHER, 60);
+    scene_look(scene);
+    const sw_finding *finding = found(scene, SW_FINDING_VARIANCE);
+    assert_non_null(finding);
+    assert_int_equal(evidence(finding, "period_steps"), 20);
+    assert_non_null(strstr(finding->title, "Every 20 steps"));
+    assert_non_null(strstr(finding->title, "other"));
+    assert_true(finding->speedup > 1.2 && finding->speedup < 1.35);
+    scene_free(scene);
+}
+
+static void slow_steps_that_are_warm_up(void **state)
+{
+    (void)state;
+    struct scene *scene = scene_new();
+    scene_steps(scene, 5, PHASES([SW_PHASE_FORWARD] = 400, [SW_PHASE_LOGGING] = 100));
+    scene_steps(scene, 100, PHASES(USUAL));
+    scene_look(scene);
+    assert_silent(scene);
+    scene_free(scene);
+}
+
+/* A few steps were slow in everything: the machine had something else to do. */
+static void slow_steps_by_chance(void **state)
+{
+    (void)state;
+    struct scene *scene = scene_new();
+    for (unsigned i = 0; i < 200; i++) {
+        const double more = i == 31 || i == 57 || i == 120 || i == 133 || i == 190 ? 3 : 1;
+        scene_step(scene,
+                   PHASES([SW_PHASE_DATA_WAIT] = more, [SW_PHASE_FORWARD] = 4 * more,
+                          [SW_PHASE_BACKWARD] = 5 * more),
+                   0);
+    }
+    scene_look(scene);
+    assert_silent(scene);
+    scene_free(scene);
+}
+
+static void few_steps_show_nothing(void **state)
+{
+    (void)state;
+    struct scene *scene = scene_new();
+    scene_steps(scene, 8, PHASES([SW_PHASE_FORWARD] = 4, [SW_PHASE_LOGGING] = 40));
+    scene_look(scene);
+    assert_silent(scene);
+    assert_true(remarked(scene, "Only 8 steps"));
+    const char *why;
+    assert_false(sw_findings_checked(scene->findings, SW_FINDING_LOGGING, &why));
+    assert_non_null(why);
+    scene_free(scene);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_healthy_run_has_no_findings),
+        cmocka_unit_test(noise_is_no_finding),
+        cmocka_unit_test(validation_that_takes_too_long),
+        cmocka_unit_test(validation_that_is_short_or_was_once),
+        cmocka_unit_test(checkpoints),
+        cmocka_unit_test(slow_steps_with_a_period),
+        cmocka_unit_test(slow_steps_that_are_warm_up),
+        cmocka_unit_test(slow_steps_by_chance),
+        cmocka_unit_test(few_steps_show_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

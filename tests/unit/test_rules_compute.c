@@ -1,0 +1,419 @@
+/* Rules on the computation itself: optimizer, data types, compilations, the model. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "analyze/source_loops.h"
+#include "rules_scene.h"
+
+#define COMPUTE [SW_PHASE_FORWARD] = 4, [SW_PHASE_BACKWARD] = 5
+
+static void optimizer_settings(struct scene *scene, const char *kind, const char *foreach,
+                               const char *fused, double tensors)
+{
+    const uint32_t file = scene_text(scene, "/home/u/train.py");
+    const uint32_t name = scene_text(scene, kind);
+    (void)scene_row(scene, SW_TABLE_SITE, 0, KEY(SW_SITE_OPTIMIZER, file, 14, name),
+                    VALUE(0));
+    scene_setting(scene, "optimizer", "class", kind, NAN);
+    if (foreach) {
+        scene_setting(scene, "optimizer", "foreach", foreach, NAN);
+        scene_setting(scene, "optimizer", "fused", fused, NAN);
+    }
+    scene_setting(scene, "optimizer", "tensors", NULL, tensors);
+}
+
+static void an_update_tensor_by_tensor(void **state)
+{
+    (void)state;
+    struct scene *scene = scene_new();
+    scene_steps(scene, 100, PHASES(COMPUTE, [SW_PHASE_OPTIMIZER] = 6));
+    optimizer_settings(scene, "AdamW", "False", "None", 300);
+    scene_look(scene);
+    const sw_finding *finding = found(scene, SW_FINDING_OPTIMIZER);
+    assert_non_null(finding);
+    assert_int_equal(finding->line, 14);
+    assert_string_equal(finding->name, "AdamW");
+    assert_non_null(strstr(finding->advice[0], "fused=True"));
+    assert_true(fabs(evidence(finding, "us_per_tensor") - 20) < 1);
+    assert_true(finding->speedup > 1.4 && finding->speedup < 1.6);
+    scene_free(scene);
+}
+
+static void an_update_that_is_as_it_should_be(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *foreach, *fused;
+        double tensors, ms;
+    } cases[] = {{"None", "True", 300, 6},    /* applied */
+                 {"True", "None", 300, 6},    /* applied */
+                 {"None", "None", 6, 6},      /* few large tensors, torch's own choice */
+                 {"False", "None", 300, 1}};  /* little time */
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct scene *scene = scene_new();
+        scene_steps(scene, 100, PHASES(COMPUTE, [SW_PHASE_OPTIMIZER] = cases[i].ms));
+        optimizer_settings(scene, "Adam", cases[i].foreach, cases[i].fused,
+                           cases[i].tensors);
+        scene_look(scene);
+        assert_silent(scene);
+        assert_int_equal(remarked(scene, "fused=True"), i == 2);
+        scene_free(scene);
+    }
+}
+
+static void an_update_of_the_users_own(void **state)
+{
+    (void)state;
+    struct scene *scene = scene_new();
+    scene_steps(scene, 100, PHASES(COMPUTE, [SW_PHASE_OPTIMIZER] = 6));
+    optimizer_settings(scene, "Lion", NULL, NULL, 300);
+    scene_samples(scene, SW_PHASE_FORWARD, FRAMES(TRAIN(20), TORCH("f")), 400, 400);
+    scene_samples(scene, SW_PHASE_OPTIMIZER,
+                  FRAMES(TRAIN(26), {"Lion.step", "/home/u/lion.py", 8, 19}), 600, 450);
+    scene_look(scene);
+    const sw_finding *finding = found(scene, SW_FINDING_OPTIMIZER);
+    assert_non_null(finding);
+    assert_string_equal(finding->file, "/home/u/lion.py");
+    assert_int_equal(finding->line, 19);
+    scene_free(scene);
+}
+
+/* What a closure computes inside the optimizer's step is not the update. */
+static void a_closure(void **state)
+{
+    (void)state;
+#define IN_STEP TRAIN(26), {"Adam.step", "/v/site-packages/torch/optim/adam.py", 200, 222}
+    struct scene *scene = scene_new();
+    scene_steps(scene, 100, PHASES(COMPUTE, [SW_PHASE_OPTIMIZER] = 6));
+    optimizer_settings(scene, "Adam", "False", "None", 300);
+    scene_samples(scene, SW_PHASE_FORWARD,
+                  FRAMES(IN_STEP, {"training_step", "/home/u/model.py", 5, 7}, TORCH("f")),
+                  400, 400);
+    scene_samples(scene, SW_PHASE_OPTIMIZER,
+                  FRAMES(IN_STEP, {"training_step", "/home/u/model.py", 5, 9},
+                         {"score", "/home/u/score.py", 2, 4}),
+                  550, 50);
+    scene_samples(scene, SW_PHASE_OPTIMIZER, FRAMES(IN_STEP), 50, 50);
+    scene_look(scene);
+    assert_null(found(scene, SW_FINDING_OPTIMIZER));
+    const sw_finding *finding = found(scene, SW_FINDING_PYTHON_OVERHEAD);
+    assert_non_null(finding);
+    assert_string_equal(finding->name, "score");
+    assert_true(fabs(finding->share - 5.5 / 15) < 0.02);
+    scene_free(scene);
+}
+
+/* --- the model --- */
+
+/* A part of the model with its forward in each of the first 100 steps, and its backward in one. */
+static void part(struct scene *scene, const char *name, const char *type, double ms,
+                 uint64_t parameters, const char *dtype)
+{
+    const uint32_t section =
+        scene_section(scene, name, strchr(name, '.') ? SW_PHASE_INHERIT : SW_PHASE_FORWARD);
+    const uint32_t kind = scene_text(scene, type);
+    const uint32_t wide = dtype ? scene_text(scene, dtype) : 0;
+    for (unsigned i = 0; i < 100; i++) {
+        call(scene->tb, scene->lane, section, START + 10 * i * MS, (uint64_t)(ms * MS));
+    }
+    (void)scene_row(scene, SW_TABLE_MODULE, strchr(name, '.') ? 0 : SW_ROW_MODEL,
+                    KEY(section, kind, wide, 0),
+                    VALUE(parameters, parameters * 4, parameters, (uint64_t)(ms * MS), 1));
+}
+
+static void a_block_unlike_its_siblings(void **state)
+{
+    (void)state;
+    struct scene *scene = scene_new();
+    scene_steps(scene, 100, PHASES(COMPUTE));
+    part(scene, "Net", "Net", 4, 0, NULL);
+    static const double ms[] = {0.3, 0.3, 3, 0.3};
+    for (unsigned i = 0; i < 4; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "Net.blocks.%u", i);
+        part(scene, name, "Block", ms[i], 0, NULL);
+        snprintf(name, sizeof name, "Net.blocks.%u.up", i);
+        part(scene, name, "Linear", ms[i], 100, "float32");
+    }
+    scene_look(scene);
+    const sw_finding *finding = found(scene, SW_FINDING_SLOW_MODULE);
+    assert_non_null(finding);
+    assert_string_equal(finding->name, "Net.blocks.2");
+    assert_true(fabs(evidence(finding, "times_usual") - 10) < 0.5);
+    /* 3 of 4 ms of each pass, made a tenth. */
+    assert_true(finding->speedup > 2.5 && finding->speedup < 4);
+    scene_free(scene);
+}
+
+static void a_convolution_unlike_the_others(void **state)
+{
+    (void)state;
+    struct scene *scene = scene_new();
+    scene_steps(scene, 100, PHASES(COMPUTE));
+    part(scene, "Net", "Net", 4, 0, NULL);
+    part(scene, "Net.stem", "Conv2d", 0.2, 100, "float32");
+    part(scene, "Net.context", "Conv2d", 3.3, 100, "float32");
+    part(scene, "Net.refine", "Conv2d", 0.3, 100, "float32");
+    part(scene, "Net.out", "Conv2d", 0.1, 100, "float32");
+    scene_look(scene);
+    const sw_finding *finding = found(scene, SW_FINDING_SLOW_MODULE);
+    assert_non_null(finding);
+    assert_string_equal(finding->name, "Net.context");
+    assert_non_null(strstr(finding->advice[1], "kernel"));
+    scene_free(scene);
+}
+
+static void a_layer_that_learns_nothing(void **state)
+{
+    (void)state;
+    struct scene *scene = scene_new();
+    scene_steps(scene, 100, PHASES(COMPUTE));
+    part(scene, "Net", "Net", 4, 0, NULL);
+    part(scene, "Net.one", "Linear", 0.3, 10000, "float32");
+    part(scene, "Net.two", "Linear", 0.3, 10000, "float32");
+    part(scene, "Net.three", "Linear", 0.3, 10000, "float32");
+    part(scene, "Net.sort", "SortPool", 3, 0, NULL);
+    scene_look(scene);
+    const sw_finding *finding = found(scene, SW_FINDING_SLOW_MODULE);
+    assert_non_null(finding);
+    assert_string_equal(finding->name, "Net.sort");
+    scene_free(scene);
+}
+
+/* In each of these one layer takes most, as it should. */
+static void healthy_models(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *type;
+        double ms;
+        uint64_t parameters;
+    } models[][6] = {
+        {{"Net.0", "Linear", 3.4, 1500000}, /* wide at the input */
+         {"Net.1", "ReLU", 0.1, 0},
+         {"Net.2", "Linear", 0.3, 65000},
+         {"Net.3", "ReLU", 0.1, 0},
+         {"Net.4", "Linear", 0.05, 1300}},
+        {{"Net.conv1", "Conv2d", 0.4, 320}, /* the first example of everybody */
+         {"Net.conv2", "Conv2d", 3, 18000},
+         {"Net.fc1", "Linear", 0.3, 1000000},
+         {"Net.fc2", "Linear", 0.1, 1280},
+         {"Net.dropout", "Dropout", 0.1, 0}},
+        {{"Net.embedding", "Embedding", 0.2, 500000}, /* one layer is the network */
+         {"Net.lstm", "LSTM", 3.5, 100000},
+         {"Net.out", "Linear", 0.2, 1000}},
+        {{"Net.c1", "Conv2d", 0.6, 500}, /* without pooling each is wider */
+         {"Net.c2", "Conv2d", 0.9, 5000},
+         {"Net.c3", "Conv2d", 1, 20000},
+         {"Net.c4", "Conv2d", 1.3, 70000},
+         {"Net.fc", "Linear", 0.1, 1000}},
+    };
+    for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
+        struct scene *scene = scene_new();
+        scene_steps(scene, 100, PHASES(COMPUTE));
+        part(scene, "Net", "Net", 4, 0, NULL);
+        for (unsigned k = 0; k < 6 && models[i][k].name; k++) {
+            part(scene, models[i][k].name, models[i][k].type, models[i][k].ms,
+                 models[i][k].parameters, "float32");
+        }
+        scene_look(scene);
+        assert_silent(scene);
+        assert_non_null(strstr(sw_findings_bound(scene->findings), "Net."));
+        scene_free(scene);
+    }
+}
+
+static void doubles(void **state)
+{
+    (void)state;
+    for (unsigned wide = 0; wide < 2; wide++) {
+        struct scene *scene = scene_new();
+        scene_steps(scene, 100, PHASES(COMPUTE));
+        part(scene, "Net", "Net", 4, 0, NULL);
+        part(scene, "Net.a", "Linear", 2, 1000, wide ? "float64" : "float32");
+        part(scene, "Net.b", "Linear", 2, 10, "float64");
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_DTYPE);
+        assert_int_equal(finding != NULL, wide);
+        if (finding) {
+            assert_true(finding->low > 1.1 && finding->high < 2.7);
+            assert_true(finding->speedup > 1.5);
+        }
+        scene_free(scene);
+    }
+}
+
+/* Loops over small operations inside the model. */
+static void small_operations(void **state)
+{
+    (void)state;
+    for (unsigned small = 0; small < 2; small++) {
+        struct scene *scene = scene_new();
+        scene_steps(scene, 100, PHASES(COMPUTE));
+        scene_samples(scene, SW_PHASE_FORWARD,
+                      FRAMES(TRAIN(20), TORCH("call"), {"Cell.forward", "/home/u/cell.py", 5, 9}),
+                      400, small ? 340 : 400);
+        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 500, 500);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_LAUNCH_BOUND);
+        assert_int_equal(finding != NULL, small);
+        if (finding) {
+            assert_string_equal(finding->name, "Cell.forward");
+            assert_null(found(scene, SW_FINDING_PYTHON_OVERHEAD));
+        } else {
+            assert_silent(scene);
+        }
+        scene_free(scene);
+    }
+}
+
+static void a_forward_after_the_backward(void **state)
+{
+    (void)state;
+    for (unsigned again = 0; again < 2; again++) {
+        struct scene *scene = scene_new();
+        scene_steps(scene, 100, PHASES(COMPUTE));
+        scene_samples(scene, SW_PHASE_FORWARD, FRAMES(TRAIN(20), TORCH("f")), 200, 200);
+        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 500, 500);
+        /* Two calls before the backward may be two views of a batch. */
+        scene_samples(scene, SW_PHASE_FORWARD, FRAMES(TRAIN(again ? 29 : 22), TORCH("f")),
+                      200, 200);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_REDUNDANT_WORK);
+        assert_int_equal(finding != NULL, again);
+        if (finding) {
+            assert_int_equal(finding->line, 29);
+            assert_true(fabs(finding->share - 2.0 / 9) < 0.02);
+        }
+        scene_free(scene);
+    }
+}
+
+/* A constant that is computed in every forward. */
+static void work_outside_the_backward(void **state)
+{
+    (void)state;
+    for (unsigned constant = 0; constant < 2; constant++) {
+        struct scene *scene = scene_new();
+        scene_steps(scene, 100,
+                    PHASES([SW_PHASE_FORWARD] = 8, [SW_PHASE_BACKWARD] = constant ? 3 : 14));
+        scene_samples(scene, SW_PHASE_FORWARD,
+                      FRAMES(TRAIN(20), TORCH("f"), {"Net.forward", "/home/u/net.py", 5, 7}),
+                      200, 200);
+        scene_samples(scene, SW_PHASE_FORWARD,
+                      FRAMES(TRAIN(20), TORCH("f"), {"Net.forward", "/home/u/net.py", 5, 6},
+                             {"normalize", "/home/u/graph.py", 3, 4}),
+                      600, 600);
+        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 300, 300);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_REDUNDANT_WORK);
+        assert_int_equal(finding != NULL, constant);
+        if (finding) {
+            assert_string_equal(finding->name, "normalize");
+        } else {
+            assert_silent(scene);
+        }
+        scene_free(scene);
+    }
+}
+
+/* --- compilations --- */
+
+static void compiled(struct scene *scene, const char *function, const char *reason,
+                     uint64_t times, uint64_t ms, bool again)
+{
+    const uint32_t name = scene_text(scene, function);
+    const uint32_t why = scene_text(scene, reason);
+    const uint32_t file = scene_text(scene, "/home/u/train.py");
+    (void)scene_row(scene, SW_TABLE_COMPILED, again ? SW_ROW_AGAIN : 0,
+                    KEY(name, why, file, 3), VALUE(times, ms * MS));
+}
+
+static void compiled_again_and_again(void **state)
+{
+    (void)state;
+    struct scene *scene = scene_new();
+    for (unsigned i = 0; i < 100; i++) {
+        scene_step(scene, PHASES(COMPUTE, [SW_PHASE_COMPILE] = i % 5 ? 0 : 50), 0);
+    }
+    compiled(scene, "train_step", "the first call", 1, 50, false);
+    compiled(scene, "train_step", "argument 2 ('rate'): static 1 -> static 2", 10, 500, true);
+    compiled(scene, "train_step", "argument 2 ('rate'): static 2 -> static 3", 9, 450, true);
+    compiled(scene, "init", "another shape", 2, 600, true); /* before the steps */
+    scene_look(scene);
+    const sw_finding *finding = found(scene, SW_FINDING_RECOMPILE);
+    assert_non_null(finding);
+    assert_string_equal(finding->name, "train_step");
+    assert_int_equal(evidence(finding, "compilations_again"), 19);
+    assert_non_null(strstr(finding->advice[1], "static"));
+    assert_true(finding->low < 19.0 / 9 && finding->high > 19.0 / 9 - 0.1);
+    scene_free(scene);
+}
+
+static void compiled_when_training_began(void **state)
+{
+    (void)state;
+    struct scene *scene = scene_new();
+    scene_step(scene, PHASES(COMPUTE, [SW_PHASE_COMPILE] = 900), 0);
+    scene_step(scene, PHASES(COMPUTE, [SW_PHASE_COMPILE] = 400), 0);
+    scene_steps(scene, 100, PHASES(COMPUTE));
+    compiled(scene, "train_step", "the first call", 1, 900, false);
+    compiled(scene, "train_step", "another shape", 1, 400, true);
+    scene_look(scene);
+    assert_silent(scene);
+    scene_free(scene);
+}
+
+/* --- loops in the source --- */
+
+static void loops_around_a_line(void **state)
+{
+    (void)state;
+    static const char text[] = "import x\n"                  /* 1 */
+                               "def f(a):\n"                 /* 2 */
+                               "    for b in a:\n"           /* 3 */
+                               "        g(b)\n"              /* 4 */
+                               "        # for\n"             /* 5 */
+                               "\n"                          /* 6 */
+                               "        while b:\n"          /* 7 */
+                               "            b = h(\n"        /* 8 */
+                               "                b)\n"       /* 9 */
+                               "    c = [i for i in a]\n"    /* 10 */
+                               "    return c";               /* 11 */
+    static const uint32_t around[] = {0, 0, 3, 3, 0, 0, 7, 7, 7, 10, 0};
+    for (uint32_t line = 1; line <= 11; line++) {
+        if (line != 5 && line != 6) {
+            assert_int_equal(sw__source_loop(text, sizeof text - 1, 2, line),
+                             around[line - 1]);
+        }
+    }
+    assert_int_equal(sw__source_loop(text, sizeof text - 1, 2, 12), 0);
+    assert_int_equal(sw__source_loop(text, 0, 2, 3), 0);
+    assert_int_equal(sw__source_loop(text, sizeof text - 1, 2, 0), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_update_tensor_by_tensor),
+        cmocka_unit_test(an_update_that_is_as_it_should_be),
+        cmocka_unit_test(an_update_of_the_users_own),
+        cmocka_unit_test(a_closure),
+        cmocka_unit_test(a_block_unlike_its_siblings),
+        cmocka_unit_test(a_convolution_unlike_the_others),
+        cmocka_unit_test(a_layer_that_learns_nothing),
+        cmocka_unit_test(healthy_models),
+        cmocka_unit_test(doubles),
+        cmocka_unit_test(small_operations),
+        cmocka_unit_test(a_forward_after_the_backward),
+        cmocka_unit_test(work_outside_the_backward),
+        cmocka_unit_test(compiled_again_and_again),
+        cmocka_unit_test(compiled_when_training_began),
+        cmocka_unit_test(loops_around_a_line),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

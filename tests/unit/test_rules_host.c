@@ -1,0 +1,294 @@
+/* Rules on what the host does besides computing: Python code, batches, logging, collections, waits. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "rules_scene.h"
+
+#define COMPUTE [SW_PHASE_FORWARD] = 4, [SW_PHASE_BACKWARD] = 5
+
+/* What every sampled run of these has: the model at line 20 of train, the backward at line 25. */
+static void usual_samples(struct scene *scene)
+{
+    scene_samples(scene, SW_PHASE_FORWARD, FRAMES(TRAIN(20), TORCH("Module.__call__")), 400,
+                  390);
+    scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("backward")), 500, 500);
+}
+
+static void python_code_in_the_step(void **state)
+{
+    (void)state;
+    struct scene *scene = scene_new();
+    scene_steps(scene, 100, PHASES(COMPUTE, [SW_PHASE_OTHER] = 6));
+    usual_samples(scene);
+    scene_samples(scene, SW_PHASE_OTHER,
+                  FRAMES(TRAIN(27), {"count_pairs", "/home/u/pairs.py", 3, 7}), 550, 20);
+    scene_samples(scene, SW_PHASE_OTHER, FRAMES(TRAIN(28), TORCH("f")), 50, 50);
+    scene_look(scene);
+    const sw_finding *finding = found(scene, SW_FINDING_PYTHON_OVERHEAD);
+    assert_non_null(finding);
+    assert_string_equal(finding->file, "/home/u/pairs.py");
+    assert_string_equal(finding->name, "count_pairs");
+    assert_int_equal(finding->line, 7);
+    assert_string_equal(finding->id, "python_overhead:pairs.py:count_pairs");
+    /* 5.5 of 15 ms, of which nearly all goes. */
+    assert_true(fabs(finding->share - 5.5 / 15) < 0.02);
+    assert_true(finding->low < 15 / 9.5 && finding->high > 15 / 9.5);
+    assert_true(finding->speedup > 1.4 && finding->speedup < 1.6);
+    assert_non_null(strstr(finding->advice[0], "pairs.py"));
+    scene_free(scene);
+}
+
+/* The standard library is at the charge of who calls it, a package is not. */
+static void whose_code_it_is(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *file;
+        bool theirs;
+    } cases[] = {{"/usr/lib/python3.11/json/decoder.py", true},
+                 {"/v/lib/python3.11/site-packages/numpy/core.py", false},
+                 {"/usr/lib/python3/dist-packages/yaml.py", false},
+                 {"<frozen importlib>", true}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct scene *scene = scene_new();
+        scene_steps(scene, 100, PHASES(COMPUTE, [SW_PHASE_OTHER] = 6));
+        usual_samples(scene);
+        scene_samples(scene, SW_PHASE_OTHER,
+                      FRAMES(TRAIN(27), {"parse", "/home/u/parse.py", 3, 7},
+                             {"decode", cases[i].file, 300, 340}),
+                      600, 20);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_PYTHON_OVERHEAD);
+        assert_int_equal(finding != NULL, cases[i].theirs);
+        if (finding) {
+            assert_string_equal(finding->name, "parse");
+        }
+        scene_free(scene);
+    }
+}
+
+/* 20 samples in all, a share that may be anything. */
+static void few_samples_show_nothing(void **state)
+{
+    (void)state;
+    struct scene *scene = scene_new();
+    scene_steps(scene, 100, PHASES(COMPUTE, [SW_PHASE_OTHER] = 6));
+    scene_samples(scene, SW_PHASE_FORWARD, FRAMES(TRAIN(20)), 12, 12);
+    scene_samples(scene, SW_PHASE_OTHER,
+                  FRAMES(TRAIN(27), {"count_pairs", "/home/u/pairs.py", 3, 7}), 8, 0);
+    scene_look(scene);
+    assert_silent(scene);
+    assert_false(
+        sw_findings_checked(scene->findings, SW_FINDING_PYTHON_OVERHEAD, NULL));
+    scene_free(scene);
+}
+
+/* One long native call on a line of the user's is no interpreter time. */
+static void native_work_is_not_python(void **state)
+{
+    (void)state;
+    struct scene *scene = scene_new();
+    scene_steps(scene, 100, PHASES(COMPUTE, [SW_PHASE_OTHER] = 6));
+    usual_samples(scene);
+    scene_samples(scene, SW_PHASE_OTHER,
+                  FRAMES(TRAIN(22), {"penalty", "/home/u/pairs.py", 3, 7}), 600, 600);
+    scene_look(scene);
+    assert_silent(scene);
+    scene_free(scene);
+}
+
+/* Between the loader and the model. */
+static void work_on_batches(void **state)
+{
+    (void)state;
+    struct scene *scene = scene_new();
+    scene_steps(scene, 100, PHASES(COMPUTE, [SW_PHASE_OTHER] = 6));
+    usual_samples(scene);
+    scene_samples(scene, SW_PHASE_OTHER,
+                  FRAMES(TRAIN(17), {"augment", "/home/u/augment.py", 3, 7},
+                         {"blur", "/home/u/augment.py", 30, 37}),
+                  590, 590);
+    scene_look(scene);
+    const sw_finding *finding = found(scene, SW_FINDING_LOADER_MAIN_PROCESS);
+    assert_non_null(finding);
+    assert_string_equal(finding->name, "augment"); /* what the loop calls */
+    assert_true(fabs(finding->share - 0.4) < 0.02);
+    assert_non_null(strstr(finding->advice[0], "num_workers"));
+    assert_true(finding->high > 1.5);
+    scene_free(scene);
+}
+
+/* Where Python itself is what takes the time, that is what is told. */
+static void python_on_batches(void **state)
+{
+    (void)state;
+    struct scene *scene = scene_new();
+    scene_steps(scene, 100, PHASES(COMPUTE, [SW_PHASE_OTHER] = 6));
+    usual_samples(scene);
+    scene_samples(scene, SW_PHASE_OTHER,
+                  FRAMES(TRAIN(17), {"tokenise", "/home/u/text.py", 3, 7}), 590, 100);
+    scene_look(scene);
+    const sw_finding *finding = found(scene, SW_FINDING_PYTHON_OVERHEAD);
+    assert_non_null(finding);
+    assert_true(finding->also >> SW_FINDING_LOADER_MAIN_PROCESS & 1);
+    assert_null(found(scene, SW_FINDING_LOADER_MAIN_PROCESS));
+    scene_free(scene);
+}
+
+static void logging_in_steps(void **state)
+{
+    (void)state;
+    struct scene *scene = scene_new();
+    scene_steps(scene, 100, PHASES(COMPUTE, [SW_PHASE_LOGGING] = 1));
+    const uint32_t print = scene_section(scene, "print", SW_PHASE_LOGGING);
+    for (unsigned i = 0; i < 100; i++) {
+        call(scene->tb, scene->lane, print, START + 10 * i * MS, MS);
+    }
+    usual_samples(scene);
+    scene_samples(scene, SW_PHASE_LOGGING, FRAMES(TRAIN(31)), 100, 100);
+    scene_look(scene);
+    const sw_finding *finding = found(scene, SW_FINDING_LOGGING);
+    assert_non_null(finding);
+    assert_int_equal(finding->line, 31);
+    assert_int_equal(evidence(finding, "calls_per_step"), 1);
+    assert_true(fabs(evidence(finding, "logging_share") - 0.1) < 0.01);
+    assert_true(finding->low > 1.05 && finding->high < 1.13);
+    assert_non_null(strstr(finding->title, "print"));
+    scene_free(scene);
+
+    scene = scene_new(); /* now and then */
+    for (unsigned i = 0; i < 200; i++) {
+        scene_step(scene, PHASES(COMPUTE, [SW_PHASE_LOGGING] = i % 50 ? 0 : 2), 0);
+    }
+    scene_look(scene);
+    assert_silent(scene);
+    scene_free(scene);
+}
+
+static void collections_that_the_program_asks_for(void **state)
+{
+    (void)state;
+    struct scene *scene = scene_new();
+    scene_steps(scene, 100, PHASES(COMPUTE, [SW_PHASE_GC] = 3));
+    for (unsigned i = 0; i < 100; i++) {
+        const sw_record_gc record = {.head = {.kind = SW_RECORD_GC,
+                                              .units = 1,
+                                              .flags = SW_RECORD_INTERVAL,
+                                              .ticks = START + 12 * i * MS},
+                                     .end = START + (12 * i + 3) * MS,
+                                     .generation = 2};
+        tb_record(scene->tb, 0, &record);
+    }
+    usual_samples(scene);
+    scene_samples(scene, SW_PHASE_GC, FRAMES(TRAIN(33)), 300, 300);
+    scene_look(scene);
+    const sw_finding *finding = found(scene, SW_FINDING_GC);
+    assert_non_null(finding);
+    assert_int_equal(finding->line, 33);
+    assert_non_null(strstr(finding->advice[0], "gc.collect()"));
+    assert_true(fabs(finding->speedup - 12 / 9.06) < 0.03);
+    scene_free(scene);
+}
+
+static void collections_that_come_by_themselves(void **state)
+{
+    (void)state;
+    struct scene *scene = scene_new();
+    for (unsigned i = 0; i < 200; i++) {
+        scene_step(scene, PHASES(COMPUTE, [SW_PHASE_GC] = i % 10 ? 0 : 5), 0);
+    }
+    scene_look(scene);
+    const sw_finding *finding = found(scene, SW_FINDING_GC);
+    assert_non_null(finding);
+    assert_null(finding->file);
+    assert_non_null(strstr(finding->advice[0], "gc.freeze()"));
+    scene_free(scene);
+
+    scene = scene_new();
+    scene_steps(scene, 200, PHASES(COMPUTE, [SW_PHASE_GC] = 0.05));
+    scene_look(scene);
+    assert_silent(scene);
+    scene_free(scene);
+}
+
+static void wait_row(struct scene *scene, const char *call_name, unsigned kind,
+                     uint64_t calls, uint64_t pinned, unsigned flags)
+{
+    const uint32_t name = scene_text(scene, call_name);
+    const uint32_t file = scene_text(scene, "/home/u/train.py");
+    (void)scene_row(scene, SW_TABLE_WAIT, flags, KEY(name, file, 40, kind),
+                    VALUE(calls, calls * MS, calls * 1000, MS, pinned));
+}
+
+static void values_that_the_host_asks_for(void **state)
+{
+    (void)state;
+    struct scene *scene = scene_new();
+    scene_steps(scene, 100, PHASES(COMPUTE, [SW_PHASE_SYNC] = 6));
+    wait_row(scene, "Tensor.item", SW_WAIT_SYNC, 100, 0, 0);
+    scene_look(scene);
+    const sw_finding *finding = found(scene, SW_FINDING_HOST_SYNC);
+    assert_non_null(finding);
+    assert_int_equal(finding->line, 40);
+    assert_string_equal(finding->name, "Tensor.item");
+    assert_true(finding->speedup > 1.2);
+    scene_free(scene);
+
+    scene = scene_new(); /* every fiftieth step, as advised */
+    for (unsigned i = 0; i < 200; i++) {
+        scene_step(scene, PHASES(COMPUTE, [SW_PHASE_SYNC] = i % 50 ? 0 : 40), 0);
+    }
+    wait_row(scene, "Tensor.item", SW_WAIT_SYNC, 4, 0, 0);
+    scene_look(scene);
+    assert_null(found(scene, SW_FINDING_HOST_SYNC));
+    scene_free(scene);
+
+    scene = scene_new(); /* no device: asking costs nothing that would not be spent anyway */
+    scene_steps(scene, 100, PHASES(COMPUTE, [SW_PHASE_SYNC] = 6));
+    scene_look(scene);
+    assert_silent(scene);
+    assert_false(sw_findings_checked(scene->findings, SW_FINDING_HOST_SYNC, NULL));
+    scene_free(scene);
+}
+
+static void copies_to_the_device(void **state)
+{
+    (void)state;
+    struct scene *scene = scene_new();
+    scene_steps(scene, 100, PHASES(COMPUTE, [SW_PHASE_H2D] = 3));
+    wait_row(scene, "Tensor.to", SW_WAIT_H2D, 200, 0, 0);
+    scene_look(scene);
+    const sw_finding *finding = found(scene, SW_FINDING_TRANSFER);
+    assert_non_null(finding);
+    assert_int_equal(evidence(finding, "copies_per_step"), 2);
+    scene_free(scene);
+
+    scene = scene_new(); /* pinned, and beside the computation */
+    scene_steps(scene, 100, PHASES(COMPUTE, [SW_PHASE_H2D] = 3));
+    wait_row(scene, "Tensor.to", SW_WAIT_H2D, 200, 200, SW_ROW_UNBLOCKED);
+    scene_look(scene);
+    assert_silent(scene);
+    scene_free(scene);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(python_code_in_the_step),
+        cmocka_unit_test(whose_code_it_is),
+        cmocka_unit_test(few_samples_show_nothing),
+        cmocka_unit_test(native_work_is_not_python),
+        cmocka_unit_test(work_on_batches),
+        cmocka_unit_test(python_on_batches),
+        cmocka_unit_test(logging_in_steps),
+        cmocka_unit_test(collections_that_the_program_asks_for),
+        cmocka_unit_test(collections_that_come_by_themselves),
+        cmocka_unit_test(values_that_the_host_asks_for),
+        cmocka_unit_test(copies_to_the_device),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,169 @@
+/* Rules on the machine and on ranks. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "rules_scene.h"
+
+#define COMPUTE [SW_PHASE_FORWARD] = 4, [SW_PHASE_BACKWARD] = 5, [SW_PHASE_OPTIMIZER] = 1
+
+static void too_many_threads(void **state)
+{
+    (void)state;
+    struct scene *scene = scene_new();
+    scene->run_delay_ns = 3 * MS;
+    scene->involuntary = 9;
+    scene_steps(scene, 100, PHASES(COMPUTE));
+    scene_setting(scene, "threads", "intraop", NULL, 32);
+    scene_look(scene);
+    const sw_finding *finding = found(scene, SW_FINDING_CPU_OVERSUBSCRIBED);
+    assert_non_null(finding);
+    assert_int_equal(evidence(finding, "threads_wanted"), 32);
+    assert_int_equal(evidence(finding, "cores_usable"), 4);
+    assert_non_null(strstr(finding->advice[0], "set_num_threads(4)"));
+    assert_true(finding->speedup > 1.3);
+    assert_null(found(scene, SW_FINDING_CPU_STARVED));
+    scene_free(scene);
+}
+
+static void threads_that_fit(void **state)
+{
+    (void)state;
+    struct scene *scene = scene_new();
+    scene->run_delay_ns = MS / 10;
+    scene_steps(scene, 100, PHASES(COMPUTE));
+    scene_setting(scene, "threads", "intraop", NULL, 4);
+    scene_look(scene);
+    assert_silent(scene);
+    assert_true(
+        sw_findings_checked(scene->findings, SW_FINDING_CPU_OVERSUBSCRIBED, NULL));
+    scene_free(scene);
+
+    scene = scene_new(); /* too many, but nobody waits: most of them sleep */
+    scene->run_delay_ns = MS / 10;
+    scene_steps(scene, 100, PHASES(COMPUTE));
+    scene_setting(scene, "threads", "intraop", NULL, 32);
+    scene_look(scene);
+    assert_silent(scene);
+    scene_free(scene);
+}
+
+static void others_have_the_cores(void **state)
+{
+    (void)state;
+    struct scene *scene = scene_new();
+    scene->run_delay_ns = 7 * MS;
+    scene_steps(scene, 100, PHASES(COMPUTE));
+    scene_setting(scene, "threads", "intraop", NULL, 2);
+    scene_look(scene);
+    const sw_finding *finding = found(scene, SW_FINDING_CPU_STARVED);
+    assert_non_null(finding);
+    assert_false(finding->predicted); /* no change of the program would help */
+    scene_free(scene);
+
+    scene = scene_new();
+    scene->run_delay_ns = 3 * MS;
+    scene_steps(scene, 100, PHASES(COMPUTE));
+    scene_setting(scene, "threads", "intraop", NULL, 2);
+    scene_look(scene);
+    assert_silent(scene);
+    assert_true(remarked(scene, "had no core"));
+    scene_free(scene);
+}
+
+/* A rank with its own phases. */
+static void rank(struct scene *scene, const char *number, const double *ms)
+{
+    if (!scene->tb) {
+        scene_process(scene);
+    }
+    tb_fact(scene->tb, "rank", number);
+    tb_fact(scene->tb, "world_size", "3");
+    scene_steps(scene, 60, ms);
+    scene_close(scene);
+}
+
+static void one_rank_makes_the_others_wait(void **state)
+{
+    (void)state;
+    struct scene *scene = scene_new();
+    rank(scene, "0", PHASES(COMPUTE, [SW_PHASE_DATA_WAIT] = 1, [SW_PHASE_COMMUNICATION] = 6));
+    rank(scene, "1", PHASES(COMPUTE, [SW_PHASE_DATA_WAIT] = 6, [SW_PHASE_COMMUNICATION] = 1));
+    rank(scene, "2", PHASES(COMPUTE, [SW_PHASE_DATA_WAIT] = 1, [SW_PHASE_COMMUNICATION] = 6));
+    scene_look(scene);
+    const sw_finding *finding = found(scene, SW_FINDING_STRAGGLER);
+    assert_non_null(finding);
+    assert_int_equal(evidence(finding, "rank"), 1);
+    assert_string_equal(finding->name, "rank 1");
+    assert_non_null(strstr(finding->title, "data_wait"));
+    assert_true(fabs(finding->speedup - 17.0 / 12) < 0.1);
+    assert_null(found(scene, SW_FINDING_COMMUNICATION)); /* the same time */
+    scene_free(scene);
+}
+
+static void ranks_that_are_alike(void **state)
+{
+    (void)state;
+    struct scene *scene = scene_new();
+    for (unsigned i = 0; i < 3; i++) {
+        const char number[] = {(char)('0' + i), 0};
+        rank(scene, number,
+             PHASES(COMPUTE, [SW_PHASE_DATA_WAIT] = 1, [SW_PHASE_COMMUNICATION] = 0.5));
+    }
+    scene_look(scene);
+    assert_silent(scene);
+    assert_true(sw_findings_checked(scene->findings, SW_FINDING_STRAGGLER, NULL));
+    scene_free(scene);
+}
+
+static void collectives_that_take_long(void **state)
+{
+    (void)state;
+    struct scene *scene = scene_new();
+    for (unsigned i = 0; i < 3; i++) {
+        const char number[] = {(char)('0' + i), 0};
+        rank(scene, number, PHASES(COMPUTE, [SW_PHASE_COMMUNICATION] = 5));
+    }
+    scene_look(scene);
+    const sw_finding *finding = found(scene, SW_FINDING_COMMUNICATION);
+    assert_non_null(finding);
+    assert_true(fabs(finding->share - 1.0 / 3) < 0.02);
+    assert_true(finding->speedup > 1.2);
+    scene_free(scene);
+}
+
+static void what_was_not_watched_is_not_checked(void **state)
+{
+    (void)state;
+    struct scene *scene = scene_new();
+    scene_steps(scene, 100, PHASES(COMPUTE));
+    scene_look(scene);
+    static const enum sw_finding_kind kinds[] = {
+        SW_FINDING_MEMORY_GROWTH, SW_FINDING_MEMORY_PRESSURE, SW_FINDING_GPU_THROTTLE,
+        SW_FINDING_AMP,           SW_FINDING_STRAGGLER,       SW_FINDING_COMMUNICATION,
+        SW_FINDING_TRANSFER,      SW_FINDING_PYTHON_OVERHEAD, SW_FINDING_SLOW_MODULE};
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        const char *why = NULL;
+        assert_false(sw_findings_checked(scene->findings, kinds[i], &why));
+        assert_non_null(why);
+    }
+    assert_true(sw_findings_checked(scene->findings, SW_FINDING_VALIDATION, NULL));
+    scene_free(scene);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(too_many_threads),
+        cmocka_unit_test(threads_that_fit),
+        cmocka_unit_test(others_have_the_cores),
+        cmocka_unit_test(one_rank_makes_the_others_wait),
+        cmocka_unit_test(ranks_that_are_alike),
+        cmocka_unit_test(collectives_that_take_long),
+        cmocka_unit_test(what_was_not_watched_is_not_checked),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
