@@ -41,6 +41,42 @@ bool sw__user_file(const char *file)
     return !standard_library(file);
 }
 
+static bool in_list(const char *text, const char *const *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strstr(text, list[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+#define HAS_ONE_OF(text, list) in_list(text, list, sizeof list / sizeof list[0])
+
+/* Whether a function writes down what happens: a package for that, or one of the user's that is named so. */
+static bool writes_logs(const sw_stack_frame *frame)
+{
+    static const char *const packages[] = {"/loggers/",     "/wandb/",
+                                           "/mlflow/",      "/tensorboard",      "/comet_ml/",
+                                           "/neptune/",     "/aim/",             "/clearml/"};
+    static const char *const classes[] = {"Logger.", "Tracker.", "Reporter.", "Recorder."};
+    static const char *const values[] = {"log_prob", "log_softmax", "log_lik", "log_det",
+                                         "log_sum",  "log_norm",    "log_sigm"};
+    if (!sw__user_file(frame->file)) {
+        return installed(frame->file) && HAS_ONE_OF(frame->file, packages);
+    }
+    const char *inner = strstr(frame->name, ".<locals>");
+    const size_t length = inner ? (size_t)(inner - frame->name) : strlen(frame->name);
+    size_t last = length;
+    while (last > 0 && frame->name[last - 1] != '.') {
+        last--;
+    }
+    const char *name = frame->name + last;
+    const bool is_log = strncmp(name, "log", 3) == 0 &&
+                        (length - last == 3 || name[3] == '_') &&
+                        !HAS_ONE_OF(name, values);
+    return is_log || HAS_ONE_OF(frame->name, classes);
+}
+
 /* --- the order of lines --- */
 
 /* A few stacks of a phase, to compare others with. */
@@ -279,6 +315,13 @@ static void add_stack(struct reading *reading, const sw_stack *stack, int phase,
         for (size_t i = loop + 1; i < inner && !key.entry; i++) {
             const sw_stack_frame *frame = sw_stacks_get_frame(reading->stacks, frames[i]);
             key.entry = sw__user_file(frame->file) ? frame : NULL;
+        }
+    }
+    for (size_t i = loop + 1; key.as == SW_PHASE_OTHER && i < depth; i++) {
+        const sw_stack_frame *frame = sw_stacks_get_frame(reading->stacks, frames[i]);
+        if (writes_logs(frame)) {
+            key.as = SW_PHASE_LOGGING;
+            key.frame = i < inner ? frame : key.frame;
         }
     }
     struct sw__hot_line *line = line_of(reading, &key);

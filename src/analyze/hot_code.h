@@ -18,7 +18,8 @@ struct sw__hot_line {
     const sw_stack_frame *frame;
     const sw_stack_frame *entry; /* what the loop called to get there; NULL: unknown */
     int phase;                   /* enum sw_phase, whose time it is part of */
-    int as; /* the same, but `other` for what a closure does inside the optimizer */
+    int as; /* the same, but `other` for what a closure does inside the optimizer, and
+               `logging` for what loggers do that no section tells of */
     bool outside;                /* of steps: validation or a checkpoint between them */
     enum sw__hot_when when;
     uint64_t samples;
