@@ -261,6 +261,16 @@ static struct sw__hot_line *line_of(struct reading *reading,
     return &hot->lines[hot->count++];
 }
 
+static bool is_caller(const struct sw__hot *hot, const sw_stack_frame *frame)
+{
+    for (size_t i = 0; i < hot->caller_count; i++) {
+        if (hot->callers[i] == frame) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void add_stack(struct reading *reading, const sw_stack *stack, int phase,
                       bool outside)
 {
@@ -294,16 +304,6 @@ static void add_stack(struct reading *reading, const sw_stack *stack, int phase,
     if (inner == 0) {
         return;
     }
-    if (phase == SW_PHASE_OTHER || closure) {
-        /* Where the framework is called that calls the model, the time is the framework's. */
-        const sw_stack_frame *frame =
-            sw_stacks_get_frame(reading->stacks, frames[inner - 1]);
-        for (size_t i = 0; i < reading->hot->caller_count; i++) {
-            if (reading->hot->callers[i] == frame) {
-                return;
-            }
-        }
-    }
     struct sw__hot_line key = {
         .frame = sw_stacks_get_frame(reading->stacks, frames[inner - 1]),
         .phase = phase,
@@ -323,6 +323,9 @@ static void add_stack(struct reading *reading, const sw_stack *stack, int phase,
             key.as = SW_PHASE_LOGGING;
             key.frame = i < inner ? frame : key.frame;
         }
+    }
+    if (key.as == SW_PHASE_OTHER && is_caller(reading->hot, key.frame)) {
+        return; /* the framework is called there that calls the model: its time, not the user's */
     }
     struct sw__hot_line *line = line_of(reading, &key);
     if (line) {

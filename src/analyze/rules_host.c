@@ -367,9 +367,11 @@ static void garbage(sw_findings *all)
         sw__hot_functions(all, phase, SW__HOT_ANY, false, &count);
     const struct collections sum = count_collections(all);
     const uint64_t samples = sw__hot_code(all)->phase_samples[SW_PHASE_GC];
-    /* The collector starts by itself wherever memory is taken; one line, over and over, has asked for it. */
-    const bool asked = at && samples >= 5 && 10 * at->line_samples >= 7 * samples &&
-                       2 * sum.full >= sum.count;
+    /* The collector starts by itself wherever memory is taken, and seldom through all generations; one line, over and
+     * over, has asked for it. */
+    const bool asked =
+        at && samples >= 5 && 10 * at->line_samples >= 7 * samples &&
+        (2 * sum.full >= sum.count || 2 * sum.full >= all->it.steps->count);
     struct sw__draft *draft = sw__draft(all, SW_FINDING_GC, "RULE-14");
     draft->group = SW__GROUP_GC;
     sw__draft_title(all, draft, "%.1f %% of a step is the garbage collector%s",
