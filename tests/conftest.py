@@ -26,6 +26,7 @@ def stepwatch_cli(build_dir: Path) -> Path:
 # counts and results, not at time, so that several may run at once.
 FRAMEWORKS = {
     "test_findings_loader.py",
+    "test_findings.py",
     "test_frameworks.py",
     "test_jax_hooks.py",
     "test_logs.py",
