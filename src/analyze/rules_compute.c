@@ -253,7 +253,7 @@ static struct compiling find_compiling(const sw_findings *all)
     struct compiling sum = {0};
     sw_summary_step *list = NULL;
     size_t count = 0;
-    if (sw_summary_read_steps(all->it.summary, SW__CASE_STEPS, &list, &count) == SW_OK) {
+    if (sw_summary_step_series(all->it.summary, &list, &count, NULL) == SW_OK) {
         for (size_t i = 0; i < count; i++) {
             const uint64_t ns = list[i].complete ? list[i].phase_ns[SW_PHASE_COMPILE] : 0;
             for (unsigned k = list[i].warmup; k < 2; k++) {

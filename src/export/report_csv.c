@@ -109,7 +109,7 @@ static int put_steps(struct csv *csv, const sw_summary *summary,
     (void)findings;
     sw_summary_step *steps = NULL;
     size_t count = 0;
-    const int error = sw_summary_read_steps(summary, SIZE_MAX, &steps, &count);
+    const int error = sw_summary_step_series(summary, &steps, &count, NULL);
     const uint64_t origin = count ? steps[0].begin_ns : 0;
     const sw_summary_steps *whole = sw_summary_get_steps(summary);
     HEAD(csv, "step", "epoch", "complete", "warmup", "begin_ns", "duration_ns");

@@ -314,16 +314,19 @@ void sw__html_steps(const struct sw__html_report *it)
     }
     put_figures(it, whole);
     /* Without the steps one by one, what is known of them together is still there. */
-    if (sw_summary_read_steps(it->summary, PICTURED_MOST, &steps, &picture.count) ==
-            SW_OK &&
+    if (sw_summary_step_series(it->summary, &steps, &picture.count, NULL) == SW_OK &&
         picture.count > 0) {
-        picture.steps = steps;
+        /* The newest of very many. */
+        const size_t left =
+            picture.count > PICTURED_MOST ? picture.count - PICTURED_MOST : 0;
+        picture.steps = steps + left;
+        picture.count -= left;
         put_picture(&picture, whole);
     }
     put_worst(it, whole);
     put_epochs(it);
     if (picture.steps) {
-        put_each(it, whole, steps, picture.count);
+        put_each(it, whole, picture.steps, picture.count);
     }
     sw_summary_steps_free(steps);
     sw__html_section_end(it->w);
