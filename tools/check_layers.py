@@ -49,6 +49,7 @@ PUBLIC: dict[str, str] = {
     "findings.h": "analyze",
     "functions.h": "analyze",
     "lines.h": "analyze",
+    "compare.h": "analyze",
     "export.h": "export",
 }
 

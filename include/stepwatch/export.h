@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stepwatch/analyze.h>
+#include <stepwatch/compare.h>
 #include <stepwatch/error.h>
 #include <stepwatch/findings.h>
 #include <stepwatch/functions.h>
@@ -58,6 +59,11 @@ SW_API const char *sw_csv_table_name(enum sw_csv_table table); /* "steps" */
 /* 0, or SW_ENOMEM where steps could not be read; errors of writing stick to the writer. */
 SW_API int sw_export_csv(sw_writer *writer, enum sw_csv_table table,
                          const sw_summary *summary, const sw_findings *findings);
+
+/* A comparison: one JSON document, schema stepwatch.compare/1, and a newline; or text. */
+SW_API void sw_export_compare_json(sw_writer *writer, const sw_comparison *comparison);
+SW_API void sw_export_compare_text(sw_writer *writer, const sw_comparison *comparison,
+                                   const sw_text_options *options);
 
 /* How sampled stacks are written. All zero: running samples only, functions without lines. */
 typedef struct sw_stack_options {

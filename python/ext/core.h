@@ -27,6 +27,7 @@ enum core_slot {
     CORE_TIMED_TYPE,
     CORE_TIMED_METHOD_TYPE,
     CORE_PASS_TYPE,
+    CORE_COMPARISON_TYPE,
     CORE_SLOTS
 };
 
@@ -63,6 +64,7 @@ int core_functions_add(PyObject *module);
 int core_lines_add(PyObject *module);
 int core_sampler_add(PyObject *module);
 int core_run_add(PyObject *module);
+int core_compare_add(PyObject *module);
 int core_process_add(PyObject *module);
 int core_records_add(PyObject *module);
 int core_options_add(PyObject *module);

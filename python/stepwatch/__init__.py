@@ -1,6 +1,7 @@
 """Profiler for training programs: where the time of a step went, and what to change."""
 
 from stepwatch import _torch_compile
+from stepwatch._compare import Comparison, compare
 from stepwatch._core import (
     Lines,
     Run,
@@ -47,11 +48,13 @@ def __getattr__(name: str) -> object:
 
 
 __all__ = [
+    "Comparison",
     "Lines",
     "Report",
     "Run",
     "Table",
     "__version__",
+    "compare",
     "counter",
     "data",
     "functions",

@@ -3,22 +3,18 @@
  * The whole object is parsed into values, because marshal refers back to strings and tuples by number. Every value takes
  * at least one byte of the file, so memory is bounded by its length. Back references to dictionaries, and to what holds them,
  * are refused: a table of pstats has none, and they could make a small file mean a huge table. */
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <stepwatch/functions.h>
 
+#include "analyze/file_load.h"
 #include "base/memory.h"
-#include "base/os.h"
 
 #define DEPTH_MAX 16 /* a table needs 5 */
 #define ITEMS_MAX 16 /* in a tuple; a table needs 5 */
-#define FILE_MAX ((uint64_t)256 << 20)
+#define FILE_MOST_MIB 256
 #define FLAG_REF 0x80
 
 enum kind { K_TEXT, K_NUMBER, K_TUPLE, K_DICT, K_OTHER, K_END };
@@ -481,45 +477,12 @@ int sw_functions_read_pstats(sw_functions **out, const void *bytes, size_t lengt
     return error;
 }
 
-static int load(int fd, const char *path, char **bytes, size_t *length,
-                sw_error_info *info)
-{
-    struct stat status;
-    if (fstat(fd, &status) != 0) {
-        return sw_error_set(info, SW_EREAD, "%s cannot be read: %s", path,
-                            strerror(errno));
-    }
-    if (!S_ISREG(status.st_mode)) {
-        return sw_error_set(info, SW_EOPEN, "%s is not a regular file", path);
-    }
-    if ((uint64_t)status.st_size > FILE_MAX) {
-        return sw_error_set(info, SW_ELIMIT, "%s is larger than 256 MiB", path);
-    }
-    *bytes = sw__alloc((size_t)status.st_size + 1);
-    if (!*bytes) {
-        return sw_error_set(info, SW_ENOMEM, "%s", sw_error_text(SW_ENOMEM));
-    }
-    const int error = sw__os_pread_all(fd, *bytes, (size_t)status.st_size, 0, length);
-    if (error) {
-        return sw_error_set(info, SW_EREAD, "%s cannot be read: %s", path,
-                            strerror(-error));
-    }
-    return SW_OK;
-}
-
 int sw_functions_open_pstats(sw_functions **out, const char *path, sw_error_info *info)
 {
-    char *bytes = NULL;
-    size_t length = 0;
+    char *bytes;
+    size_t length;
     *out = NULL;
-    /* Symbolic links are followed: the path is the user's. A named pipe must not hang us. */
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0) {
-        return sw_error_set(info, SW_EOPEN, "%s cannot be opened: %s", path,
-                            strerror(errno));
-    }
-    int error = load(fd, path, &bytes, &length, info);
-    close(fd);
+    int error = sw__file_load(path, FILE_MOST_MIB, &bytes, &length, info);
     if (!error) {
         sw_error_info inner = {0};
         error = sw_functions_read_pstats(out, bytes, length, &inner);

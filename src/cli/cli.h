@@ -18,6 +18,7 @@ enum {
 
 /* The commands; argv[0] is the command's own name. */
 int cmd_report(int argc, char **argv);
+int cmd_compare(int argc, char **argv);
 int cmd_export(int argc, char **argv);
 int cmd_stats(int argc, char **argv);
 int cmd_run(int argc, char **argv);

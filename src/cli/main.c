@@ -17,6 +17,7 @@ static const struct {
 } commands[] = {
     {"run", cmd_run, "run a script or a program under the recorder, then report"},
     {"report", cmd_report, "report on a run directory or a native file"},
+    {"compare", cmd_compare, "say what changed from one run to others"},
     {"export", cmd_export, "write a run as other tools read it"},
     {"stats", cmd_stats, "print a function profile (a .stats file, or of a run)"},
     {"doctor", cmd_doctor, "say what can be recorded here, and why not what cannot"},
