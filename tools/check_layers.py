@@ -2,7 +2,7 @@
 
     base < store < record < watch
     base < config < record
-    base < store < read < analyze < export < cli
+    base < store < read < analyze < history < export < cli
 
 ``record`` and ``read`` do not know each other.  The command, the Python extension and the
 examples use public headers only, as any other program would.
@@ -26,7 +26,8 @@ MAY_USE: dict[str, frozenset[str]] = {
     "watch": frozenset({"base", "store", "config", "record", "watch"}),
     "read": frozenset({"base", "store", "read"}),
     "analyze": frozenset({"base", "store", "read", "analyze"}),
-    "export": frozenset({"base", "store", "read", "analyze", "export"}),
+    "history": frozenset({"base", "store", "read", "analyze", "history"}),
+    "export": frozenset({"base", "store", "read", "analyze", "history", "export"}),
 }
 
 # For each public header the layer that implements it.
@@ -50,6 +51,7 @@ PUBLIC: dict[str, str] = {
     "functions.h": "analyze",
     "lines.h": "analyze",
     "compare.h": "analyze",
+    "history.h": "history",
     "export.h": "export",
 }
 
