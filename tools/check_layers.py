@@ -2,7 +2,7 @@
 
     base < store < record < watch
     base < config < record
-    base < store < read < analyze < history < export < cli
+    base < store < read < analyze < export < history < cli
 
 ``record`` and ``read`` do not know each other.  The command, the Python extension and the
 examples use public headers only, as any other program would.
@@ -26,8 +26,8 @@ MAY_USE: dict[str, frozenset[str]] = {
     "watch": frozenset({"base", "store", "config", "record", "watch"}),
     "read": frozenset({"base", "store", "read"}),
     "analyze": frozenset({"base", "store", "read", "analyze"}),
-    "history": frozenset({"base", "store", "read", "analyze", "history"}),
-    "export": frozenset({"base", "store", "read", "analyze", "history", "export"}),
+    "export": frozenset({"base", "store", "read", "analyze", "export"}),
+    "history": frozenset({"base", "store", "read", "analyze", "export", "history"}),
 }
 
 # For each public header the layer that implements it.
@@ -53,6 +53,7 @@ PUBLIC: dict[str, str] = {
     "compare.h": "analyze",
     "history.h": "history",
     "export.h": "export",
+    "history.h": "history",
 }
 
 # The umbrella includes all of them, so the core itself must not include it.

@@ -50,6 +50,7 @@ find_missing() {
     missing=()
     need python3 has_python
     need "gcc libc6-dev" links "$CC" c
+    need libsqlite3-dev has_header sqlite3.h
     need "python3-venv" has_venv
     local group
     for group in "$@"; do

@@ -13,7 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stepwatch/error.h>
+#include <stepwatch/export.h>
 #include <stepwatch/records.h>
+#include <stepwatch/write.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -25,7 +27,8 @@ extern "C" {
 
 /* Adds the run in `directory`, or takes its place if it is there already, in the history of the folder that the directory lies
  * in. Everything comes from the files of the run: run.json, report.json and, where there is no report, the traces. Waits a few
- * seconds at most for others who write. An error comes with one sentence, and leaves the run as it was. */
+ * seconds at most for others who write. An error comes with one sentence, and leaves the run as it was; SW_OK comes with one when
+ * the database was damaged and had to be made anew. */
 SW_API int sw_history_add(const char *directory, sw_error_info *info);
 /* Reads every run directory of a folder again; rows of those that are gone stay. `*runs` (may be NULL) is how many were read. */
 SW_API int sw_history_rebuild(const char *folder, size_t *runs, sw_error_info *info);
@@ -34,7 +37,7 @@ SW_API int sw_history_rebuild(const char *folder, size_t *runs, sw_error_info *i
  * module with the same arguments or, where there is none, with others. A run that failed before its first step does not
  * count. The run in `directory` need not be in the history. SW_ENOTFOUND: there is none. */
 typedef struct sw_history_earlier {
-    char directory[4096]; /* as absolute as the one that was asked for */
+    char directory[4096]; /* absolute */
     char id[64];
     bool same_arguments;
 } sw_history_earlier;
@@ -107,6 +110,7 @@ typedef struct sw_history sw_history;
 SW_API int sw_history_read(sw_history **out, const char *folder, const char *program,
                            sw_error_info *info);
 SW_API void sw_history_free(sw_history *history); /* NULL is fine */
+/* For these and the writers below NULL is a place without runs. */
 SW_API const char *sw_history_folder(const sw_history *history);
 /* Newest first. */
 SW_API size_t sw_history_count(const sw_history *history);
@@ -117,6 +121,14 @@ SW_API const sw_history_trend *sw_history_get_trend(const sw_history *history,
                                                     size_t index);
 /* What could not be read or written, one sentence each; NULL past the last. */
 SW_API const char *sw_history_note(const sw_history *history, size_t index);
+
+/* One JSON document, schema stepwatch.history/1, and a newline: the newest `limit` runs (0: all). Errors stick to the writer, here
+ * and below. */
+SW_API void sw_history_write_json(sw_writer *writer, const sw_history *history,
+                                  size_t limit);
+/* The same as a table, with trends; `top` is the limit (0: 20). */
+SW_API void sw_history_write_text(sw_writer *writer, const sw_history *history,
+                                  const sw_text_options *options);
 
 /* --- the state of a git work tree, read from its files --- */
 

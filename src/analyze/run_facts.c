@@ -47,8 +47,7 @@ static char *load_run_file(sw_summary *summary, size_t *length)
     return text;
 }
 
-/* Appends an argument so that a shell would read it back. */
-static size_t append_argument(char *out, size_t used, size_t size, const char *argument)
+size_t sw__command_append(char *out, size_t used, size_t size, const char *argument)
 {
     bool plain =
         *argument != '\0' && !argument[strcspn(argument, " \t\n\"'\\$`!*?[](){}<>|&;~#")];
@@ -84,7 +83,7 @@ static const char *read_command(sw_summary *summary, struct sw__scan *json)
     }
     while (sw__scan_element(json, &first) &&
            sw__scan_string(json, argument, sizeof argument) >= 0) {
-        used = append_argument(command, used, sizeof command, argument);
+        used = sw__command_append(command, used, sizeof command, argument);
     }
     return json->bad ? NULL : sw__summary_copy(summary, command, used);
 }

@@ -74,6 +74,9 @@ const char *sw__summary_format(sw_summary *summary, const char *format, ...)
 int sw__summary_note(sw_summary *summary, const char *format, ...) SW_PRINTF(2, 3);
 const sw_trace *sw__summary_trace(const sw_summary *summary, size_t index);
 
+/* Appends an argument to a command line so that a shell would read it back. The new length, at most `size`; no NUL. */
+size_t sw__command_append(char *out, size_t used, size_t size, const char *argument);
+
 /* Sums of numbers from files nobody vouches for stop at the largest value instead of wrapping. */
 static inline uint64_t sw__add(uint64_t a, uint64_t b)
 {

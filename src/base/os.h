@@ -4,6 +4,7 @@
 #ifndef SW_BASE_OS_H
 #define SW_BASE_OS_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -49,6 +50,15 @@ int sw__os_mkdirs_private(const char *path);
 int sw__os_pread_all(int fd, void *to, size_t length, uint64_t offset, size_t *got);
 /* A whole small file (/proc), NUL-terminated, cut to the buffer: bytes, or -errno. */
 int sw__os_read_file(const char *path, char *to, size_t size);
+/* While a guard stands, a file that would grow beyond RLIMIT_FSIZE is an error in the calling thread, and no signal. The end
+ * takes back the signal if one may have been raised; one that the program had pending before stays. */
+struct sw__os_guard {
+    sigset_t old;
+    bool was_pending;
+    bool active;
+};
+void sw__os_guard_begin(struct sw__os_guard *guard);
+void sw__os_guard_end(struct sw__os_guard *guard, bool raised);
 /* Writes all of it; SIGXFSZ is blocked and consumed meanwhile, and the limit RLIMIT_FSIZE
  * is checked first. 0, -ENOSPC, -EFBIG, -EDQUOT, … */
 int sw__os_pwrite_all(int fd, const void *from, size_t length, uint64_t offset);

@@ -20,14 +20,7 @@
 #endif
 #define MOST_RETRIES 1000
 
-/* What is needed to restore the signal state of the calling thread. */
-struct guard {
-    sigset_t old;
-    bool was_pending;
-    bool active;
-};
-
-static void guard_begin(struct guard *guard)
+void sw__os_guard_begin(struct sw__os_guard *guard)
 {
     sigset_t pending;
     sigset_t set;
@@ -37,13 +30,12 @@ static void guard_begin(struct guard *guard)
     guard->active = pthread_sigmask(SIG_BLOCK, &set, &guard->old) == 0;
 }
 
-/* Takes back the signal if it is ours; one that the program had pending before stays. */
-static void guard_end(struct guard *guard, int result)
+void sw__os_guard_end(struct sw__os_guard *guard, bool raised)
 {
     if (!guard->active) {
         return;
     }
-    if (result == -EFBIG && !guard->was_pending) {
+    if (raised && !guard->was_pending) {
         const struct timespec at_once = {0};
         sigset_t set;
         sigemptyset(&set);
@@ -78,8 +70,8 @@ int sw__os_pwrite_all(int fd, const void *from, size_t length, uint64_t offset)
     if (!fits(offset, length)) {
         return -EFBIG;
     }
-    struct guard guard;
-    guard_begin(&guard);
+    struct sw__os_guard guard;
+    sw__os_guard_begin(&guard);
     int result = 0;
     for (size_t done = 0; done < length;) {
         ssize_t part =
@@ -94,7 +86,7 @@ int sw__os_pwrite_all(int fd, const void *from, size_t length, uint64_t offset)
             break;
         }
     }
-    guard_end(&guard, result);
+    sw__os_guard_end(&guard, result == -EFBIG);
     return result;
 }
 
@@ -108,8 +100,8 @@ static int wait_writable(int fd)
 
 int sw__os_write_all(int fd, const void *from, size_t length)
 {
-    struct guard guard;
-    guard_begin(&guard);
+    struct sw__os_guard guard;
+    sw__os_guard_begin(&guard);
     int result = 0;
     for (size_t done = 0; done < length && !result;) {
         ssize_t part = write(fd, (const char *)from + done, length - done);
@@ -123,7 +115,7 @@ int sw__os_write_all(int fd, const void *from, size_t length)
             result = -errno;
         }
     }
-    guard_end(&guard, result);
+    sw__os_guard_end(&guard, result == -EFBIG);
     return result;
 }
 
@@ -152,8 +144,8 @@ int sw__os_allocate(int fd, uint64_t from, uint64_t to, bool sparse_ok)
     if (!fits(from, to - from)) {
         return -EFBIG;
     }
-    struct guard guard;
-    guard_begin(&guard);
+    struct sw__os_guard guard;
+    sw__os_guard_begin(&guard);
     /* tmpfs gives back everything when a signal comes and starts anew: a program with a
      * fast interval timer would keep us here for ever, hence a bound. */
     int result = -EINTR;
@@ -163,7 +155,7 @@ int sw__os_allocate(int fd, uint64_t from, uint64_t to, bool sparse_ok)
     if ((result == -EOPNOTSUPP || result == -ENOSYS) && sparse_ok) {
         result = extend(fd, to);
     }
-    guard_end(&guard, result);
+    sw__os_guard_end(&guard, result == -EFBIG);
     return result;
 }
 
