@@ -300,6 +300,7 @@ def start(
     monitor_interval_s: float | None = None,
     progress: Literal["auto", "on", "off"] | bool | None = None,
     report: bool | None = None,
+    history: bool | None = None,
     config: str | bytes | os.PathLike[str] | Mapping[str, Any] | object | None = None,
 ) -> None: ...
 def _options() -> list[tuple[str, str, str, str, int]]: ...

@@ -21,6 +21,7 @@ int cmd_report(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
 int cmd_export(int argc, char **argv);
 int cmd_stats(int argc, char **argv);
+int cmd_history(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 
@@ -28,6 +29,9 @@ int cmd_doctor(int argc, char **argv);
 void cli_complain(const char *format, ...) SW_PRINTF(1, 2);
 /* The word of a list that is nearest to a misspelt one, or NULL when none is near. */
 const char *cli_nearest(const char *word, const char *const *words, size_t count);
+
+/* Whether the value of an option says no, in one of the ways in which that can be said. */
+bool cli_is_off(const char *value);
 
 /* How text should look on a descriptor: width of the terminal or `width` (0: find out), colour ("auto",
  * "always", "never"), characters (0: what the locale has, 1: ASCII, 2: Unicode). */

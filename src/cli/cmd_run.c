@@ -19,6 +19,7 @@
 #include "cli/progress.h"
 #include "cli/python.h"
 #include "cli/run_dir.h"
+#include "cli/run_origin.h"
 #include "cli/run_results.h"
 #include "cli/supervise.h"
 
@@ -74,17 +75,6 @@ struct request {
 };
 
 /* --- arguments --- */
-
-static bool is_off(const char *value)
-{
-    static const char *const words[] = {"0", "false", "no", "off"};
-    for (size_t i = 0; i < 4; i++) {
-        if (strcasecmp(value, words[i]) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
 
 /* Takes a value that is known to be good. One that was given before is forgotten. */
 static bool set(struct request *request, const char *key, size_t length,
@@ -316,9 +306,9 @@ static void stem_of(const char *path, char *out, size_t size)
     }
 }
 
-/* What the run is called when nobody says. Of a launcher or a wrapper (torchrun, accelerate, uv) it is the script that it is
- * given. */
-static void name_run(const struct request *request, char *out, size_t size)
+/* What is run: of a Python the script or module, of a launcher or a wrapper (torchrun, accelerate, uv) the script that it is
+ * given, else the program. */
+static const char *find_operand(const struct request *request)
 {
     char *const *program = request->program;
     const char *operand = request->module ? request->module : request->script;
@@ -328,10 +318,16 @@ static void name_run(const struct request *request, char *out, size_t size)
     bool launches = operand ? python_is_launcher(operand) : !python_is_name(program[0]);
     const char *launched = launches ? python_launched(program + 1) : NULL;
     operand = launched ? launched : operand;
-    operand = operand ? operand : program[0];
+    return operand ? operand : program[0];
+}
+
+/* What the run is called when nobody says. */
+static void name_run(const struct request *request, char *out, size_t size)
+{
+    const char *operand = find_operand(request);
     if (strcmp(operand, "-") == 0) {
         snprintf(out, size, "stdin");
-    } else if (operand == program[0] || operand == request->module) {
+    } else if (operand == request->program[0] || operand == request->module) {
         const char *slash = strrchr(operand, '/');
         snprintf(out, size, "%s", slash && slash[1] ? slash + 1 : operand);
     } else {
@@ -494,7 +490,7 @@ static void complain_start(const char *program, int error)
 static int run_nested(const struct request *request)
 {
     set_options(request);
-    if (is_off(value_of(request, "enabled"))) {
+    if (cli_is_off(value_of(request, "enabled"))) {
         setenv("STEPWATCH_ENABLED", "0", 1);
     } else {
         set_python_environment(request);
@@ -510,12 +506,12 @@ static bool is_recorded(const struct request *request)
 {
     sw_given_value value = {.text = ""};
     sw_given_get(request->given, "enabled", &value);
-    if (is_off(value.text) && value.source == SW_SOURCE_FILE) {
+    if (cli_is_off(value.text) && value.source == SW_SOURCE_FILE) {
         cli_complain("run: %.200s is not recorded: %.200s says enabled = %s; --set "
                      "enabled=true records it",
                      shown_name(request), value.where, value.text);
     }
-    return !is_off(value.text);
+    return !cli_is_off(value.text);
 }
 
 int cmd_run(int argc, char **argv)
@@ -565,9 +561,13 @@ int cmd_run(int argc, char **argv)
         set_options(&request);
         setenv("STEPWATCH_ENABLED", "0", 1);
     }
+    struct run_origin origin = {.given = request.given};
+    if (recorded) {
+        run_origin_find(&origin, request.program, find_operand(&request), request.given);
+    }
     struct outcome outcome;
     if (recorded && (!launch.shared || launch.leads) &&
-        !is_off(value_of(&request, "progress"))) {
+        !cli_is_off(value_of(&request, "progress"))) {
         progress = progress_start(dir.path);
     }
     supervise(request.program, progress, &outcome);
@@ -579,16 +579,18 @@ int cmd_run(int argc, char **argv)
             run_dir_discard(&dir);
         }
     } else if (recorded && (!launch.shared || launch_leave(&launch, &outcome))) {
-        run_results_leave(
-            &(struct run_results){.dir = &dir,
-                                  .outcome = &outcome,
-                                  .name = name,
-                                  .command = request.program,
-                                  .shown_name = shown_name(&request),
-                                  .python = runs_python(&request),
-                                  .told = unseen,
-                                  .report = !is_off(value_of(&request, "report")),
-                                  .functions = !is_off(value_of(&request, "functions"))});
+        run_results_leave(&(struct run_results){
+            .dir = &dir,
+            .outcome = &outcome,
+            .origin = &origin,
+            .name = name,
+            .command = request.program,
+            .shown_name = shown_name(&request),
+            .python = runs_python(&request),
+            .told = unseen,
+            .report = !cli_is_off(value_of(&request, "report")),
+            .history = !cli_is_off(value_of(&request, "history")),
+            .functions = !cli_is_off(value_of(&request, "functions"))});
     }
     return final;
 }

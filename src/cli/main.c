@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include <stepwatch/version.h>
 
@@ -18,6 +19,7 @@ static const struct {
     {"run", cmd_run, "run a script or a program under the recorder, then report"},
     {"report", cmd_report, "report on a run directory or a native file"},
     {"compare", cmd_compare, "say what changed from one run to others"},
+    {"history", cmd_history, "list earlier runs of this place, newest first"},
     {"export", cmd_export, "write a run as other tools read it"},
     {"stats", cmd_stats, "print a function profile (a .stats file, or of a run)"},
     {"doctor", cmd_doctor, "say what can be recorded here, and why not what cannot"},
@@ -34,6 +36,17 @@ void cli_complain(const char *format, ...)
     size_t length = strlen(text);
     bool ended = length > 0 && strchr(".?!", text[length - 1]);
     fprintf(stderr, "stepwatch: %s%s\n", text, ended ? "" : ".");
+}
+
+bool cli_is_off(const char *value)
+{
+    static const char *const words[] = {"0", "false", "no", "off"};
+    for (size_t i = 0; i < 4; i++) {
+        if (strcasecmp(value, words[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static void print_help(FILE *stream)

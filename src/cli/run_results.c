@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <stepwatch/history.h>
 #include <stepwatch/redact.h>
 #include <stepwatch/version.h>
 
@@ -81,6 +82,7 @@ static void put_run_json(sw_writer *w, const struct run_results *results)
     text[sizeof text - 1] = '\0';
     put_text(w, "host", text[0] ? text : NULL);
     put_text(w, "version", SW_VERSION_STRING);
+    run_origin_write(w, results->origin);
     sw_json_object_end(w);
     sw_write_text(w, "\n");
 }
@@ -264,6 +266,19 @@ static void complain_nothing(const struct run_results *results)
     }
 }
 
+/* Whatever goes wrong there is a sentence: the run has its results. */
+static void leave_in_history(const struct run_results *results)
+{
+    sw_error_info info = {0};
+    const int error = sw_history_add(results->dir->path, &info);
+    if (error) {
+        cli_complain("the run was not added to the history: %s",
+                     info.message[0] ? info.message : sw_error_text(error));
+    } else if (info.message[0]) {
+        cli_complain("%s", info.message);
+    }
+}
+
 void run_results_leave(const struct run_results *results)
 {
     const struct run_dir *dir = results->dir;
@@ -289,5 +304,8 @@ void run_results_leave(const struct run_results *results)
             dir->path);
     }
     mention(dir, "Line profile", "lines", ".json");
+    if (results->report && results->history) {
+        leave_in_history(results);
+    }
     fprintf(stderr, "%s\n", dir->path);
 }

@@ -5,17 +5,20 @@
 #include <stdbool.h>
 
 #include "cli/run_dir.h"
+#include "cli/run_origin.h"
 #include "cli/supervise.h"
 
 struct run_results {
     const struct run_dir *dir;
     const struct outcome *outcome;
+    const struct run_origin *origin;
     const char *name;       /* of the run */
     char *const *command;   /* what was started, ends with NULL */
     const char *shown_name; /* what the user calls it */
     bool python;            /* it is a Python */
     bool told;              /* that nothing will be recorded has been said already */
     bool report;
+    bool history;
     bool functions; /* a function profile was asked for */
 };
 

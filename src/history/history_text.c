@@ -46,7 +46,7 @@ static void put_ratio(char *out, const char *before, double ratio, bool unicode)
 }
 
 /* The beginning of a text from the database, which anybody may have written: what is not plain ASCII is shown as '?'. */
-static void put_plain(char *out, size_t size, const char *at)
+static void put_plain(char *out, size_t size, const char *text)
 {
     snprintf(out, size, "%s", text ? text : "-");
     for (char *at = out; *at; at++) {
@@ -120,7 +120,7 @@ static void put_legend(const struct sw__page *page, const struct legend *legend)
              !legend->best   ? ""
              : page->unicode ? "★: best so far of its program. "
                              : "*: best so far of its program. ",
-             legend->dirty ? "+: with changes that were not committed. " : "",
+             legend->dirty ? "commit+: with changes that were not committed. " : "",
              legend->gone ? "gone: the run directory was deleted." : "");
     if (*text) {
         sw_write_text(page->writer, "\n");
@@ -130,7 +130,8 @@ static void put_legend(const struct sw__page *page, const struct legend *legend)
 
 /* --- trends --- */
 
-/* One character a value: the lowest is the fastest. */
+/* One character a value: the lowest is the fastest. Differences of a few percent shall not look like mountains, so the height is a
+ * fifth of the time at least. */
 static void put_sparks(char *out, const sw_history_trend *trend)
 {
     static const char *const levels[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
@@ -140,10 +141,12 @@ static void put_sparks(char *out, const sw_history_trend *trend)
         low = fmin(low, trend->step_ms[i]);
         high = fmax(high, trend->step_ms[i]);
     }
+    const double span = fmax(high - low, high / 5);
+    const double base = (high + low - span) / 2;
     *out = '\0';
     for (size_t i = 0; i < trend->count; i++) {
-        const double height = high > low ? (trend->step_ms[i] - low) / (high - low) : 0.4;
-        strcat(out, levels[(size_t)(height * 7 + 0.5)]);
+        const double height = (trend->step_ms[i] - base) / span;
+        strcat(out, levels[(size_t)(fmin(fmax(height, 0), 1) * 7 + 0.5)]);
     }
 }
 
@@ -167,17 +170,19 @@ static void put_trend(const struct sw__page *page, const sw_history_trend *trend
     char last[SW__CELL];
     char best[SW__CELL];
     char text[1024];
+    const char *name = trend->name ? trend->name : trend->program;
+    put_duration(best, trend->best_ms, page->unicode);
     if (page->unicode) {
         put_sparks(shape, trend);
+        put_duration(first, trend->first_ms, true);
+        put_duration(last, trend->last_ms, true);
+        snprintf(text, sizeof text, "%.60s %s %s → %s in %zu runs, best %s", name, shape,
+                 first, last, trend->runs, best);
     } else {
         put_values(shape, sizeof shape, trend);
+        snprintf(text, sizeof text, "%.60s: %s in %zu runs, best %s", name, shape,
+                 trend->runs, best);
     }
-    put_duration(first, trend->first_ms, page->unicode);
-    put_duration(last, trend->last_ms, page->unicode);
-    put_duration(best, trend->best_ms, page->unicode);
-    snprintf(text, sizeof text, "%.60s  %s  %s %s %s in %zu runs, best %s",
-             trend->name ? trend->name : trend->program, shape, first,
-             page->unicode ? "→" : "->", last, trend->runs, best);
     sw__page_wrap(page, "  ", SW__PLAIN, text);
 }
 

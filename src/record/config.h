@@ -15,7 +15,7 @@ struct sw__settings {
     bool step_usage;
     bool quiet;
     bool phases, modules, loader, operators, functions; /* of Python programs */
-    bool report;                                        /* of `stepwatch run` */
+    bool report, history;                               /* of `stepwatch run` */
     unsigned progress;                                  /* 0 auto, 1 on, 2 off */
     enum sw_policy policy;
     uint64_t max_bytes; /* 0: no cap */

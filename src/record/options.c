@@ -77,6 +77,8 @@ enum kind {
       "(on a terminal).")                                                                \
     X(report, "bool", "on", KIND_BOOL, report, SW_OPTION_RUN,                            \
       "Report at the end; off leaves the native files only.")                            \
+    X(history, "bool", "on", KIND_BOOL, history, SW_OPTION_RUN,                          \
+      "Add the run to history.db beside its directory; not where report is off.")        \
     X(hot_dir, "text", "", KIND_PATH, hot_dir, 0,                                        \
       "Folder for the file that is written while recording; empty: /dev/shm, else the "  \
       "best there is.")                                                                  \
