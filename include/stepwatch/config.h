@@ -42,6 +42,8 @@ SW_API int sw_given_get(const sw_given *given, const char *name, sw_given_value 
 SW_API const char *sw_given_file(const sw_given *given);
 /* Sentences about what does not count, one after the other; NULL after the last. */
 SW_API const char *sw_given_problem(const sw_given *given, size_t index);
+/* The folder in which the runs of this place lie: that in which `out` lies, else `runs_dir`. Cut to `size`. */
+SW_API void sw_given_place(const sw_given *given, char *out, size_t size);
 /* What the file said, as the value of STEPWATCH_FROM_FILE: a recorder that finds it there looks for no file, and leaves
  * warnings to whoever put it there. Returned length as snprintf. */
 SW_API size_t sw_given_hand_over(const sw_given *given, char *out, size_t size);

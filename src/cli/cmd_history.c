@@ -115,33 +115,6 @@ static bool parse(struct request *request, int argc, char **argv, int *code)
     return true;
 }
 
-/* Where `stepwatch run` would put a run here: what `out` names lies in its place. */
-static void usual_folder(char *folder, size_t size)
-{
-    sw_given *given = NULL;
-    sw_given_value value = {.text = ""};
-    snprintf(folder, size, "runs/profiling");
-    if (sw_given_read(&given, NULL, NULL, NULL) != SW_OK) {
-        return;
-    }
-    if (sw_given_get(given, "out", &value) == SW_OK && *value.text) {
-        snprintf(folder, size, "%s", value.text);
-        size_t length = strlen(folder);
-        while (length > 1 && folder[length - 1] == '/') {
-            folder[--length] = '\0';
-        }
-        char *slash = strrchr(folder, '/');
-        if (slash) {
-            slash[slash == folder] = '\0';
-        } else {
-            snprintf(folder, size, ".");
-        }
-    } else if (sw_given_get(given, "runs_dir", &value) == SW_OK && *value.text) {
-        snprintf(folder, size, "%s", value.text);
-    }
-    sw_given_free(given);
-}
-
 /* Reads the history. A place in which nothing was ever run is one without runs, not a mistake. */
 static int read_history(sw_history **out, const struct request *request)
 {
@@ -150,7 +123,13 @@ static int read_history(sw_history **out, const struct request *request)
     const char *folder = request->folder;
     *out = NULL;
     if (!folder) {
-        usual_folder(usual, sizeof usual);
+        sw_given *given = NULL;
+        if (sw_given_read(&given, NULL, NULL, &info) != SW_OK) {
+            cli_complain("history: %s", info.message);
+            return CLI_USAGE;
+        }
+        sw_given_place(given, usual, sizeof usual);
+        sw_given_free(given);
         folder = usual;
         if (access(folder, F_OK) != 0 && errno == ENOENT) {
             return CLI_GOOD;

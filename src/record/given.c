@@ -619,6 +619,28 @@ const char *sw_given_file(const sw_given *given)
     return given->file;
 }
 
+void sw_given_place(const sw_given *given, char *out, size_t size)
+{
+    sw_given_value value = {.text = ""};
+    sw_given_get(given, "out", &value);
+    if (!*value.text) {
+        sw_given_get(given, "runs_dir", &value);
+        snprintf(out, size, "%s", value.text);
+        return;
+    }
+    size_t length = strlen(value.text);
+    while (length > 1 && value.text[length - 1] == '/') {
+        length--;
+    }
+    while (length > 0 && value.text[length - 1] != '/') { /* the last part */
+        length--;
+    }
+    while (length > 1 && value.text[length - 1] == '/') {
+        length--;
+    }
+    snprintf(out, size, "%.*s", length ? (int)length : 1, length ? value.text : ".");
+}
+
 const char *sw_given_problem(const sw_given *given, size_t index)
 {
     return index < given->problem_count ? given->problems[index] : NULL;
