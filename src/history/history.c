@@ -157,19 +157,18 @@ static void forget_renamed(sw_history *history, const struct session *session,
 }
 
 static int add_missing(sw_history *history, struct session *session,
-                       const struct sw__place *place)
+                       const struct sw__place *place, struct sw__passed *passed)
 {
     struct sw__runs *runs = &history->runs;
     const size_t known = runs->count;
-    size_t unreadable = 0;
     sw_error_info why = {0};
-    int result = sw__place_gather(place, history->folder, runs, known, 0, &unreadable);
+    int result = sw__place_gather(place, history->folder, runs, known, 0, passed);
     if (result != SW_OK) {
         return result;
     }
-    if (unreadable) {
-        add_note(history, "%zu run director%s could not be read.", unreadable,
-                 unreadable == 1 ? "y" : "ies");
+    if (passed->unreadable) {
+        add_note(history, "%zu run director%s could not be read.", passed->unreadable,
+                 passed->unreadable == 1 ? "y" : "ies");
     }
     for (size_t i = 0; i < runs->count; i++) {
         runs->run[i].gone = is_gone(history, &runs->run[i]);
@@ -249,6 +248,7 @@ static int read_place(sw_history *history, const char *program, sw_error_info *i
     char file[PATH_MAX];
     struct session session = {0};
     struct sw__place place;
+    struct sw__passed passed = {0};
     int result = sw__place_list(&place, history->folder, info);
     if (result != SW_OK) {
         return result;
@@ -260,9 +260,10 @@ static int read_place(sw_history *history, const char *program, sw_error_info *i
         result = open_and_read(&session, history, info);
     }
     if (result == SW_OK) {
-        result = add_missing(history, &session, &place);
+        result = add_missing(history, &session, &place, &passed);
     }
-    if (result == SW_OK && !there && history->runs.count == 0 && place.others) {
+    if (result == SW_OK && !there && place.others &&
+        history->runs.count + passed.unwanted + passed.unreadable == 0) {
         result = sw_error_set(info, SW_EFORMAT, "%.300s holds no runs of stepwatch",
                               history->folder);
     }

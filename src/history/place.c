@@ -113,8 +113,11 @@ static sw__intern *known_names(const struct sw__runs *runs, size_t known)
 
 int sw__place_gather(const struct sw__place *place, const char *path,
                      struct sw__runs *runs, size_t known, uint64_t most_ns,
-                     size_t *unreadable)
+                     struct sw__passed *passed)
 {
+    struct sw__passed ignored;
+    passed = passed ? passed : &ignored;
+    *passed = (struct sw__passed){0};
     const uint64_t begin = now_ns();
     sw__intern *names = known_names(runs, known);
     int result = names ? SW_OK : SW_ENOMEM;
@@ -133,8 +136,10 @@ int sw__place_gather(const struct sw__place *place, const char *path,
         const int read = sw__run_read(&run, path, name, runs->arena, NULL);
         if (read == SW_OK) {
             result = sw__runs_add(runs, &run);
-        } else if (read != SW_ESTATE && read != SW_EDISABLED && unreadable) {
-            ++*unreadable;
+        } else if (read == SW_ESTATE || read == SW_EDISABLED) {
+            passed->unwanted++;
+        } else {
+            passed->unreadable++;
         }
     }
     sw__intern_free(names);

@@ -14,12 +14,17 @@ struct sw__place {
 int sw__place_list(struct sw__place *out, const char *path, sw_error_info *info);
 void sw__place_free(struct sw__place *place);
 
+/* Run directories that gave no row. */
+struct sw__passed {
+    size_t unwanted; /* they go on, or whoever started them wanted them in no history */
+    size_t unreadable;
+};
+
 /* Reads the runs of a place whose directories are not among the first `known` of `runs`, and adds them. Stops after
- * `most_ns` (0: never). Directories that hold no run, or one that goes on, or that cannot be read, are passed over;
- * `*unreadable` (may be NULL) counts the last. */
+ * `most_ns` (0: never). `passed` may be NULL. */
 int sw__place_gather(const struct sw__place *place, const char *path,
                      struct sw__runs *runs, size_t known, uint64_t most_ns,
-                     size_t *unreadable);
+                     struct sw__passed *passed);
 
 /* Splits the path of a run directory: the absolute path of the place, and the name of the directory in it. */
 int sw__place_of(const char *directory, char *place, size_t size, char *name,
