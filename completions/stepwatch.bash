@@ -7,13 +7,13 @@ _stepwatch()
     COMPREPLY=()
 
     if ((COMP_CWORD == 1)); then
-        mapfile -t COMPREPLY < <(compgen -W "run report export stats doctor help --help --version" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "run report history export stats doctor help --help --version" -- "$current")
         return
     fi
 
     case $command in
     help)
-        mapfile -t COMPREPLY < <(compgen -W "run report export stats doctor" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "run report history export stats doctor" -- "$current")
         ;;
     run)
         # After -- the words are those of another command, after a script or module they are its own.
@@ -52,7 +52,7 @@ _stepwatch()
             ;;
         --set)
             compopt -o nospace 2>/dev/null
-            mapfile -t COMPREPLY < <(compgen -S = -W "clock enabled events functions hot_dir keep_first \
+            mapfile -t COMPREPLY < <(compgen -S = -W "clock enabled events functions history hot_dir keep_first \
                 keep_last keep_worst lines loader max_mb modules monitor_interval_s name operators \
                 out phases policy progress quiet report runs_dir sampler_hz schedule step_usage" \
                 -- "$current")
@@ -90,6 +90,22 @@ _stepwatch()
                 --help" -- "$current")
         else
             mapfile -t COMPREPLY < <(compgen -d -- "$current"; compgen -f -X '!*.stepwatch' -- "$current")
+            compopt -o filenames 2>/dev/null
+        fi
+        ;;
+    history)
+        case $previous in
+        --color)
+            mapfile -t COMPREPLY < <(compgen -W "auto always never" -- "$current")
+            return
+            ;;
+        --limit | --program | --width) return ;;
+        esac
+        if [[ $current == -* ]]; then
+            mapfile -t COMPREPLY < <(compgen -W "--json --limit --program --rebuild --ascii --unicode \
+                --color --width --help" -- "$current")
+        else
+            mapfile -t COMPREPLY < <(compgen -d -- "$current")
             compopt -o filenames 2>/dev/null
         fi
         ;;

@@ -23,6 +23,9 @@ extern "C" {
 
 #define SW_HISTORY_FILE "history.db"
 
+/* Whether there is a SQLite here to keep a history with; if not, a sentence says what is missing. */
+SW_API int sw_history_check(sw_error_info *info);
+
 /* --- adding --- */
 
 /* Adds the run in `directory`, or takes its place if it is there already, in the history of the folder that the directory lies

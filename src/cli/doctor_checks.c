@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include <stepwatch/clock.h>
+#include <stepwatch/history.h>
 #include <stepwatch/write.h>
 
 #include "cli/doctor.h"
@@ -347,6 +348,19 @@ void check_kernel(struct checks *checks)
         check_add(checks, "memfd", CHECK_OK, "Works.");
     }
     check_sampling(checks);
+}
+
+/* --- history --- */
+
+void check_history(struct checks *checks)
+{
+    sw_error_info info = {0};
+    if (sw_history_check(&info) == SW_OK) {
+        check_add(checks, "history", CHECK_OK, "SQLite is here to keep earlier runs.");
+    } else {
+        check_add(checks, "history", CHECK_WARN,
+                  "Runs are recorded, but not kept in a history: %s.", info.message);
+    }
 }
 
 /* --- Python --- */

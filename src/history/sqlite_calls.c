@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include <stepwatch/history.h>
+
 #include "base/compiler.h"
 #include "history/sqlite_calls.h"
 
@@ -40,4 +42,9 @@ const struct sw__sqlite *sw__sqlite(sw_error_info *info)
         return NULL;
     }
     return &calls;
+}
+
+int sw_history_check(sw_error_info *info)
+{
+    return sw__sqlite(info) ? SW_OK : SW_EUNSUPPORTED;
 }

@@ -193,7 +193,7 @@ def test_folder_of_the_runs(stepwatch: Run, program: Path, tmp_path: Path) -> No
     for _ in range(2):
         result = stepwatch("run", "--", program, "steps", "2")
         assert result.returncode == 0
-    folders = list((tmp_path / "profiles" / "mine").iterdir())
+    folders = list((tmp_path / "profiles" / "mine").glob("*Z-*"))
     assert len(folders) == 2
     assert all("-cnn" in folder.name for folder in folders)
     assert stat.S_IMODE(folders[0].stat().st_mode) == 0o700

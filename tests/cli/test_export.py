@@ -20,7 +20,8 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 @pytest.fixture
 def sampled(stepwatch: Run, program: Path, tmp_path: Path) -> Path:
     """Return the directory of a run with 40 + 40 running and 120 waiting samples at 100 Hz."""
-    result = stepwatch("run", "-o", "sampled", "--", program, "samples", "40")
+    alone = ("--set", "history=off")  # nothing beside it
+    result = stepwatch("run", "-o", "sampled", *alone, "--", program, "samples", "40")
     assert result.returncode == 0, result.stderr
     return tmp_path / "sampled"
 

@@ -445,3 +445,7 @@ def test_without_sqlite(stepwatch: Run, program: Path, tmp_path: Path) -> None:
     document = json.loads(result.stdout)
     assert [run["exit"]["code"] for run in document["runs"]] == [2]
     assert "libsqlite3-0" in document["notes"][0]
+    checks = json.loads(stepwatch("doctor", "--json", extra=extra).stdout)["checks"]
+    (check,) = [check for check in checks if check["check"] == "history"]
+    assert check["status"] == "warn"
+    assert "libsqlite3-0" in check["text"]

@@ -54,7 +54,7 @@ def test_streams_belong_to_the_program(stepwatch: Run, program: Path) -> None:
 def test_run_directory(stepwatch: Run, program: Path, tmp_path: Path) -> None:
     result = stepwatch("run", "--name", "my run/1", "--", program, "steps", "12")
     assert result.returncode == 0
-    (folder,) = tmp_path.glob("runs/profiling/*")
+    (folder,) = tmp_path.glob("runs/profiling/*Z-*")
     assert folder.name.endswith("Z-my_run_1")
     assert result.stderr.splitlines()[-1] == str(folder)
     names = {path.name for path in folder.iterdir()}
@@ -72,7 +72,7 @@ def test_run_directory(stepwatch: Run, program: Path, tmp_path: Path) -> None:
 def test_two_runs_in_one_second(stepwatch: Run, program: Path, tmp_path: Path) -> None:
     for _ in range(3):
         assert stepwatch("run", "--", program).returncode == 0
-    assert len(list(tmp_path.glob("runs/profiling/*"))) == 3
+    assert len(list(tmp_path.glob("runs/profiling/*Z-*"))) == 3
 
 
 def test_asked_directory(stepwatch: Run, program: Path, tmp_path: Path) -> None:

@@ -155,7 +155,7 @@ def test_name_of_the_run(stepwatch: Run, tmp_path: Path, words: tuple[str, ...],
         script(tmp_path, "", file)
     result = stepwatch("run", *words, input="")
     assert result.returncode == 0, result.stderr
-    (folder,) = tmp_path.glob("runs/profiling/*")
+    (folder,) = tmp_path.glob("runs/profiling/*Z-*")
     assert folder.name.endswith("Z-" + name)
     assert report_of(folder)["run"]["name"] == name
 
