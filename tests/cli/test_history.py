@@ -284,7 +284,7 @@ def test_gone_and_rebuilt(stepwatch: Run, program: Path, tmp_path: Path) -> None
     newest, oldest = runs_of(stepwatch, "--rebuild", "place")
     assert newest["finding"] == {"kind": "loader_workers", "speedup": 1.3}
     assert oldest["gone"]
-    assert "loader_workers 1.30×" in stepwatch("history", "place").stdout
+    assert "loader_workers 1.30\N{MULTIPLICATION SIGN}" in stepwatch("history", "place").stdout
     # What was deleted with its database is gone for good, the rest comes back.
     (tmp_path / "place/history.db").unlink()
     assert [run["directory"] for run in runs_of(stepwatch, "place")] == ["b"]
