@@ -88,7 +88,8 @@ typedef struct sw_history_run {
     bool gone; /* the run directory is not there any more */
     bool
         best; /* fewest ms a step (p50) of at least two runs of the same program, same arguments */
-    const char *previous;         /* id of the earlier run of the same program, or NULL */
+    const char *previous; /* directory of the earlier run of the same program, or NULL */
+    const char *previous_id;
     bool previous_same_arguments; /* … had the same arguments */
     double
         change; /* steps_per_s against that one: 1.31 is 31 % more. A plain ratio, no test */

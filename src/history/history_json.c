@@ -91,7 +91,8 @@ static void put_previous(sw_writer *w, const sw_history_run *run)
         return;
     }
     sw_json_object_begin(w);
-    put_string(w, "id", run->previous);
+    put_string(w, "id", run->previous_id);
+    put_string(w, "directory", run->previous);
     put_bool(w, "same_arguments", run->previous_same_arguments);
     put_double(w, "steps_per_s_ratio", run->change);
     sw_json_object_end(w);

@@ -112,7 +112,8 @@ static void relate_previous(sw_history_run *run, const struct group *program,
     run->change = NAN;
     run->previous_same_arguments = same->last != NULL;
     if (previous) {
-        run->previous = previous->id;
+        run->previous = previous->directory;
+        run->previous_id = previous->id;
         if (run->steps_per_s > 0 && previous->steps_per_s > 0) {
             run->change = run->steps_per_s / previous->steps_per_s;
         }

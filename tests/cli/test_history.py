@@ -67,6 +67,7 @@ def test_two_runs(stepwatch: Run, program: Path, tmp_path: Path) -> None:
     ratio = newest["steps"]["steps_per_s"] / oldest["steps"]["steps_per_s"]
     assert newest["previous"] == {
         "id": oldest["id"],
+        "directory": oldest["directory"],
         "same_arguments": True,
         "steps_per_s_ratio": pytest.approx(ratio),
     }
@@ -107,6 +108,7 @@ def test_scripts(stepwatch: Run, python_env: dict[str, str], tmp_path: Path) -> 
     assert secret["previous"]["same_arguments"] is False
     assert other_secret["previous"] == {
         "id": secret["id"],
+        "directory": secret["directory"],
         "same_arguments": True,
         "steps_per_s_ratio": other_secret["previous"]["steps_per_s_ratio"],
     }

@@ -291,15 +291,15 @@ static void relations(void **state)
     assert_string_equal(sw_history_get(history, 7)->id, "id-a");
     assert_null(by_id(history, "id-a")->previous);
     assert_true(isnan(by_id(history, "id-a")->change));
-    assert_string_equal(by_id(history, "id-b")->previous, "id-a");
+    assert_string_equal(by_id(history, "id-b")->previous, "a");
     assert_true(by_id(history, "id-b")->change == 2); /* twice as fast */
     /* What was killed, or failed before its first step, is no measure. */
-    assert_string_equal(by_id(history, "id-d")->previous, "id-b");
+    assert_string_equal(by_id(history, "id-d")->previous, "b");
     assert_true(isnan(by_id(history, "id-d")->change));
-    assert_string_equal(by_id(history, "id-e")->previous, "id-b");
-    assert_string_equal(by_id(history, "id-f")->previous, "id-e");
+    assert_string_equal(by_id(history, "id-e")->previous, "b");
+    assert_string_equal(by_id(history, "id-f")->previous, "e");
     assert_false(by_id(history, "id-f")->previous_same_arguments);
-    assert_string_equal(by_id(history, "id-g")->previous, "id-e");
+    assert_string_equal(by_id(history, "id-g")->previous, "e");
     assert_true(by_id(history, "id-g")->previous_same_arguments);
     assert_null(by_id(history, "id-h")->previous);
     for (size_t i = 0; i < 8; i++) {

@@ -295,10 +295,32 @@ static void a_folder_that_is_gone(void **state)
     assert_int_equal(chdir(folder), 0);
 }
 
+/* Where the runs of a place lie. */
+static void places(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *set;
+        const char *place;
+    } cases[] = {{NULL, "runs/profiling"},  {"runs_dir=elsewhere/", "elsewhere/"},
+                 {"out=run", "."},          {"out=a/b/run", "a/b"},
+                 {"out=a/b/run///", "a/b"}, {"out=/run", "/"},
+                 {"out=/a//run", "/a"},     {"out=../run", ".."}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *const set[] = {cases[i].set, NULL};
+        char place[64];
+        sw_given *given = given_of("none", set);
+        sw_given_place(given, place, sizeof place);
+        assert_string_equal(place, cases[i].place);
+        sw_given_free(given);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_later_source_wins, clean, leave),
+        cmocka_unit_test_setup_teardown(places, clean, leave),
         cmocka_unit_test_setup_teardown(off_cannot_be_overruled, clean, leave),
         cmocka_unit_test_setup_teardown(mistakes_are_problems_or_errors, clean, leave),
         cmocka_unit_test_setup_teardown(what_a_file_said_is_handed_over, clean, leave),
