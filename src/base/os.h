@@ -22,6 +22,7 @@ bool sw__os_only_thread_left(void);
 /* CPU time of the calling thread and of the process, in ns. */
 uint64_t sw__os_thread_cpu_ns(void);
 uint64_t sw__os_process_cpu_ns(void);
+uint64_t sw__os_now_ns(void); /* CLOCK_MONOTONIC */
 void sw__os_sleep_ns(uint64_t ns);
 /* 16 random bytes (getrandom; clock and address bits where that fails). */
 void sw__os_random(uint8_t out[16]);

@@ -63,6 +63,11 @@ uint64_t sw__os_process_cpu_ns(void)
     return read_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
+uint64_t sw__os_now_ns(void)
+{
+    return read_ns(CLOCK_MONOTONIC);
+}
+
 void sw__os_sleep_ns(uint64_t ns)
 {
     /* Until a moment, not for a while: signals that come all the time would make it last for ever. */

@@ -1,7 +1,6 @@
 /* Adding runs to the history of their place. */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/os.h"
 #include "history/place.h"
@@ -12,13 +11,6 @@
 #define GATHER_NS 300000000u /* for the other runs of a place whose history is new */
 #define ARENA_MOST (256u << 20)
 #define REPAIRS_MOST 2 /* others may find the damage at the same time */
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* The runs that were here before their history was, as many as there is time for; whoever reads the history adds the rest. */
 static int add_others(const struct sw__database *database, const char *place,
@@ -84,7 +76,7 @@ static bool try_again(int *result, const char *place, uint64_t until, int *repai
         *result = sw__database_set_aside(place, moved, size, why);
         return *result == SW_OK;
     }
-    if (*result == SW_ESTATE && now_ns() < until) {
+    if (*result == SW_ESTATE && sw__os_now_ns() < until) {
         sw__os_sleep_ns(PAUSE_NS);
         return true;
     }
@@ -129,7 +121,7 @@ int sw_history_add(const char *directory, sw_error_info *info)
         sw_error_set(&why, result, "%.300s is not to be in a history", directory);
     }
     if (result == SW_OK) {
-        const uint64_t until = now_ns() + TRIES_NS;
+        const uint64_t until = sw__os_now_ns() + TRIES_NS;
         do {
             result = try_add(place, &run, arena, &why);
         } while (result != SW_OK &&
@@ -151,13 +143,16 @@ int sw_history_rebuild(const char *folder, size_t *runs, sw_error_info *info)
     int repairs = 0;
     sw__os_guard_begin(&guard);
     int result = found.arena
-                     ? sw__place_list(&place, folder, &why)
+                     ? sw__place_check(folder, &why)
                      : sw_error_set(&why, SW_ENOMEM, "%s", sw_error_text(SW_ENOMEM));
+    if (result == SW_OK) {
+        result = sw__place_list(&place, folder, &why);
+    }
     if (result == SW_OK) {
         result = sw__place_gather(&place, folder, &found, 0, 0, NULL);
     }
     if (result == SW_OK && found.count > 0) {
-        const uint64_t until = now_ns() + TRIES_NS;
+        const uint64_t until = sw__os_now_ns() + TRIES_NS;
         do {
             result = try_replace(folder, &found, &why);
         } while (result != SW_OK &&

@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "base/memory.h"
+#include "base/os.h"
 #include "history/git.h"
 #include "history/small_file.h"
 
@@ -44,13 +44,6 @@ static uint32_t read_32(const unsigned char *at)
 static unsigned read_16(const unsigned char *at)
 {
     return (unsigned)(at[0] << 8 | at[1]);
-}
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 /* Version 4: how many bytes of the name before are dropped, seven bits a byte. */
@@ -161,10 +154,11 @@ int sw__git_dirty(const char *git_folder, const char *work_tree, size_t hash_byt
     if (index.version < 2 || index.version > 4) {
         goto out;
     }
-    const uint64_t until = now_ns() + LOOK_NS;
+    const uint64_t until = sw__os_now_ns() + LOOK_NS;
     for (uint32_t i = 0; i < index.count && dirty < 0; i++) {
         struct entry entry;
-        if (!read_entry(&index, &entry) || (i % LOOK_EVERY == 0 && now_ns() > until)) {
+        if (!read_entry(&index, &entry) ||
+            (i % LOOK_EVERY == 0 && sw__os_now_ns() > until)) {
             break;
         }
         dirty = is_changed(&entry, work_tree, index.name) ? 1 : -1;

@@ -1,10 +1,8 @@
 /* Reading the history of a place. What the database lacks is read from the run directories, and added to it where it can be
  * written; where it cannot, the reader gets all the same, and one sentence. */
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/os.h"
@@ -218,31 +216,6 @@ static void choose(sw_history *history, const char *program)
     history->trends.count = kept;
 }
 
-/* A folder that is something else is told from a place without runs. */
-static int check_place(const char *folder, sw_error_info *info)
-{
-    struct stat status;
-    char file[PATH_MAX];
-    if (stat(folder, &status) != 0) {
-        return sw_error_set(info, SW_EOPEN, "%.300s cannot be read: %s", folder,
-                            strerror(errno));
-    }
-    if (!S_ISDIR(status.st_mode)) {
-        return sw_error_set(info, SW_EFORMAT,
-                            "%.300s is a file; a history is that of a folder of runs",
-                            folder);
-    }
-    const bool has_history = sw__join_path(file, sizeof file, folder, SW_HISTORY_FILE) &&
-                             access(file, F_OK) == 0;
-    if (!has_history && sw__run_is_there(folder)) {
-        return sw_error_set(
-            info, SW_EFORMAT,
-            "%.300s is a run itself; its history is that of the folder it lies in",
-            folder);
-    }
-    return SW_OK;
-}
-
 static int read_place(sw_history *history, const char *program, sw_error_info *info)
 {
     char file[PATH_MAX];
@@ -287,7 +260,7 @@ int sw_history_read(sw_history **out, const char *folder, const char *program,
 {
     struct sw__os_guard guard;
     *out = NULL;
-    int result = check_place(folder, info);
+    int result = sw__place_check(folder, info);
     if (result != SW_OK) {
         return result;
     }

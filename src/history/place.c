@@ -4,9 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
+#include <unistd.h>
 
 #include "base/intern.h"
+#include "base/os.h"
 #include "history/place.h"
 #include "history/run_files.h"
 #include "history/small_file.h"
@@ -42,6 +43,30 @@ static int add_folder(struct sw__place *place, const char *name)
         return SW_ENOMEM;
     }
     place->folder[place->count++] = copy;
+    return SW_OK;
+}
+
+int sw__place_check(const char *folder, sw_error_info *info)
+{
+    struct stat status;
+    char file[PATH_MAX];
+    if (stat(folder, &status) != 0) {
+        return sw_error_set(info, SW_EOPEN, "%.300s cannot be read: %s", folder,
+                            strerror(errno));
+    }
+    if (!S_ISDIR(status.st_mode)) {
+        return sw_error_set(info, SW_EFORMAT,
+                            "%.300s is a file; a history is that of a folder of runs",
+                            folder);
+    }
+    const bool has_history = sw__join_path(file, sizeof file, folder, SW_HISTORY_FILE) &&
+                             access(file, F_OK) == 0;
+    if (!has_history && sw__run_is_there(folder)) {
+        return sw_error_set(
+            info, SW_EFORMAT,
+            "%.300s is a run itself; its history is that of the folder it lies in",
+            folder);
+    }
     return SW_OK;
 }
 
@@ -89,13 +114,6 @@ void sw__place_free(struct sw__place *place)
     *place = (struct sw__place){0};
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* The directories that are known, to be looked up by name. NULL when out of memory. */
 static sw__intern *known_names(const struct sw__runs *runs, size_t known)
 {
@@ -118,19 +136,19 @@ int sw__place_gather(const struct sw__place *place, const char *path,
     struct sw__passed ignored;
     passed = passed ? passed : &ignored;
     *passed = (struct sw__passed){0};
-    const uint64_t begin = now_ns();
+    const uint64_t begin = sw__os_now_ns();
     sw__intern *names = known_names(runs, known);
     int result = names ? SW_OK : SW_ENOMEM;
     for (size_t i = 0; result == SW_OK && i < place->count; i++) {
         const char *name = place->folder[i];
         char directory[PATH_MAX];
         sw_history_run run;
-        if (most_ns && now_ns() - begin > most_ns) {
+        if (most_ns && sw__os_now_ns() - begin > most_ns) {
             break;
         }
         if (sw__intern_find(names, name, strlen(name)) ||
             !sw__join_path(directory, sizeof directory, path, name) ||
-            !sw__run_is_there(directory)) {
+            !(most_ns ? sw__run_has_report(directory) : sw__run_is_there(directory))) {
             continue;
         }
         const int read = sw__run_read(&run, path, name, runs->arena, NULL);

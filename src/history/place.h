@@ -11,6 +11,8 @@ struct sw__place {
     bool others; /* it holds something else that can be seen */
 };
 
+/* Whether a folder can be a place: one that is something else is told from one without runs. */
+int sw__place_check(const char *folder, sw_error_info *info);
 int sw__place_list(struct sw__place *out, const char *path, sw_error_info *info);
 void sw__place_free(struct sw__place *place);
 
@@ -21,7 +23,8 @@ struct sw__passed {
 };
 
 /* Reads the runs of a place whose directories are not among the first `known` of `runs`, and adds them. Stops after
- * `most_ns` (0: never). `passed` may be NULL. */
+ * `most_ns` (0: never); where time matters, runs without a report are left out, for making one may take seconds. `passed` may
+ * be NULL. */
 int sw__place_gather(const struct sw__place *place, const char *path,
                      struct sw__runs *runs, size_t known, uint64_t most_ns,
                      struct sw__passed *passed);

@@ -239,6 +239,11 @@ bool sw__run_is_there(const char *directory)
            has_traces(directory, true);
 }
 
+bool sw__run_has_report(const char *directory)
+{
+    return has_file(directory, "report.json");
+}
+
 static bool is_off(const sw_history_run *run, const char *option)
 {
     static const char *const words[] = {"off", "0", "false", "no"};

@@ -14,6 +14,8 @@ int sw__run_read(sw_history_run *out, const char *folder, const char *name,
 /* Whether a folder holds a run, as far as the names of its files say. */
 bool sw__run_is_there(const char *directory);
 
+bool sw__run_has_report(const char *directory);
+
 /* A run of which nothing is known. */
 void sw__run_unknown(sw_history_run *out);
 
