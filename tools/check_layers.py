@@ -36,6 +36,7 @@ PUBLIC: dict[str, str] = {
     "version.h": "base",
     "clock.h": "base",
     "histogram.h": "base",
+    "host.h": "base",
     "redact.h": "base",
     "write.h": "base",
     "records.h": "store",

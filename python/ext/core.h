@@ -76,6 +76,7 @@ int core_collector_add(PyObject *module);
 int core_timed_print_add(PyObject *module);
 int core_operators_add(PyObject *module);
 int core_history_add(PyObject *module);
+int core_bench_add(PyObject *module);
 
 /* What goes with a recording: the sampler, if the settings ask for it, and facts about this Python. The first is 0, or -1
  * with an exception set that is not ours to hide (KeyboardInterrupt); the second leaves none. */

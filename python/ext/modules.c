@@ -75,6 +75,12 @@ static void close_section(PyObject *section, bool failed)
     }
 }
 
+/* Whether anybody wants to know of calls. */
+static bool told(void)
+{
+    return SW_GATE(gate) && !core_train_aside();
+}
+
 /* Whether a function that takes nothing answers yes. */
 static bool says_yes(PyObject *function)
 {
@@ -251,7 +257,7 @@ static module_entry *first_sight(PyObject *module, bool is_outermost)
 static PyObject *module_enter(PyObject *Py_UNUSED(self), PyObject *module)
 {
     /* A module that is called to make a batch is a transform, and no part of a model. */
-    if (!SW_GATE(gate) || core_stage_context()) {
+    if (!told() || core_stage_context()) {
         Py_RETURN_NONE;
     }
     module_entry *entry = module_find(module);
@@ -318,7 +324,7 @@ static PyObject *module_failed(PyObject *Py_UNUSED(self), PyObject *token)
 
 static PyObject *loss_enter(PyObject *Py_UNUSED(self), PyObject *section)
 {
-    if (!SW_GATE(gate) || local.losses || local.backwards) {
+    if (!told() || local.losses || local.backwards) {
         Py_RETURN_NONE;
     }
     local.losses++;
@@ -341,7 +347,7 @@ static PyObject *loss_failed(PyObject *Py_UNUSED(self), PyObject *section)
 
 static PyObject *backward_enter(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(ignored))
 {
-    if (!SW_GATE(gate) || !backward_section || within_backward()) {
+    if (!told() || !backward_section || within_backward()) {
         Py_RETURN_NONE;
     }
     core_train_works(true);
@@ -370,7 +376,7 @@ static PyObject *backward_failed(PyObject *Py_UNUSED(self), PyObject *section)
 
 static PyObject *optimizer_enter(PyObject *Py_UNUSED(self), PyObject *optimizer)
 {
-    if (!SW_GATE(gate) || local.optimizers) {
+    if (!told() || local.optimizers) {
         Py_RETURN_NONE;
     }
     module_entry *entry = module_find(optimizer);

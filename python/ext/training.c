@@ -39,6 +39,7 @@ typedef struct train_state {
 } train_state;
 
 CORE_THREAD_LOCAL train_state *train_self;
+CORE_THREAD_LOCAL unsigned train_set_aside; /* how often, see train_aside */
 
 static sw_section *gate;
 static sw_section *wait_section;
@@ -70,7 +71,7 @@ static void state_reset(train_state *state)
 /* The state of this thread in this recording; NULL when nothing is recorded. */
 static train_state *state_now(void)
 {
-    if (!SW_GATE(gate)) {
+    if (!SW_GATE(gate) || train_set_aside) {
         return NULL;
     }
     train_state *state = train_self;
@@ -379,6 +380,11 @@ void core_train_evaluates(bool trained)
     }
 }
 
+bool core_train_aside(void)
+{
+    return train_set_aside > 0;
+}
+
 bool core_train_by_framework(void)
 {
     const train_state *state = state_now();
@@ -633,6 +639,20 @@ static PyObject *train_now(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(igno
                  : Py_BuildValue("(iOO)", 0, Py_False, Py_False);
 }
 
+static PyObject *train_aside(PyObject *Py_UNUSED(module), PyObject *const *args,
+                             Py_ssize_t count)
+{
+    if (arity("train_aside", count, 0, 1) != 0) {
+        return NULL;
+    }
+    if (count == 1 && PyObject_IsTrue(args[0]) == 1) {
+        train_set_aside++;
+    } else if (count == 1) {
+        train_set_aside -= train_set_aside > 0;
+    }
+    return PyBool_FromLong(train_set_aside > 0);
+}
+
 static PyObject *on_step(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *watcher;
@@ -677,6 +697,11 @@ static PyMethodDef training_methods[] = {
      PyDoc_STR("What follows is no validation, though nothing is trained yet.")},
     {"train_now", train_now, METH_NOARGS,
      PyDoc_STR("(source, a step is open, this is validation)")},
+    {"train_aside", FAST(train_aside), METH_FASTCALL,
+     PyDoc_STR(
+         "train_aside(begin=…, /)\n--\n\n"
+         "What this thread does from here (True) to where that is taken back (False) is\n"
+         "no part of the training; return whether that is so.")},
     {"on_step", on_step, METH_VARARGS,
      PyDoc_STR(
          "on_step(function, every=1, /)\n--\n\n"

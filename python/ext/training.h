@@ -23,6 +23,8 @@ void core_train_finish(void);
 void core_train_works(bool backward);
 /* A module is called in eval mode without gradients; `trained`: it was trained before. */
 void core_train_evaluates(bool trained);
+/* What this thread does is no part of the training: it gives no steps, and calls of modules and optimizers are not told. */
+bool core_train_aside(void);
 /* Whether a framework gives this thread its steps. */
 bool core_train_by_framework(void);
 /* A loop asks for its next batch: 1 a step began, 0 it is part of one, 2 of a validation. `group`: NULL or what the pass

@@ -93,6 +93,12 @@ void sw__os_cpu_model(char *out, size_t size);
 unsigned sw__os_cpus_online(void);
 unsigned sw__os_cpus_usable_percent(void);
 uint64_t sw__os_memory_bytes(void);
+/* A file of a control group's folder, as sw__os_read_file. */
+int sw__os_cgroup_text(const char *folder, const char *file, char *to, size_t size);
+/* The least that `v2` or `v1` say of the folders of this process's groups with that controller, from its own up to the
+ * root; UINT64_MAX: no limit. */
+uint64_t sw__os_cgroup_least(const char *controller, uint64_t (*v2)(const char *),
+                             uint64_t (*v1)(const char *));
 /* Start time of a process in clock ticks since boot (field 22 of its stat), 0 when it is
  * gone: tells a live writer from a recycled pid. */
 uint64_t sw__os_process_start(pid_t pid);

@@ -90,135 +90,54 @@ static unsigned cpus_of_affinity(void)
     return count > 0 ? (unsigned)count : 1;
 }
 
-/* Reads "<quota> <period>" (v2) into hundredths of a CPU; UINT_MAX where there is no
+/* Reads "<quota> <period>" (v2) into hundredths of a CPU; UINT64_MAX where there is no
  * limit. */
-static unsigned percent_of(const char *quota_text, const char *period_text)
+static uint64_t percent_of(const char *quota_text, const char *period_text)
 {
     char *end;
     long long quota = strtoll(quota_text, &end, 10);
     if (end == quota_text || quota <= 0) {
-        return UINT_MAX; /* "max", or -1 in v1 */
+        return UINT64_MAX; /* "max", or -1 in v1 */
     }
     long long period = strtoll(period_text, &end, 10);
     if (end == period_text || period <= 0 || quota > LLONG_MAX / 100) {
-        return UINT_MAX;
+        return UINT64_MAX;
     }
     long long percent = quota * 100 / period;
     if (percent >= INT_MAX) {
-        return UINT_MAX;
+        return UINT64_MAX;
     }
-    return percent > 0 ? (unsigned)percent : 1;
+    return percent > 0 ? (uint64_t)percent : 1;
 }
 
-static unsigned quota_v2(const char *folder)
+static uint64_t quota_v2(const char *folder)
 {
-    char path[PATH_MAX + 32];
     char text[64];
-    snprintf(path, sizeof path, "%s/cpu.max", folder);
-    if (sw__os_read_file(path, text, sizeof text) <= 0) {
-        return UINT_MAX;
+    if (sw__os_cgroup_text(folder, "cpu.max", text, sizeof text) <= 0) {
+        return UINT64_MAX;
     }
     const char *space = strchr(text, ' ');
-    return space ? percent_of(text, space + 1) : UINT_MAX;
+    return space ? percent_of(text, space + 1) : UINT64_MAX;
 }
 
-static unsigned quota_v1(const char *folder)
+static uint64_t quota_v1(const char *folder)
 {
-    char path[PATH_MAX + 32];
     char quota[64];
     char period[64];
-    snprintf(path, sizeof path, "%s/cpu.cfs_quota_us", folder);
-    if (sw__os_read_file(path, quota, sizeof quota) <= 0) {
-        return UINT_MAX;
-    }
-    snprintf(path, sizeof path, "%s/cpu.cfs_period_us", folder);
-    if (sw__os_read_file(path, period, sizeof period) <= 0) {
-        return UINT_MAX;
+    if (sw__os_cgroup_text(folder, "cpu.cfs_quota_us", quota, sizeof quota) <= 0 ||
+        sw__os_cgroup_text(folder, "cpu.cfs_period_us", period, sizeof period) <= 0) {
+        return UINT64_MAX;
     }
     return percent_of(quota, period);
-}
-
-/* The smallest quota from a group up to the root of its mount: a group has at most what
- * those above it have. In a container the path may be that of the host and lead nowhere;
- * then the mount's root is the container's own group, and the walk ends there. */
-static unsigned quota_upwards(const char *mount, const char *group,
-                              unsigned (*quota)(const char *))
-{
-    char folder[PATH_MAX];
-    size_t root = strlen(mount);
-    size_t length = strlen(group);
-    bool leaves_mount = strstr(group, "/..") != NULL;
-    if (leaves_mount || root + length >= sizeof folder) {
-        return quota(mount);
-    }
-    memcpy(folder, mount, root);
-    memcpy(folder + root, group, length + 1);
-    unsigned smallest = UINT_MAX;
-    for (;;) {
-        unsigned here = quota(folder);
-        smallest = here < smallest ? here : smallest;
-        char *slash = strrchr(folder + root, '/');
-        if (!slash) {
-            return smallest;
-        }
-        *slash = '\0';
-    }
-}
-
-/* Whether "cpu" is among the comma-separated controllers of a line. */
-static bool names_cpu(const char *controllers, size_t length)
-{
-    for (size_t start = 0; start < length;) {
-        const char *comma = memchr(controllers + start, ',', length - start);
-        size_t end = comma ? (size_t)(comma - controllers) : length;
-        if (end - start == 3 && memcmp(controllers + start, "cpu", 3) == 0) {
-            return true;
-        }
-        start = end + 1;
-    }
-    return false;
-}
-
-static unsigned cgroup_percent(void)
-{
-    static const char *const v2_mounts[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
-    static const char *const v1_mounts[] = {"/sys/fs/cgroup/cpu",
-                                            "/sys/fs/cgroup/cpu,cpuacct"};
-    char text[8192];
-    if (sw__os_read_file("/proc/self/cgroup", text, sizeof text) < 0) {
-        text[0] = '\0';
-    }
-    unsigned smallest = UINT_MAX;
-    char *rest = NULL;
-    for (char *line = strtok_r(text, "\n", &rest); line;
-         line = strtok_r(NULL, "\n", &rest)) {
-        /* "<number>:<controllers>:<path>"; the unified hierarchy has no controllers. */
-        char *controllers = strchr(line, ':');
-        char *group = controllers ? strchr(controllers + 1, ':') : NULL;
-        if (!group) {
-            continue;
-        }
-        size_t length = (size_t)(group - controllers) - 1;
-        for (size_t i = 0; i < 2; i++) {
-            unsigned here = UINT_MAX;
-            if (length == 0) {
-                here = quota_upwards(v2_mounts[i], group + 1, quota_v2);
-            } else if (names_cpu(controllers + 1, length)) {
-                here = quota_upwards(v1_mounts[i], group + 1, quota_v1);
-            }
-            smallest = here < smallest ? here : smallest;
-        }
-    }
-    return smallest;
 }
 
 unsigned sw__os_cpus_usable_percent(void)
 {
     int saved = errno;
     unsigned affinity = cpus_of_affinity() * 100;
-    unsigned quota = cgroup_percent();
+    uint64_t quota = sw__os_cgroup_least("cpu", quota_v2, quota_v1);
     errno = saved;
-    return quota < affinity ? quota : affinity;
+    return quota < affinity ? (unsigned)quota : affinity;
 }
 
 uint64_t sw__os_memory_bytes(void)

@@ -18,6 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <stepwatch/host.h>
+
 #include "base/memory.h"
 #include "base/os.h"
 
@@ -391,6 +393,43 @@ static void host_is_described(void **state)
     assert_true(sw__os_memory_bytes() > 1000000);
 }
 
+static void memory_is_counted(void **state)
+{
+    (void)state;
+    assert_true(sw_host_cpus_percent() == sw__os_cpus_usable_percent());
+    const uint64_t available = sw_host_memory_available();
+    assert_true(available > 0 && available <= sw__os_memory_bytes());
+    const uint64_t before = sw_host_resident(0);
+    assert_true(before > 0 && before != UINT64_MAX);
+    const size_t size = (size_t)64 << 20;
+    void *block =
+        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(block != MAP_FAILED);
+    memset(block, 1, size);
+    const uint64_t with = sw_host_resident(getpid());
+    /* The kernel's count may be some pages behind for each CPU. */
+    assert_true(with >= before + size / 2);
+    munmap(block, size);
+    assert_true(sw_host_resident(0) < with);
+    assert_true(sw_host_resident_peak() >= before + size / 2);
+    assert_true(sw_host_resident(INT32_MAX) == UINT64_MAX);
+}
+
+static void address_space_limits_what_is_available(void **state)
+{
+    (void)state;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        const struct rlimit limit = {(rlim_t)1 << 31, (rlim_t)1 << 31};
+        const bool set = setrlimit(RLIMIT_AS, &limit) == 0;
+        _exit(set && sw_host_memory_available() <= (uint64_t)1 << 31 ? 0 : 1);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
 static void start_tells_processes_apart(void **state)
 {
     (void)state;
@@ -421,6 +460,8 @@ int main(void)
         cmocka_unit_test(random_bytes_differ),
         cmocka_unit_test(file_systems_are_known),
         cmocka_unit_test(host_is_described),
+        cmocka_unit_test(memory_is_counted),
+        cmocka_unit_test(address_space_limits_what_is_available),
         cmocka_unit_test(start_tells_processes_apart),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

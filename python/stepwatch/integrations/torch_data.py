@@ -201,21 +201,25 @@ def _base_init(original: Callable[..., None]) -> Callable[..., None]:
 
 
 def _begin(iterator: Any, loader: Any) -> None:
+    if _core.train_aside():  # No part of the training.
+        _thread.newest = None
+        _give_ticket(iterator, torch_worker.NOBODY)
+        return
     current = _passes[id(iterator)] = Pass(known(loader), iterator)
     current.weak = weakref.ref(iterator, loader_rows.forget(_passes, id(iterator)))
     # Without workers, this thread makes what fetches for it next.
     _thread.newest = None if getattr(iterator, "_num_workers", 0) else current
-    _give_ticket(iterator, current)
+    _give_ticket(iterator, current.ticket)
 
 
-def _give_ticket(iterator: Any, current: Pass) -> None:
+def _give_ticket(iterator: Any, ticket: tuple[str, str, int, int]) -> None:
     """Tell workers whose they are by an argument that they have for datapipes only.
 
     It is made of plain values, so that a worker that is not recorded can be given it, too.
     """
     seed = getattr(iterator, "_shared_seed", 0)
     if seed is None or (type(seed) is tuple and seed[:1] == (torch_worker.TICKET,)):
-        iterator._shared_seed = current.ticket
+        iterator._shared_seed = ticket
 
 
 def _next(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -330,7 +334,7 @@ def _reset(original: Callable[..., None]) -> Callable[..., None]:
 
 def _again(iterator: Any, current: Pass) -> None:
     current.begin()
-    _give_ticket(iterator, current)
+    _give_ticket(iterator, current.ticket)
 
 
 def _try_put_index(original: Callable[..., None]) -> Callable[..., None]:

@@ -151,12 +151,12 @@ def watch(optimizer: Any) -> None:
 
 
 def _make_init(original: Any) -> Callable[..., Any]:
-    built = _core.module_built
+    built, aside = _core.module_built, _core.train_aside
     is_compiling = _torch.compiler.is_compiling
 
     def optimizer_init(self: Any, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)
-        if not is_compiling():
+        if not is_compiling() and not aside():
             built(self)
             _fresh.add(self)
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 TICKET = "stepwatch"
+NOBODY = (TICKET, "", 0, 0)  # A worker whose work is no part of the training.
 _SERIALISE, _ROOM, _INDEX = 5, 6, 7
 _now = _core.now
 
@@ -73,6 +74,8 @@ def _begin(given: dict[str, Any]) -> dict[str, Any]:
     changed = dict(given)
     if _is_ticket(ticket):
         changed["shared_seed"] = None  # As torch has it.
+        if ticket == NOBODY:
+            return changed
     else:
         ticket = (TICKET, f"DataLoader({type(given['dataset']).__qualname__})", 0, 0)
     if _is_recorded() and "index_queue" in given and "data_queue" in given:
