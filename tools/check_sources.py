@@ -26,6 +26,7 @@ RULES: tuple[tuple[str, str, str], ...] = (
     ("python/stepwatch", "*.py", "{name}"),
     ("python/stepwatch", "*.pyi", "{name}"),
     ("python/stepwatch/_bootstrap", "*.py", "{name}"),
+    ("python/stepwatch/_sweeps", "*.py", "{name}"),
     ("tests/unit", "test_*.c", "{stem}"),
     ("tests/crash", "test_*.c", "{stem}"),
     ("tests/fuzz", "fuzz_*.c", "{stem}"),

@@ -32,6 +32,17 @@ __version__ = version()
 
 _torch_compile.install()
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from stepwatch._sweeps import (
+        benchmark_callable,
+        benchmark_dataloader,
+        benchmark_training,
+        find_batch_size,
+    )
+
+_SWEEPS = ("benchmark_callable", "benchmark_dataloader", "benchmark_training", "find_batch_size")
+
 
 def load_ipython_extension(shell: object) -> None:
     """Add the magics %%stepwatch and %swlines: what ``%load_ext stepwatch`` calls."""
@@ -41,10 +52,13 @@ def load_ipython_extension(shell: object) -> None:
 
 
 def __getattr__(name: str) -> object:
-    """Import the face of a framework when it is asked for: it imports the framework."""
+    """Import what is seldom asked for when it is; the face of a framework imports the framework."""
     if name in ("hf", "hydra", "jax", "keras", "lightning", "torch"):
         __import__(f"{__name__}.{name}")
         return globals()[name]
+    if name in _SWEEPS:
+        __import__(f"{__name__}._sweeps")
+        return getattr(globals()["_sweeps"], name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -55,9 +69,13 @@ __all__ = [
     "Run",
     "Table",
     "__version__",
+    "benchmark_callable",
+    "benchmark_dataloader",
+    "benchmark_training",
     "compare",
     "counter",
     "data",
+    "find_batch_size",
     "functions",
     "history",
     "is_recording",
