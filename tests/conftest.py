@@ -32,6 +32,8 @@ FRAMEWORKS = {
     "test_logs.py",
     "test_run_launchers.py",
     "test_run_torch.py",
+    "test_sweeps.py",
+    "test_sweeps_training.py",
     "test_torch_compile.py",
     "test_torch_hooks.py",
     "test_torch_hooks_compile.py",

@@ -238,6 +238,7 @@ class _Bench:
                 self.notes.append(f"More than {setting.workers} workers were not tried.")
                 return
 
+    chosen = False  # Whether the settings are ours.
     grows = False  # Whether settings come in the order of their workers, and may be left out.
 
     def more_rounds(self) -> None:
@@ -354,7 +355,7 @@ def _run(bench: _Bench, asked: list[int] | None, ahead: list[int] | None) -> Swe
         settings = [given]
     else:
         settings = list(dict.fromkeys(_candidates(given, bench.length)))
-        bench.grows = True
+        bench.grows = bench.chosen = True
     if len(settings) == 1:
         bench.rounds = 1  # There is nothing to compare with.
         bench.measure(given, 1, bench.deadline)
@@ -386,6 +387,12 @@ def _verdict(bench: _Bench) -> Sweep:
     notes = bench.notes
     if len(ordered) > 1:
         notes.append(_sentence(first, best))
+        most = max(row.setting.workers or 0 for row in ordered)
+        if bench.chosen and best.setting.workers == most and best is not first:
+            notes.append(
+                f"More than {most} were not tried here; where samples wait for files or a network,"
+                f" workers=[{2 * most}, {4 * most}] may be faster still."
+            )
         if len(equal) > 1:
             names = ", ".join(row.name for row in sorted(equal, key=lambda row: row.cost))
             notes.append(f"These cannot be told apart here, and the cheapest is the best: {names}.")
