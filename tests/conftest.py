@@ -33,6 +33,7 @@ FRAMEWORKS = {
     "test_run_launchers.py",
     "test_run_torch.py",
     "test_sweeps.py",
+    "test_sweeps_cuda.py",
     "test_sweeps_training.py",
     "test_torch_compile.py",
     "test_torch_hooks.py",

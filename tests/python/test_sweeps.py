@@ -45,12 +45,12 @@ def random_states() -> list[bytes]:
 
 def measured(loader: Any, *args: Any, **kwargs: Any) -> Any:
     """Measure the loader, and see that nothing of the program is another than before."""
-    states, children = random_states(), multiprocessing.active_children()
+    states, children = random_states(), set(multiprocessing.active_children())
     try:
         return stepwatch.benchmark_dataloader(loader, *args, **kwargs)
     finally:
         assert random_states() == states
-        assert multiprocessing.active_children() == children
+        assert set(multiprocessing.active_children()) == children
         assert not _core.train_aside()
 
 
@@ -459,6 +459,27 @@ def test_a_worker_that_dies() -> None:
         measured(loader, workers=[1])
     if sys.version_info >= (3, 11):
         assert "with 1 worker (prefetch 2)" in caught.value.__notes__[0]
+
+
+# --- The example -----------------------------------------------------------------------------
+
+
+def test_the_example_runs(build_dir: Path) -> None:
+    program = Path(__file__).parents[2] / "examples" / "python" / "sweeps.py"
+    done = subprocess.run(
+        [sys.executable, program],
+        env={**os.environ, "PYTHONPATH": str(build_dir / "python")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    for text in (
+        "DataLoader of Pictures, batch size 16",
+        "flip: 100 calls",
+        "Sequential: 10 batch",
+    ):
+        assert text in done.stdout
+    assert done.stdout.endswith("The model is as it was.\n")
 
 
 # --- Within a recording ---------------------------------------------------------------------

@@ -192,7 +192,7 @@ def test_numbers_agree(model: Net) -> None:
     assert found["first_total_time"] >= 0.004
     assert found["avg_gpu_memory_usage"] is None
     assert json.loads(json.dumps(found.to_dict())) == found
-    assert "Net: 5 batches on cpu" in repr(found)
+    assert "Net: 5 batches on cpu, times in seconds" in repr(found)
 
 
 class Sleepy(torch.autograd.Function):
@@ -310,17 +310,23 @@ def test_weights_that_the_model_exchanges_are_put_back() -> None:
             super().__init__()
             self.layer = nn.Linear(4, 3)
             self.register_buffer("last", None)
+            self.kept = self.layer.weight.detach()
 
         def forward(self, x: torch.Tensor) -> Any:
             self.last = x.detach()
+            self.kept = self.new = self.layer(x)
+            self.more = nn.Linear(1, 1)
             self.layer.weight.data = self.layer.weight.data.clone()
             return self.layer(x)
 
     net = Exchanges()
-    before = state_of(net)
+    before, kept = state_of(net), net.kept
     stepwatch.benchmark_training(net, make_loader(), num_batches=2)
     assert state_of(net) == before
     assert net.last is None
+    assert net.kept is kept
+    assert not hasattr(net, "new")
+    assert not hasattr(net, "more")
 
 
 # --- Batches and losses --------------------------------------------------------------------

@@ -11,6 +11,7 @@ from copy import deepcopy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
 _PLAIN = (bool, int, float, str, type(None))
@@ -39,6 +40,30 @@ class _Tensor:
             tensor.requires_grad_(self.requires_grad)
 
 
+class _Module:
+    """A module's own attributes, as far as a call may change them."""
+
+    def __init__(self, module: Any) -> None:
+        self.module = module
+        self.attributes = dict(vars(module))
+        self.parts = [
+            (part, dict(part)) for part in (module._parameters, module._buffers, module._modules)
+        ]
+
+    def tensors(self) -> Iterator[Any]:
+        for _, values in self.parts[:2]:
+            yield from values.values()
+        yield from self.attributes.values()
+
+    def put_back(self) -> None:
+        for part, values in self.parts:
+            _refill(part, values)
+        own = vars(self.module)
+        for name in [name for name in own if name not in self.attributes]:
+            del own[name]  # What a call has kept may hold all that it computed.
+        own.update(self.attributes)
+
+
 class Snapshot:
     """What a training changes; :meth:`put_back` undoes it, as often as it is called."""
 
@@ -46,18 +71,9 @@ class Snapshot:
         """Copy it all, and take the gradients away, so that nothing is added to them."""
         self._torch = torch
         self._tensors: dict[int, _Tensor] = {}
-        self._modules = [
-            (
-                module,
-                module.training,
-                dict(module._parameters),
-                dict(module._buffers),
-                _plain_values(vars(module)),
-            )
-            for module in model.modules()
-        ]
-        for module, _, parameters, buffers, _ in self._modules:
-            for tensor in (*parameters.values(), *buffers.values(), *vars(module).values()):
+        self._modules = [_Module(module) for module in model.modules()]
+        for module in self._modules:
+            for tensor in module.tensors():
                 self._keep(tensor)
         self._optimizer = optimizer
         parameters_of_groups = []
@@ -102,11 +118,8 @@ class Snapshot:
     def put_back(self) -> None:
         """Make everything as it was."""
         with self._torch.no_grad():
-            for module, training, parameters, buffers, values in self._modules:
-                _refill(module._parameters, parameters)
-                _refill(module._buffers, buffers)
-                vars(module).update(values)
-                vars(module)["training"] = training
+            for module in self._modules:
+                module.put_back()
             for tensor in self._tensors.values():
                 tensor.put_back()
             for parameter, gradient in self._gradients:

@@ -48,7 +48,7 @@ class Trainer:
         begin = self._now()
         batch = _batches.to_device(self.torch, batch, self.device)
         moved = self._now()
-        self.optimizer.zero_grad(set_to_none=True)
+        self.optimizer.zero_grad()
         cleared = self._now()
         arguments, named, targets = self._split(batch)
         output = self.model(*arguments, **named)

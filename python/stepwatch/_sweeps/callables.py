@@ -42,10 +42,11 @@ def benchmark_callable(
     _core.train_aside(True)
     try:
         with _core.section("benchmark_callable"):
+            waits = _Waits()
             if warmup:
-                _core.time_calls(f, args, kwargs, _wait(), before)
+                _core.time_calls(f, args, kwargs, waits.find, before)
             grown = _core.resident([0])
-            _core.time_calls(f, args, kwargs, _wait(), times)
+            _core.time_calls(f, args, kwargs, waits.wait if warmup else waits.find, times)
             grown = _core.resident([0]) - grown
     finally:
         _core.train_aside(False)
@@ -57,23 +58,38 @@ def _name(f: Callable[..., Any]) -> str:
     return str(name or type(f).__name__)
 
 
-def _wait() -> Callable[[Any], object] | None:
-    """Return what waits for the result of a call; None: it is there when the call returns."""
-    waits: list[Callable[[Any], object]] = []
-    synchronize = _state.waiter(_state.torch_or_none())
-    if synchronize is not None:
-        waits.append(lambda _: synchronize())
-    jax: Any = sys.modules.get("jax")
-    if jax is not None and hasattr(jax, "block_until_ready"):
-        waits.append(jax.block_until_ready)
-    if len(waits) < 2:
-        return waits[0] if waits else None
+class _Waits:
+    """Waits for what a call has set going; finds out from the first calls what that is."""
 
-    def both(result: Any) -> None:
-        for each in waits:
-            each(result)
+    def __init__(self) -> None:
+        self._jax = False
 
-    return both
+    def find(self, result: Any) -> None:
+        """Wait for everything that there may be."""
+        jax: Any = sys.modules.get("jax")
+        if jax is not None and hasattr(jax, "block_until_ready"):
+            leaves = jax.tree_util.tree_leaves(result)
+            self._jax = self._jax or any(hasattr(leaf, "block_until_ready") for leaf in leaves)
+            jax.block_until_ready(result)
+        synchronize = _state.waiter(_state.torch_or_none())
+        if synchronize is not None:
+            synchronize()
+
+    @property
+    def wait(self) -> Callable[[Any], object] | None:
+        """What waits for a result; None: it is there when the call returns."""
+        synchronize = _state.waiter(_state.torch_or_none())
+        if not self._jax:
+            return None if synchronize is None else lambda _: synchronize()
+        block: Callable[[Any], object] = sys.modules["jax"].block_until_ready
+        if synchronize is None:
+            return block
+
+        def both(result: Any) -> None:
+            block(result)
+            synchronize()
+
+        return both
 
 
 def _result(name: str, times: array[float], before: array[float], grown: int) -> Measurement:
@@ -82,7 +98,7 @@ def _result(name: str, times: array[float], before: array[float], grown: int) ->
     rate = count / total if total else None
     memory = max(grown, 0) / count
     return Measurement(
-        f"{name}: {count} calls",
+        f"{name}: {count} calls, times in seconds",
         {
             "avg_processing_time": numbers["mean"],
             "min_processing_time": numbers["min"],

@@ -156,7 +156,7 @@ class _Bench:
             first = _state.since(begin, _core.now())
             if batch is _END:
                 raise ValueError("the loader gives no batches: there is nothing to measure")
-            waits, sizes = [first], [self.sizes.of(batch)]
+            waits, sizes, size = [first], [self.sizes.of(batch)], _batches.bytes_of(batch)
             memory: list[tuple[int, int]] = []
             pids = [0, *workers_of(iterator)]
             every = max(1, count // _LOOKS)
@@ -177,8 +177,8 @@ class _Bench:
                 if len(waits) > skip and time.monotonic() > until:
                     self.cut = True
                     break
-            if not memory:
-                memory.append((0, _batches.bytes_of(batch if batch is not _END else None)))
+            if not memory and not row.bytes:
+                memory.append((0, size))
         except Exception as error:
             self._explain(error, setting)
             raise

@@ -116,7 +116,7 @@ def _result(trainer: Trainer, times: _Times, passes: Passes, made: bool) -> Meas
     optimizer = type(trainer.optimizer).__name__
     values = {f"avg_{name}_time": _core.summarize(times.parts[name])["mean"] for name in PARTS}
     return Measurement(
-        f"{type(trainer.model).__name__}: {count} batches on {trainer.device}",
+        f"{type(trainer.model).__name__}: {count} batches on {trainer.device}, times in seconds",
         {
             "avg_total_time": values.pop("avg_total_time"),
             **values,
