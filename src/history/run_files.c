@@ -174,6 +174,7 @@ static int read_traces(sw_history_run *out, const char *directory, sw__arena *ar
 {
     sw_run *run = NULL;
     sw_summary *summary = NULL;
+    sw_findings *findings = NULL;
     sw_writer *writer = NULL;
     int result = sw_run_open(&run, directory, info);
     if (result == SW_OK) {
@@ -187,17 +188,20 @@ static int read_traces(sw_history_run *out, const char *directory, sw__arena *ar
             sw_error_set(info, SW_ESTATE, "the run in %.300s still goes on", directory);
         goto out;
     }
+    result = sw_findings_of_summary(&findings, summary, info);
     writer = sw_writer_to_memory();
-    result = SW_ENOMEM;
-    if (writer) {
+    if (result == SW_OK && writer) {
         size_t length;
-        sw_export_report_json(writer, summary);
+        sw_export_report_json(writer, summary, findings);
         const char *text = sw_writer_text(writer, &length);
         result = text ? sw__run_report_read(out, text, length, arena) : SW_ENOMEM;
         identify_by_trace(out, run, arena);
+    } else if (result == SW_OK) {
+        result = SW_ENOMEM;
     }
 out:
     sw_writer_close(writer, NULL);
+    sw_findings_free(findings);
     sw_summary_free(summary);
     sw_run_free(run);
     return result;
