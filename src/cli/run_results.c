@@ -164,8 +164,9 @@ static void leave_file(const struct run_dir *dir, const char *file,
 }
 
 /* Writes and shows the report. True: the traces hold calls of functions. */
-static bool leave_report(const struct run_dir *dir)
+static bool leave_report(const struct run_results *results)
 {
+    const struct run_dir *dir = results->dir;
     struct cli_case it;
     sw_error_info info = {0};
     int error = cli_case_open(&it, dir->path, &info);
@@ -186,6 +187,9 @@ static bool leave_report(const struct run_dir *dir)
     }
     show_profiles(writer, it.summary, &look);
     sw_writer_close(writer, NULL);
+    if (results->history) {
+        run_compare_previous(dir, it.summary, !look.unicode);
+    }
     const bool functions = sw_summary_functions(it.summary) != NULL;
     cli_case_free(&it);
     return functions;
@@ -287,7 +291,7 @@ void run_results_leave(const struct run_results *results)
     if (!run_dir_has_traces(dir->path)) {
         complain_nothing(results);
     } else if (results->report) {
-        counted = leave_report(dir);
+        counted = leave_report(results);
     } else {
         struct cli_sentences problems = {0};
         cli_fold_run(dir->path, &problems);

@@ -24,4 +24,7 @@ struct run_results {
 
 void run_results_leave(const struct run_results *results);
 
+/* Says on stderr how the run compares with the previous one of the same program, if there is one in the history. */
+void run_compare_previous(const struct run_dir *dir, const sw_summary *now, bool ascii);
+
 #endif
