@@ -10,7 +10,7 @@ CONFIG = {
     "vocabulary": 128,
     "width": 96,
     "heads": 4,
-    "hidden": [192, 192, 6144, 192],
+    "hidden": [192, 192, 4096, 192],
     "batch": 8,
     "length": 64,
     "steps": 100,

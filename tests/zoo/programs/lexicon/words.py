@@ -6,7 +6,7 @@ from torch.utils.data import Dataset, get_worker_info
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
-def load_lexicon(size=150_000):
+def load_lexicon(size=80_000):
     """Every worker has its own copy of the lexicon."""
     rng = random.Random(9)
     lexicon = {}

@@ -35,7 +35,7 @@ def main():
     args = parser.parse_args()
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    fields, values = 400, 20
+    fields, values = 250, 20
     rows = torch.randint(0, values, (7680, fields))
     clicks = (rows[:, :10].sum(1) > 95).float()
     loader = DataLoader(TensorDataset(rows, clicks), batch_size=64)

@@ -39,7 +39,7 @@ def main():
     torch.manual_seed(0)
     torch.set_num_threads(1)
     loader = DataLoader(
-        Episodes(1280),
+        Episodes(1088),
         batch_size=64,
         shuffle=True,
         num_workers=1,

@@ -26,14 +26,14 @@ class DepthNet(nn.Module):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kernel", type=int, default=17)
+    parser.add_argument("--kernel", type=int, default=11)
     parser.add_argument("--steps", type=int, default=120)
     args = parser.parse_args()
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    pictures = torch.randn(args.steps * 8, 1, 32, 32)
+    pictures = torch.randn(args.steps * 4, 1, 32, 32)
     depth = nn.functional.avg_pool2d(pictures, 5, stride=1, padding=2)
-    loader = DataLoader(TensorDataset(pictures, depth), batch_size=8)
+    loader = DataLoader(TensorDataset(pictures, depth), batch_size=4)
     model = DepthNet(args.kernel)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     criterion = nn.SmoothL1Loss()
