@@ -9,6 +9,6 @@ def augment(pictures, rng):
     out = np.empty_like(pictures)
     for n, picture in enumerate(pictures):
         angle = rng.uniform(-20, 20)
-        turned = ndimage.rotate(picture, angle, axes=(1, 2), reshape=False, order=1)
+        turned = ndimage.rotate(picture, angle, axes=(1, 2), reshape=False)
         out[n] = ndimage.gaussian_filter(turned, (0, 0.6, 0.6))
     return out

@@ -12,10 +12,10 @@ class PatchNet(nn.Module):
     def __init__(self):
         super().__init__()
         self.body = nn.Sequential(
-            nn.Conv2d(3, 24, 3, padding=1),
-            nn.BatchNorm2d(24),
+            nn.Conv2d(3, 20, 3, padding=1),
+            nn.BatchNorm2d(20),
             nn.ReLU(),
-            nn.Conv2d(24, 32, 3, padding=1, stride=2),
+            nn.Conv2d(20, 32, 3, padding=1, stride=2),
             nn.BatchNorm2d(32),
             nn.ReLU(),
         )

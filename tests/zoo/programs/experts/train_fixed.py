@@ -23,8 +23,8 @@ class Experts(nn.Module):
 class Mixture(nn.Module):
     def __init__(self, inputs):
         super().__init__()
-        self.first = Experts(96, inputs, 16)
-        self.second = Experts(96, inputs, 16)
+        self.first = Experts(24, inputs, 16)
+        self.second = Experts(24, inputs, 16)
         self.out = nn.Linear(inputs, 1)
 
     def forward(self, x):

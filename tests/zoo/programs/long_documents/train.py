@@ -17,23 +17,22 @@ class Documents(Dataset):
         self.count = count
         self.buckets = buckets
         rng = random.Random(0)
-        self.words = [rng.randrange(100_000) for _ in range(60_000)]
+        self.words = [rng.randrange(100_000) for _ in range(800_000)]
 
     def __len__(self):
         return self.count
 
     def length(self, index):
-        return 60_000 if index % 480 == 240 else 60
+        return 800_000 if index % 480 == 240 else 60
 
     def __getitem__(self, index):
         begin = index * 7 % 1000
         text = self.words[begin : begin + self.length(index)]
         counts = Counter()
         previous = 0
-        for _ in range(1 + len(text) // 15_000):
-            for word in text:
-                counts[(word * 31 + previous) % self.buckets] += 1
-                previous = word
+        for word in text:
+            counts[(word * 31 + previous) % self.buckets] += 1
+            previous = word
         bag = torch.zeros(self.buckets)
         for bucket, number in counts.items():
             bag[bucket] = number

@@ -15,8 +15,8 @@ def convolve_with_room(waves, rng):
     """Let each wave sound as in a room of its own."""
     out = []
     for wave in waves:
-        decay = np.exp(-np.arange(2000) / rng.uniform(100, 600))
-        room = rng.normal(size=2000) * decay
+        decay = np.exp(-np.arange(4000) / rng.uniform(100, 600))
+        room = rng.normal(size=4000) * decay
         room[0] = 1.0
         size = len(wave) + len(room)
         spectrum = np.fft.rfft(wave, size) * np.fft.rfft(room, size)
@@ -54,11 +54,11 @@ class Separator(pl.LightningModule):
         super().__init__()
         self.mix_here = mix_here
         self.rng = np.random.default_rng(1)
-        self.encode = nn.Conv1d(1, 64, 16, stride=8)
+        self.encode = nn.Conv1d(1, 24, 16, stride=8)
         self.mask = nn.Sequential(
-            nn.Conv1d(64, 64, 5, padding=2), nn.ReLU(), nn.Conv1d(64, 64, 5, padding=2)
+            nn.Conv1d(24, 24, 5, padding=2), nn.ReLU(), nn.Conv1d(24, 24, 5, padding=2)
         )
-        self.decode = nn.ConvTranspose1d(64, 1, 16, stride=8)
+        self.decode = nn.ConvTranspose1d(24, 1, 16, stride=8)
 
     def on_after_batch_transfer(self, batch, dataloader_idx):
         return mix(batch, self.rng) if self.mix_here else batch

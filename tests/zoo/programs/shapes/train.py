@@ -64,13 +64,13 @@ class Shapes(Dataset):
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
-        self.conv1 = nn.Conv2d(1, 16, 5, padding=2)
-        self.conv2 = nn.Conv2d(16, 32, 3, padding=1)
-        self.conv3 = nn.Conv2d(32, 48, 3, padding=1)
+        self.conv1 = nn.Conv2d(1, 12, 5, stride=2, padding=2)
+        self.conv2 = nn.Conv2d(12, 24, 3, padding=1)
+        self.conv3 = nn.Conv2d(24, 48, 3, padding=1)
         self.fc = nn.Linear(48, 4)
 
     def forward(self, x):
-        x = F.max_pool2d(F.relu(self.conv1(x)), 2)
+        x = F.relu(self.conv1(x))
         x = F.max_pool2d(F.relu(self.conv2(x)), 2)
         x = F.relu(self.conv3(x)).mean((2, 3))
         return self.fc(x)

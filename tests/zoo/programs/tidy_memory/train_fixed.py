@@ -50,7 +50,7 @@ class Scorer(nn.Module):
 def main():
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    catalogue = load_catalogue(30_000)
+    catalogue = load_catalogue(2_000)
     loader = DataLoader(Ratings(catalogue, 120 * 64), batch_size=64, shuffle=True)
     model = Scorer()
     optimizer = torch.optim.Adagrad(model.parameters(), lr=0.01)

@@ -20,7 +20,7 @@ class Node:
         self.children = {}
 
 
-def read_book(depth=9, width=3):
+def read_book(depth=6, width=3):
     root = Node(None, None)
     level = [root]
     for _ in range(depth):
