@@ -29,8 +29,9 @@ def main():
     torch.manual_seed(0)
     torch.set_num_threads(1)
     rng = np.random.default_rng(0)
-    loader = DataLoader(Patches(640), batch_size=16, shuffle=True, num_workers=1,
-                        persistent_workers=True)
+    loader = DataLoader(
+        Patches(640), batch_size=16, shuffle=True, num_workers=1, persistent_workers=True
+    )
     model = PatchNet()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     criterion = nn.CrossEntropyLoss()

@@ -35,8 +35,14 @@ def augmented(items):
 def main():
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    loader = DataLoader(Patches(640), batch_size=16, shuffle=True, num_workers=1,
-                        persistent_workers=True, collate_fn=augmented)
+    loader = DataLoader(
+        Patches(640),
+        batch_size=16,
+        shuffle=True,
+        num_workers=1,
+        persistent_workers=True,
+        collate_fn=augmented,
+    )
     model = PatchNet()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     criterion = nn.CrossEntropyLoss()

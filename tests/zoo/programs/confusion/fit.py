@@ -41,11 +41,19 @@ def main():
     pl.seed_everything(1)
     labels = torch.randint(0, 8, (122_880,))
     points = torch.randn(8, 16)[labels] + torch.randn(122_880, 16)
-    loader = DataLoader(TensorDataset(points.view(-1, 2048, 16), labels.view(-1, 2048)),
-                        batch_size=None, shuffle=True)
-    trainer = pl.Trainer(max_epochs=2, accelerator="cpu", logger=False,
-                         enable_checkpointing=False, enable_progress_bar=False,
-                         enable_model_summary=False)
+    loader = DataLoader(
+        TensorDataset(points.view(-1, 2048, 16), labels.view(-1, 2048)),
+        batch_size=None,
+        shuffle=True,
+    )
+    trainer = pl.Trainer(
+        max_epochs=2,
+        accelerator="cpu",
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+    )
     model = PointNet((TensorConfusion if args.tensor_scores else Confusion)(8))
     start = time.perf_counter()
     trainer.fit(model, loader)

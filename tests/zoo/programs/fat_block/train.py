@@ -20,7 +20,9 @@ CONFIG = {
 def batches(config):
     generator = torch.Generator().manual_seed(0)
     ids = torch.randint(
-        0, config["vocabulary"], (config["steps"] * config["batch"], config["length"] + 1),
+        0,
+        config["vocabulary"],
+        (config["steps"] * config["batch"], config["length"] + 1),
         generator=generator,
     )
     ids[:, 1::2] = (ids[:, ::2][:, : ids[:, 1::2].shape[1]] * 3 + 1) % config["vocabulary"]

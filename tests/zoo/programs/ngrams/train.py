@@ -38,9 +38,11 @@ class FastPairFeatures:
         codes = table[np.frombuffer("".join(texts).encode(), np.uint8).reshape(len(texts), -1)]
         pairs = codes[:, :-1] * len(LETTERS) + codes[:, 1:]
         rows = np.arange(len(texts))[:, None] * PAIRS
-        return np.bincount((rows + pairs).ravel(), minlength=len(texts) * PAIRS).reshape(
-            len(texts), PAIRS
-        ).astype(np.float32)
+        return (
+            np.bincount((rows + pairs).ravel(), minlength=len(texts) * PAIRS)
+            .reshape(len(texts), PAIRS)
+            .astype(np.float32)
+        )
 
 
 class Classifier:

@@ -17,9 +17,7 @@ class FieldModel(nn.Module):
         )
         self.scales = nn.ParameterList(nn.Parameter(torch.ones(width)) for _ in range(fields))
         self.biases = nn.ParameterList(nn.Parameter(torch.zeros(1)) for _ in range(fields))
-        self.top = nn.Sequential(
-            nn.Linear(fields * width, 256), nn.ReLU(), nn.Linear(256, 1)
-        )
+        self.top = nn.Sequential(nn.Linear(fields * width, 256), nn.ReLU(), nn.Linear(256, 1))
 
     def forward(self, rows):
         tables = torch.stack(list(self.tables))

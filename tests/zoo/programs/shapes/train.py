@@ -43,9 +43,7 @@ class Shapes(Dataset):
     def soften(self, picture):
         for axis in (0, 1):
             for _ in range(4):
-                picture = (
-                    np.roll(picture, 1, axis) + 2 * picture + np.roll(picture, -1, axis)
-                ) / 4
+                picture = (np.roll(picture, 1, axis) + 2 * picture + np.roll(picture, -1, axis)) / 4
         return picture
 
     def camera(self, rng, picture):

@@ -61,9 +61,7 @@ def main():
     else:
         texts = texts[rank::2]
     generator = torch.Generator().manual_seed(1)
-    loader = DataLoader(
-        Shard(texts), BATCH, shuffle=True, generator=generator, collate_fn=collate
-    )
+    loader = DataLoader(Shard(texts), BATCH, shuffle=True, generator=generator, collate_fn=collate)
     model = DistributedDataParallel(Model())
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     dist.barrier()

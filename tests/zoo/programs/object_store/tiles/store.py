@@ -10,8 +10,9 @@ ROUND_TRIP = 0.006
 class Bucket:
     def __init__(self, count, size=48):
         rng = np.random.default_rng(5)
-        self.objects = [rng.integers(0, 255, size * size * 3, dtype=np.uint8).tobytes()
-                        for _ in range(count)]
+        self.objects = [
+            rng.integers(0, 255, size * size * 3, dtype=np.uint8).tobytes() for _ in range(count)
+        ]
 
     def get(self, key):
         time.sleep(ROUND_TRIP)

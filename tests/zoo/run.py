@@ -1,0 +1,161 @@
+"""Run the zoo: is the verdict right?
+
+python tests/zoo/run.py [--only NAME]… [--repeat N] [--plain] [--json FILE] [--build DIR]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+from bench.harness import Table, Verdict, say  # noqa: E402
+from tests.zoo.execute import execute  # noqa: E402
+from tests.zoo.manifest import ManifestError, Program, read_manifest  # noqa: E402
+from tests.zoo.score import Row, Score, judge, score  # noqa: E402
+
+
+def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--only", action="append", metavar="NAME", help="this program alone")
+    parser.add_argument("--repeat", type=int, default=1, metavar="N", help="run each N times")
+    parser.add_argument(
+        "--plain", action="store_true", help="also alone, to see what recording costs"
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write rows and score there")
+    parser.add_argument("--build", type=Path, default=ROOT / "build")
+    parser.add_argument("--manifest", type=Path, default=Path(__file__).parent / "zoo.toml")
+    options = parser.parse_args(arguments)
+    if options.repeat < 1:
+        parser.error("--repeat needs a number from 1 on")
+    return options
+
+
+def choose(programs: list[Program], only: list[str] | None) -> list[Program]:
+    """Return the programs that were asked for."""
+    if only is None:
+        return programs
+    known = {program.name: program for program in programs}
+    missing = [name for name in only if name not in known]
+    if missing:
+        raise ManifestError(f"there is no program {missing[0]}; there are {', '.join(known)}")
+    return [known[name] for name in only]
+
+
+def run_once(program: Program, cli: Path, plain: bool) -> Row:
+    """Run a program and its twin, one after the other."""
+    alone = [
+        execute(command, program.folder, None) if plain and command else None
+        for command in (program.command, program.fixed)
+    ]
+    bad = execute(program.command, program.folder, cli)
+    fixed = execute(program.fixed, program.folder, cli) if program.fixed else None
+    return judge(program, bad, fixed, alone)
+
+
+def times(value: float | None) -> str:
+    """Return a speedup as text."""
+    return "-" if value is None else f"{value:.2f}"
+
+
+def mark(value: bool | None) -> str:
+    """Return yes, no, or nothing to say."""
+    return {True: "yes", False: "NO", None: "-"}[value]
+
+
+def cells(row: Row) -> tuple[str, ...]:
+    """Return the line of a program in the table."""
+    between = "-" if row.low is None else f"{times(row.low)}…{times(row.high)}"
+    return (
+        row.name,
+        row.framework,
+        "healthy" if row.healthy else "|".join(row.kinds),
+        row.found or "-",
+        mark(None if row.healthy else row.first),
+        mark(row.where),
+        ",".join(row.alarms) or "-",
+        times(row.measured),
+        times(row.own),
+        times(row.predicted),
+        between,
+        "-" if row.error is None else f"{row.error:.0f} %",
+    )
+
+
+HEAD = (
+    "program",
+    "framework",
+    "planted",
+    "found first",
+    "right",
+    "where",
+    "alarms",
+    "measured",
+    "own clock",
+    "predicted",
+    "range",
+    "error",
+)
+
+
+def percent(value: float | None) -> str:
+    """Return a median as text."""
+    return "not known" if value is None else f"{value:.1f} %"
+
+
+def table(rows: Sequence[Row], total: Score) -> Table:
+    """Return everything that is to be shown."""
+    notes = (
+        f"found first {total.first}/{total.planted}, "
+        f"where right {total.places_right}/{total.places}",
+        f"false alarms {total.alarmed}/{total.quiet} (fixed and healthy programs)",
+        f"predicted {total.predictions}/{total.planted}, median error {percent(total.error)}, "
+        f"measured within the range {total.within}/{total.predictions}",
+        f"overhead, median: {percent(total.overhead)} by its own account, "
+        f"{percent(total.slower)} by the programs' clocks",
+    )
+    return Table("zoo", HEAD, tuple(cells(row) for row in rows), notes)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run, print and judge."""
+    options = parse(arguments)
+    try:
+        programs = choose(read_manifest(options.manifest), options.only)
+    except ManifestError as error:
+        print(error, file=sys.stderr)
+        return 2
+    cli = options.build.resolve() / "src" / "cli" / "stepwatch"
+    if not cli.is_file():
+        print(f"{cli} is not there; make build makes it", file=sys.stderr)
+        return 2
+    rows: list[Row] = []
+    for _ in range(options.repeat):
+        for program in programs:
+            say(program.name)
+            rows.append(run_once(program, cli, options.plain))
+            for problem in rows[-1].problems:
+                say(f"{program.name}: {problem}")
+    total = score(rows)
+    print(table(rows, total).text())
+    for text, ok in total.promises():
+        print(Verdict(text, ok))
+    if options.json:
+        document = {
+            "schema": "stepwatch.zoo/1",
+            "score": asdict(total),
+            "rows": [row.as_dict() for row in rows],
+        }
+        options.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    return total.code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
