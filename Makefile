@@ -23,7 +23,7 @@ FUZZ_TARGETS = $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 .DEFAULT_GOAL := help
 .PHONY: help demo test check build install-deps lint tidy format bench bench-check \
 	sanitize sanitize-address sanitize-thread sanitize-python valgrind-python \
-	test-pythons fuzz docs clean
+	test-pythons fuzz docs zoo clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -96,6 +96,13 @@ bench-check: ## measure, and fail where a promised ratio does not hold
 	@$(call configure,build-bench,$(BENCH_OPTIONS))
 	@$(VENV)/bin/ninja -C build-bench --quiet
 	$(call TEST_ENV,build-bench) $(PYTHON_BIN) bench/run.py --build build-bench --check $(SUITES)
+
+# Some programs only: make zoo ZOO="--only shapes --only ragged".
+ZOO ?=
+
+zoo: build ## is the verdict right? runs some ninety trainings, takes many minutes
+	@tools/setup.sh extra
+	$(PYTHON_BIN) tests/zoo/run.py --build $(BUILD) $(ZOO)
 
 sanitize: sanitize-address sanitize-python sanitize-thread ## all tests under ASan + UBSan and under TSan
 

@@ -89,5 +89,5 @@ def execute(command: tuple[str, ...], folder: Path, cli: Path | None) -> Outcome
         said = TRAINED.search(out)
         if said is None:
             return Outcome(error="it did not say how many steps it trained")
-        report, error = (None, None) if cli is None else read_report(run / "report.json")
-        return Outcome(int(said[1]), float(said[2]), report, error)
+        report, problem = (None, None) if cli is None else read_report(run / "report.json")
+        return Outcome(int(said[1]), float(said[2]), report, problem)

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import ast
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import tomllib
+
 ZOO = Path(__file__).parent
 
-KINDS = frozenset(
-    """loader_workers loader_transform loader_collate loader_io loader_restart loader_bursty
-    loader_main_process host_sync transfer launch_bound python_overhead slow_module optimizer dtype
-    recompile logging checkpoint validation gc memory_growth memory_pressure cpu_oversubscribed
-    cpu_starved straggler communication gpu_throttle amp redundant_work variance""".split()
-)
-KEYS = frozenset(
-    """name framework file folder module launcher args fixed kinds where healthy
-    uncounted""".split()
-)
+# fmt: off
+KINDS = frozenset((
+    "loader_workers", "loader_transform", "loader_collate", "loader_io", "loader_restart",
+    "loader_bursty", "loader_main_process", "host_sync", "transfer", "launch_bound",
+    "python_overhead", "slow_module", "optimizer", "dtype", "recompile", "logging", "checkpoint",
+    "validation", "gc", "memory_growth", "memory_pressure", "cpu_oversubscribed", "cpu_starved",
+    "straggler", "communication", "gpu_throttle", "amp", "redundant_work", "variance",
+))
+KEYS = frozenset((
+    "name", "framework", "file", "folder", "module", "launcher", "args", "fixed", "kinds", "where",
+    "healthy", "uncounted",
+))
+# fmt: on
 
 
 class ManifestError(Exception):
