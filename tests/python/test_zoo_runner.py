@@ -296,6 +296,14 @@ def test_good_run(zoo: Zoo, folder: Path, capsys: pytest.CaptureFixture[str]) ->
     assert (two["healthy"], two["slower"]) == (True, [0.0])
 
 
+def test_run_directories_are_kept(zoo: Zoo, folder: Path) -> None:
+    kept = folder / "kept"
+    for _ in range(2):
+        assert zoo("--keep", str(kept)) == 0
+    assert sorted(path.name for path in kept.iterdir()) == ["one", "one-fixed", "two"]
+    assert json.loads((kept / "one" / "report.json").read_text())["findings"]
+
+
 def test_repeated_runs_are_rows_of_their_own(zoo: Zoo, capsys: pytest.CaptureFixture[str]) -> None:
     assert zoo("--repeat", "3", "--only", "one") == 0
     assert "found first 3/3" in capsys.readouterr().out

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -73,10 +74,17 @@ def start(command: list[str], folder: Path, work: str) -> tuple[int, str, str]:
     return process.returncode, out, err
 
 
-def execute(command: tuple[str, ...], folder: Path, cli: Path | None) -> Outcome:
-    """Run a program in an empty folder, under ``cli`` or, where that is None, alone."""
+def execute(
+    command: tuple[str, ...], folder: Path, cli: Path | None, keep: Path | None = None
+) -> Outcome:
+    """Run a program in an empty folder, under ``cli`` or, where that is None, alone.
+
+    The run directory is ``keep``, in place of what is there, or is thrown away.
+    """
     with tempfile.TemporaryDirectory(prefix="zoo-") as work:
-        run = Path(work, "recorded")
+        run = keep or Path(work, "recorded")
+        if keep and keep.exists():
+            shutil.rmtree(keep)
         before = [sys.executable] if cli is None else [str(cli), "run", "-o", str(run)]
         try:
             code, out, err = start([*before, *command], folder, work)

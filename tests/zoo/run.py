@@ -1,6 +1,6 @@
 """Run the zoo: is the verdict right?
 
-python tests/zoo/run.py [--only NAME]… [--repeat N] [--plain] [--json FILE] [--build DIR]
+python tests/zoo/run.py [--only NAME]… [--repeat N] [--plain] [--json FILE] [--keep DIR]
 """
 
 from __future__ import annotations
@@ -30,11 +30,15 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         "--plain", action="store_true", help="also alone, to see what recording costs"
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write rows and score there")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="leave the run directories there")
     parser.add_argument("--build", type=Path, default=ROOT / "build")
     parser.add_argument("--manifest", type=Path, default=Path(__file__).parent / "zoo.toml")
     options = parser.parse_args(arguments)
     if options.repeat < 1:
         parser.error("--repeat needs a number from 1 on")
+    if options.keep:
+        options.keep = options.keep.resolve()
+        options.keep.mkdir(parents=True, exist_ok=True)
     return options
 
 
@@ -49,14 +53,15 @@ def choose(programs: list[Program], only: list[str] | None) -> list[Program]:
     return [known[name] for name in only]
 
 
-def run_once(program: Program, cli: Path, plain: bool) -> Row:
+def run_once(program: Program, cli: Path, plain: bool, keep: Path | None) -> Row:
     """Run a program and its twin, one after the other."""
+    folders = [keep and keep / program.name, keep and keep / f"{program.name}-fixed"]
     alone = [
         execute(command, program.folder, None) if plain and command else None
         for command in (program.command, program.fixed)
     ]
-    bad = execute(program.command, program.folder, cli)
-    fixed = execute(program.fixed, program.folder, cli) if program.fixed else None
+    bad = execute(program.command, program.folder, cli, folders[0])
+    fixed = execute(program.fixed, program.folder, cli, folders[1]) if program.fixed else None
     return judge(program, bad, fixed, alone)
 
 
@@ -140,7 +145,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for _ in range(options.repeat):
         for program in programs:
             say(program.name)
-            rows.append(run_once(program, cli, options.plain))
+            rows.append(run_once(program, cli, options.plain, options.keep))
             for problem in rows[-1].problems:
                 say(f"{program.name}: {problem}")
     total = score(rows)

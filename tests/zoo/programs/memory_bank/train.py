@@ -27,7 +27,7 @@ for step in range(1, 201):
     views = nn.functional.normalize(model(data[chosen] + 0.1 * torch.randn(64, 64)), dim=1)
     negatives = bank.vectors[bank.neighbours[chosen]]
     positive = (anchors * views).sum(1, keepdim=True)
-    negative = torch.einsum("nd,nkd->nk", anchors, negatives)
+    negative = torch.einsum("bd,bkd->bk", anchors, negatives)
     logits = torch.cat([positive, negative], dim=1) / 0.1
     loss = nn.functional.cross_entropy(logits, torch.zeros(64, dtype=torch.long))
     optimizer.zero_grad()

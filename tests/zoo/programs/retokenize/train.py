@@ -32,7 +32,7 @@ def main():
     torch.set_num_threads(1)
     rng = random.Random(1)
     corpus = make_corpus(200)
-    tokenizer = Tokenizer(["th", "er", "on", "an", "re", "in", "st", "ed", "nd", "at"])
+    tokenizer = Tokenizer(["th", "er", "on", "an", "re", "in", "st", "ed", "ou", "at"])
     encoded = {text: tokenizer.encode(text) for text in corpus} if args.encode_once else None
     model = Bag()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
