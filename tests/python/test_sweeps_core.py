@@ -17,7 +17,7 @@ import pytest
 import stepwatch
 from stepwatch import _core
 from stepwatch._sweeps._batches import Sizes, bytes_of
-from stepwatch._sweeps._passes import Setting
+from stepwatch._sweeps._passes import Passes, Setting
 from stepwatch._sweeps.loader import _Bench, _candidates, _Row
 
 MIB = 1048576
@@ -438,6 +438,33 @@ def test_noise_makes_equals() -> None:
 
 def test_a_slow_round_is_no_noise() -> None:
     assert best_of((1, [1.0, 3.0, 1.0]), (4, [0.8, 2.4, 0.8])) == (4, [4])
+
+
+def test_rounds_go_on_while_noise_hides_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
+    def rounds_of(*times: list[float]) -> list[int]:
+        bench = _Bench(Passes(Batches(), "test"), 6, 2, 60.0)
+        for workers in range(len(times)):
+            row = bench.rows[Setting(workers, 2)] = _Row(Setting(workers, 2))
+            row.rounds.append(times[workers][0])
+            row.times.append(times[workers][0])
+
+        def measure(setting: Setting, *_: Any) -> None:
+            row = bench.rows[setting]
+            took = times[setting.workers or 0]
+            row.rounds.append(took[len(row.rounds) % len(took)])
+            row.times.append(row.rounds[-1])
+
+        monkeypatch.setattr(bench, "measure", measure)
+        bench.more_rounds()
+        return [len(row.rounds) for row in bench.rows.values()]
+
+    assert rounds_of([1.0, 1.01], [0.5, 0.5]) == [2, 2]
+    # The faster one may be so by chance, for all that two rounds can tell.
+    assert rounds_of([1.0, 1.0], [0.3, 0.8, 0.4]) == [4, 4]
+    # Of equals nobody needs to know more.
+    assert rounds_of([1.0, 1.0], [1.0, 1.01]) == [2, 2]
+    # What is far behind is left out, but for the fastest three.
+    assert rounds_of([9.0], [1.0, 1.0], [2.5, 2.5], [0.5, 0.5]) == [1, 2, 2, 2]
 
 
 def test_one_round_wants_a_clear_gain() -> None:

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 _PREFETCH = (2, 4, 8)
 _CLOSE = 0.03  # Nobody would notice less.
 _ONE_ROUND = 0.1  # Without a second round nobody knows the noise.
-_SLOW = 1.5  # So much slower than the fastest: not worth another round.
+_SLOW = 2.0  # So much slower than the fastest: not worth another round.
+_LEAST = 3  # The fastest ones are measured again however far they lie apart.
+_MORE = 3  # So many times the rounds at most, where noise hides the best.
+_WAVES = 2  # Each worker makes so many batches a pass at least.
 _NOTHING_MORE = 2  # So many larger numbers of workers without a gain, and no larger is tried.
 _LOOKS = 4  # Batches of a pass whose memory is looked at.
 _END: Any = object()
@@ -134,8 +137,10 @@ class _Bench:
         together and say little. Afterwards each wave of n takes what a worker needs for one.
         """
         wave = max(1, row.setting.workers or 0)
-        open_batches = max(0, self.wanted - len(row.times))
-        count = math.ceil(max(1, math.ceil(open_batches / rounds_left)) / wave) * wave
+        left = max(self.wanted - len(row.times), self.wanted // self.rounds * rounds_left)
+        count = max(1, math.ceil(left / rounds_left))
+        if wave > 1:
+            count = max(_WAVES, math.ceil(count / wave)) * wave
         if self.length is not None and self.length < 2 * wave:
             return 1, count
         return wave, count
@@ -242,21 +247,30 @@ class _Bench:
     grows = False  # Whether settings come in the order of their workers, and may be left out.
 
     def more_rounds(self) -> None:
-        """Measure what may still be the best again, in turns, so that noise hits all alike."""
-        fastest = min(row.mean for row in self.rows.values())
+        """Measure what may still be the best again, in turns, so that noise hits all alike.
+
+        As long as one that is clearly slower on average could be so by chance, there are more.
+        """
+        rows = sorted(self.rows.values(), key=lambda row: row.mean)
         last = [
             row
-            for row in self.rows.values()
-            if row.mean <= fastest * _SLOW or row.setting == self.passes.given
+            for place, row in enumerate(rows)
+            if place < _LEAST
+            or row.mean <= rows[0].mean * _SLOW
+            or row.setting == self.passes.given
         ]
-        for turn in range(1, self.rounds):
-            if len(last) < 2:
+        for turn in range(1, self.rounds * _MORE):
+            if len(last) < 2 or (turn >= self.rounds and not self._unclear()):
                 return
             if self.left < sum(row.took for row in last):
                 self.cut = True
                 return
             for row in last if turn % 2 == 0 else reversed(last):
-                self.measure(row.setting, self.rounds - turn, self.deadline)
+                self.measure(row.setting, max(1, self.rounds - turn), self.deadline)
+
+    def _unclear(self) -> bool:
+        best, equal = self.best()
+        return best.mean > min(row.mean for row in equal) * (1 + _ONE_ROUND)
 
     # --- The verdict -----------------------------------------------------------------------
 
