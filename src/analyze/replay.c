@@ -7,10 +7,18 @@
 
 #include "base/memory.h"
 
-double sw__replay_rate(double cores, double others, double running)
+static double fair(double cores, double others, double running)
 {
     const double wanted = running + others;
     return wanted > cores && wanted > 0 ? cores / wanted : 1;
+}
+
+double sw__replay_rate(const struct sw__replay_setting *setting, double running)
+{
+    const double threads = fair(setting->cores, setting->others, running);
+    const double groups =
+        setting->grouped > 0 ? fair(setting->group_cores, 0, running) : 0;
+    return (1 - setting->grouped) * threads + setting->grouped * groups;
 }
 
 enum doing { IDLE, BLOCKED, WORKING };
@@ -74,7 +82,7 @@ static double running(const struct replay *it)
 /* How long until something happens, and what is left of everything then. */
 static void advance(struct replay *it)
 {
-    const double rate = sw__replay_rate(it->set->cores, it->set->others, running(it));
+    const double rate = sw__replay_rate(it->set, running(it));
     const double train_rate = it->train == TRAIN_ASIDE ? 1 : rate;
     double time = it->train == TRAIN_WAITS ? INFINITY : it->left / train_rate;
     for (unsigned i = 0; i < it->set->workers; i++) {
@@ -177,8 +185,8 @@ static void epoch(struct replay *it)
 static double alone(const struct sw__replay_step *steps, size_t count,
                     const struct sw__replay_setting *set, double *wait_ns)
 {
-    const double compute = sw__replay_rate(set->cores, set->others, set->threads);
-    const double make = sw__replay_rate(set->cores, set->others, 1);
+    const double compute = sw__replay_rate(set, set->threads);
+    const double make = sw__replay_rate(set, 1);
     double time = 0, waited = 0;
     for (size_t i = 0; i < count; i++) {
         waited += steps[i].make_ns * set->make_scale / make +

@@ -27,8 +27,11 @@ struct sw__replay_step {
 struct sw__replay_setting {
     unsigned workers; /* 0: the training thread makes the batches itself */
     unsigned prefetch;
-    double cores;    /* usable */
-    double others;   /* runnable threads of other programs, on average */
+    double cores;  /* usable */
+    double others; /* runnable threads of other programs, on average */
+    /* Machines share cores among threads, or first among users, sessions and containers: then more threads get no more in all.
+     * `grouped` is how much of the second holds, 0…1, and `group_cores` what the program gets then. */
+    double grouped, group_cores;
     double threads;  /* that compute keeps busy */
     double hand_ns;  /* work of the training thread to take a batch from a worker */
     double send_ns;  /* work of a worker to hand it over */
@@ -41,7 +44,7 @@ double sw__replay(const struct sw__replay_step *steps, size_t count,
                   const struct sw__replay_setting *setting, double *wait_ns);
 
 /* The part of a processor that each of `running` threads gets. */
-double sw__replay_rate(double cores, double others, double running);
+double sw__replay_rate(const struct sw__replay_setting *setting, double running);
 
 /* The settings `now` and `then` over resampled stretches of the steps: 95 % of the savings lie within low…high, as a share of the
  * time now. Deterministic. Nothing is known with few steps: then low and high are far apart. */

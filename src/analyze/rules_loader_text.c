@@ -92,7 +92,9 @@ void sw__loader_common(sw_findings *all, struct sw__draft *draft,
                             ? facts->share.low / facts->share.mean
                             : 0;
     const double steps_known = (double)facts->share.count / 50;
-    finding->confidence = 0.5 + 0.45 * sure * (steps_known < 1 ? steps_known : 1);
+    /* On a busy machine times say less. */
+    const double busy = facts->delay > 0.05 ? 1 / (1 + facts->delay) : 1;
+    finding->confidence = 0.5 + 0.45 * sure * busy * (steps_known < 1 ? steps_known : 1);
     sw__draft_rule(draft, "RULE-02");
     if (most && steps->samples_per_s < 100) {
         sw__draft_rule(draft, "RULE-27");

@@ -62,21 +62,26 @@ struct sw__replay_setting sw__loader_setting(const sw_findings *all,
     const double delay = facts->delay > 0.05 ? facts->delay : 0;
     const double runnable = busy + facts->making;
     const double others = delay > 0 ? cores * (1 + delay) - runnable : 0;
+    /* The cores that it had, were they all there is. */
+    const double had = runnable / (1 + delay);
+    static const double grouped[3] = {1, 0.5, 0};
     const bool moves = workers > 0 && facts->way != SW__LOADER_WORKERS;
     struct sw__replay_setting setting = {
         .workers = workers,
         .prefetch = prefetch,
         .cores = cores,
         .others = others > 0 ? others : 0,
+        .grouped = others > 0 ? grouped[guess] : 0,
+        .group_cores = had > 0.05 ? had : 0.05,
         .threads = busy,
         .block_scale =
             guess == SW__GUESS_LOW && workers > facts->workers && workers > 1 ? 1.25 : 1,
     };
-    setting.compute_scale = sw__replay_rate(cores, setting.others, runnable);
+    setting.compute_scale = sw__replay_rate(&setting, runnable);
     /* The processor time of a worker is known; of the training thread, the time it took as it was. */
     setting.make_scale = facts->way == SW__LOADER_WORKERS && facts->cpu_ns >= 0
                              ? 1
-                             : sw__replay_rate(cores, setting.others, 1 + facts->making);
+                             : sw__replay_rate(&setting, 1 + facts->making);
     if (workers > 0) {
         setting.hand_ns = guessed(facts->unpack_ns, hand, guess);
         setting.send_ns = guessed(facts->send_ns, send, guess);
@@ -103,6 +108,7 @@ static double saves_alone(const struct sw__loader_facts *facts,
 {
     struct sw__replay_setting alone[2] = {set[0], set[1]};
     alone[0].others = alone[1].others = 0;
+    alone[0].grouped = alone[1].grouped = 0;
     const double now = sw__replay(facts->steps, facts->count, &alone[0], NULL);
     const double then = sw__replay(facts->steps, facts->count, &alone[1], NULL);
     return now > 0 ? 1 - then / now : 0;

@@ -95,11 +95,20 @@ static void threads_share_cores(void **state)
 {
     (void)state;
     double wait;
-    assert_close(sw__replay_rate(4, 0, 3), 1);
-    assert_close(sw__replay_rate(4, 0, 8), 0.5);
-    assert_close(sw__replay_rate(2, 6, 2), 0.25);
+    struct sw__replay_setting set = setting(1, 4);
+    assert_close(sw__replay_rate(&set, 3), 1);
+    assert_close(sw__replay_rate(&set, 8), 0.5);
+    set.cores = 2;
+    set.others = 6;
+    assert_close(sw__replay_rate(&set, 2), 0.25);
+    set.grouped = 1; /* a core for all of its threads */
+    set.group_cores = 1;
+    assert_close(sw__replay_rate(&set, 1), 1);
+    assert_close(sw__replay_rate(&set, 4), 0.25);
+    set.grouped = 0.5;
+    assert_close(sw__replay_rate(&set, 2), (0.25 + 0.5) / 2);
     /* One core: nothing is gained, work is work. */
-    struct sw__replay_setting set = setting(1, 1);
+    set = setting(1, 1);
     all_steps(10, 10, 0);
     const double alone = STEPS * 20;
     assert_true(replay_ms(&set, &wait) >= alone - 0.01);
