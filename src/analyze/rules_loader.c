@@ -62,7 +62,8 @@ static void advise_cheaper(sw_findings *all, struct sw__draft *draft, const char
 }
 
 static bool transform_dominates(sw_findings *all, const struct sw__loader_facts *facts,
-                                const struct sw__loader_stage *part, const char *name)
+                                const struct sw__loader_stage *part, const char *name,
+                                unsigned workers)
 {
     const struct sw__replay_range range = cheaper(all, facts, part->share);
     if (range.mean < SW__LOADER_GAIN) {
@@ -82,13 +83,17 @@ static bool transform_dominates(sw_findings *all, const struct sw__loader_facts 
                             "Make %s cheaper, or do it once beforehand and keep "
                             "the result (preprocess offline, cache)",
                             name));
+    if (workers > facts->workers) { /* which hides a part of it */
+        sw__loader_advise_workers(all, draft, facts, workers, facts->prefetch);
+    }
     sw__loader_where(all, draft, name);
     sw__loader_common(all, draft, facts);
     draft_saves(all, draft, &range);
     return true;
 }
 
-static bool collate_dominates(sw_findings *all, const struct sw__loader_facts *facts)
+static bool collate_dominates(sw_findings *all, const struct sw__loader_facts *facts,
+                              unsigned workers)
 {
     const struct sw__loader_stage *part = &facts->collate;
     const struct sw__replay_range range = part->share >= DOMINATES
@@ -107,12 +112,19 @@ static bool collate_dominates(sw_findings *all, const struct sw__loader_facts *f
     sw__draft_number(draft, "stage_share", part->share);
     sw__draft_number(draft, "collate_ms",
                      (double)part->stage->ns / (double)part->stage->calls / 1e6);
-    advise_cheaper(
-        all, draft, name,
-        sw__findings_format(all,
-                            "Make %s cheaper: torch.stack of whole samples, no "
-                            "loop over elements, padding in the dataset",
-                            name));
+    const bool usual = strstr(name, "default_collate") != NULL;
+    const char *how =
+        usual ? "Let the dataset give whole batches (__getitems__), or fewer and larger "
+                "tensors, so that there is less to stack"
+              : sw__findings_format(
+                    all,
+                    "Make %s cheaper: torch.stack of whole samples, no loop "
+                    "over elements, padding in the dataset",
+                    name);
+    advise_cheaper(all, draft, name, how);
+    if (workers > facts->workers) { /* which hides a part of it */
+        sw__loader_advise_workers(all, draft, facts, workers, facts->prefetch);
+    }
     sw__loader_where(all, draft, name);
     sw__loader_common(all, draft, facts);
     draft_saves(all, draft, &range);
@@ -150,7 +162,8 @@ static bool waits_for_files(sw_findings *all, const struct sw__loader_facts *fac
         more ? "Workers that wait need no core: more of them than cores is fine."
              : "Read less often: larger files, a local copy, or keep what was "
                "read in memory.");
-    sw__loader_where(all, draft, NULL);
+    const struct sw__loader_stage *read = &facts->transform;
+    sw__loader_where(all, draft, read->share >= DOMINATES ? read->stage->name : NULL);
     sw__loader_common(all, draft, facts);
     draft_saves(all, draft, &range);
     return true;
@@ -319,18 +332,21 @@ static void loop_waits(sw_findings *all, const struct sw__loader_facts *facts)
     unsigned prefetch;
     const unsigned workers = sw__loader_best(all, facts, &prefetch);
     bool told = costs_to_take(all, facts);
-    told |= collate_dominates(all, facts);
+    if (!(facts->late > SW__LOADER_LEAST)) {
+        return; /* batches are there in time */
+    }
+    told |= collate_dominates(all, facts, workers);
     if (facts->transform.share >= DOMINATES && !(facts->blocked >= DOMINATES)) {
         const char *name = facts->transform.stage->name;
         told |= transform_dominates(all, facts, &facts->transform,
-                                    name ? name : "a transform");
+                                    name ? name : "a transform", workers);
     }
     told |= waits_for_files(all, facts, workers);
     told |= comes_in_bursts(all, facts);
     told |= too_few_workers(all, facts, workers);
     if (!told && facts->getitem.share >= DOMINATES) {
         /* The cores are used up: samples have to become cheaper. */
-        (void)transform_dominates(all, facts, &facts->getitem, samples_of(all));
+        (void)transform_dominates(all, facts, &facts->getitem, samples_of(all), 0);
     }
 }
 
@@ -466,7 +482,7 @@ void sw__rules_loader(sw_findings *all)
                                    "how the batches are made was not recorded");
         }
     }
-    if (facts.share.low > SW__LOADER_LEAST) {
+    if (facts.steady && facts.share.low > SW__LOADER_LEAST) {
         loop_waits(all, &facts);
     }
     if (starts_again(all, &facts)) {

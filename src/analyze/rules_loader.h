@@ -33,6 +33,8 @@ struct sw__loader_facts {
 
     struct sw__estimate share; /* of it in the steps, the first of an epoch left out */
     struct sw__estimate wait;  /* ns */
+    bool steady;               /* there were enough such steps */
+    double late; /* the lower end of the share, less taking over what is there */
     double wait_p50, wait_p95;
     double compute_ns; /* of a step, without waiting */
     double made_ns;    /* from begin to end of making a batch */

@@ -61,23 +61,25 @@ static bool measure_waits(sw_findings *all, struct sw__loader_facts *facts)
             rest.step[rest.count++] = all->it.step[i];
         }
     }
-    const bool enough = rest.count >= SW__CASE_LEAST;
-    if (enough) {
-        double compute = 0;
-        facts->share = sw__case_share(&rest, facts->phases);
-        facts->wait = sw__case_phases(&rest, facts->phases);
-        for (size_t i = 0; i < rest.count; i++) {
-            waits[i] = in_phases(&rest.step[i], facts->phases);
-            compute += length(&rest.step[i]) - waits[i];
-        }
-        facts->compute_ns = compute / (double)rest.count;
-        qsort(waits, rest.count, sizeof *waits, ascending);
-        facts->wait_p50 = waits[sw__rank(rest.count, 0.5)];
-        facts->wait_p95 = waits[sw__rank(rest.count, 0.95)];
+    facts->steady = rest.count >= SW__CASE_LEAST;
+    if (!facts->steady) { /* short epochs: as good as it gets */
+        rest.count = all->it.count;
+        memcpy(rest.step, all->it.step, rest.count * sizeof *rest.step);
     }
+    double compute = 0;
+    facts->share = sw__case_share(&rest, facts->phases);
+    facts->wait = sw__case_phases(&rest, facts->phases);
+    for (size_t i = 0; i < rest.count; i++) {
+        waits[i] = in_phases(&rest.step[i], facts->phases);
+        compute += length(&rest.step[i]) - waits[i];
+    }
+    facts->compute_ns = compute / (double)rest.count;
+    qsort(waits, rest.count, sizeof *waits, ascending);
+    facts->wait_p50 = waits[sw__rank(rest.count, 0.5)];
+    facts->wait_p95 = waits[sw__rank(rest.count, 0.95)];
     sw__free(waits);
     sw__free(rest.step);
-    return enough;
+    return true;
 }
 
 /* --- what making a batch takes --- */
@@ -318,7 +320,6 @@ bool sw__loader_begin(sw_findings *all, struct sw__loader_facts *facts, const ch
     facts->gpu = copies_to_device(it->training);
     find_way(it, facts);
     measure_delay(it, facts);
-    *why = "there are too few steps besides the first of each epoch";
     if (!measure_waits(all, facts)) {
         return false;
     }
@@ -334,7 +335,13 @@ bool sw__loader_begin(sw_findings *all, struct sw__loader_facts *facts, const ch
         facts->way == SW__LOADER_WORKERS && elapsed > 0
             ? facts->made_ns * (1 - (facts->blocked > 0 ? facts->blocked : 0)) / elapsed
             : 0;
-    return make_steps(all, facts);
+    if (!make_steps(all, facts)) {
+        return false;
+    }
+    /* A batch that is there in time has to be taken over all the same. */
+    facts->late = facts->share.low -
+                  (facts->unpack_ns > 0 && elapsed > 0 ? facts->unpack_ns / elapsed : 0);
+    return true;
 }
 
 void sw__loader_end(struct sw__loader_facts *facts)
