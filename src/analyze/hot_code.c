@@ -524,3 +524,29 @@ const struct sw__hot_function *sw__hot_where(sw_findings *all, struct sw__draft 
     }
     return list;
 }
+
+const struct sw__hot_function *sw__hot_where_called(sw_findings *all,
+                                                    struct sw__draft *draft,
+                                                    uint64_t phases)
+{
+    size_t count;
+    const struct sw__hot *hot = sw__hot_code(all);
+    const struct sw__hot_function *list =
+        sw__hot_functions(all, phases, SW__HOT_ANY, false, &count);
+    const struct sw__hot_function *found = list;
+    for (size_t i = 0; i < count && 5 * list[i].samples > list->samples; i++) {
+        bool loop = false;
+        for (size_t k = 0; k < hot->caller_count; k++) {
+            loop |= same_function(hot->callers[k], &list[i].frame);
+        }
+        if (!loop) {
+            found = &list[i];
+            break;
+        }
+    }
+    if (found) {
+        sw__draft_where(all, draft, found->frame.file, found->frame.line,
+                        found->frame.name);
+    }
+    return found;
+}

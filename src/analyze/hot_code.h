@@ -63,6 +63,10 @@ bool sw__hot_interpreted(sw_findings *all, const struct sw__hot_function *functi
 /* Puts the place with most samples in these phases into the draft, unless nothing is known of it. */
 const struct sw__hot_function *sw__hot_where(sw_findings *all, struct sw__draft *draft,
                                              uint64_t phases, bool outside);
+/* The same, but rather a function that the training loop calls than the loop itself. */
+const struct sw__hot_function *sw__hot_where_called(sw_findings *all,
+                                                    struct sw__draft *draft,
+                                                    uint64_t phases);
 bool sw__user_file(const char *file);
 
 #endif

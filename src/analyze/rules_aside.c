@@ -259,7 +259,7 @@ static bool told(sw_findings *all, unsigned phase)
         return TELL(SW_FINDING_PYTHON_OVERHEAD, SW_FINDING_LOADER_MAIN_PROCESS,
                     SW_FINDING_LOGGING);
     default:
-        return TELL(SW_FINDING_CPU_STARVED, SW_FINDING_CPU_OVERSUBSCRIBED);
+        return TELL(SW_FINDING_REDUNDANT_WORK);
     }
 }
 
@@ -306,7 +306,7 @@ static void variance(sw_findings *all)
     draft->finding.share = excess.mean / step;
     draft->finding.confidence = periodic ? 0.85 : 0.6;
     const struct sw__hot_function *at =
-        sw__hot_where(all, draft, SW__PHASE_BIT(phase), false);
+        sw__hot_where_called(all, draft, SW__PHASE_BIT(phase));
     if (at) {
         sw__draft_advise(all, draft,
                          "Look at what %s, line %u of %s, does in those steps: do it less "
@@ -330,4 +330,8 @@ void sw__rules_aside(sw_findings *all)
     validation(all);
     checkpoint(all);
     variance(all);
+    if (!sw__has_draft(all, SW_FINDING_VARIANCE) &&
+        !sw__has_draft(all, SW_FINDING_PYTHON_OVERHEAD)) {
+        sw__rules_metrics(all);
+    }
 }

@@ -296,12 +296,14 @@ static void logging_in_steps(sw_findings *all)
 }
 
 /* Native work after the update that no phase claims: metrics and the like. */
-static void metrics_in_steps(sw_findings *all, const struct sw__draft *python)
+void sw__rules_metrics(sw_findings *all)
 {
     size_t count;
     const struct sw__hot_function *list = sw__hot_functions(
         all, SW__PHASE_BIT(SW_PHASE_OTHER), SW__HOT_AFTER, false, &count);
-    if (!list || sw__hot_interpreted(all, list) || python || !sw__hot_code(all)->phase_samples[SW_PHASE_BACKWARD]) {
+    const struct sw__hot *hot = sw__hot_code(all);
+    if (!list || hot->samples < SAMPLES_LEAST || !hot->phase_samples[SW_PHASE_BACKWARD] ||
+        sw__hot_interpreted(all, list)) {
         return;
     }
     const struct sw__estimate time = sw__hot_time(all, list->by_phase);
@@ -415,5 +417,4 @@ void sw__rules_host(sw_findings *all)
     }
     struct sw__draft *python = python_overhead(all);
     loader_main_process(all, python);
-    metrics_in_steps(all, python);
 }

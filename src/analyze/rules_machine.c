@@ -165,7 +165,7 @@ static void starved(sw_findings *all, const struct pressure *pressure)
     draft->finding.confidence = 0.7;
     /* Nothing in the program causes it, so that no change of the program can be predicted. */
     draft->finding.severity =
-        pressure->delay.low > 0.7 ? SW_SEVERITY_MEDIUM : SW_SEVERITY_LOW;
+        pressure->delay.low > 0.8 ? SW_SEVERITY_MEDIUM : SW_SEVERITY_LOW;
     sw__draft_advise(all, draft,
                      "Other programs on this machine, or the CPU limit of its container, "
                      "keep it from running: stop them, raise the limit, or go elsewhere.");
