@@ -171,8 +171,10 @@ static int aside_of(const sw_summary *summary, const char *section)
     size_t count;
     const sw_summary_section *rows = sw_summary_sections(summary, SW_ROWS_EACH, &count);
     for (size_t i = 0; *section && i < count; i++) {
-        if (strcmp(rows[i].name, section) != 0) {
-            continue;
+        if (strcmp(rows[i].name, section) != 0 ||
+            (rows[i].phase != SW_PHASE_INHERIT && rows[i].phase != SW_PHASE_VALIDATION &&
+             rows[i].phase != SW_PHASE_CHECKPOINT)) {
+            continue; /* a collection or a print may be anywhere */
         }
         for (uint32_t at = (uint32_t)i; at != SW_NO_ROW; at = rows[at].parent) {
             if (rows[at].phase == SW_PHASE_VALIDATION ||

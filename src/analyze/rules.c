@@ -142,6 +142,11 @@ bool sw__has_device(const sw_findings *all)
     return false;
 }
 
+bool sw__is_asynchronous(const sw_findings *all)
+{
+    return sw__fact(all, "jax_backend") != NULL || sw__has_device(all);
+}
+
 bool sw__has_draft(const sw_findings *all, enum sw_finding_kind kind)
 {
     for (const struct sw__draft *draft = all->first; draft; draft = draft->next) {

@@ -39,6 +39,10 @@ const char *sw__fact(const sw_findings *all, const char *key);
 uint64_t sw__phase_calls(const sw_findings *all, unsigned phase, const char **name);
 /* Whether an accelerator was seen at work. */
 bool sw__has_device(const sw_findings *all);
+/* Whether calls return before their results are there: with an accelerator, and always in JAX. */
+bool sw__is_asynchronous(const sw_findings *all);
+/* Share of the time that the step thread was ready to run and had no core; NaN: unknown. */
+double sw__core_wait(const sw_findings *all);
 bool sw__has_draft(const sw_findings *all, enum sw_finding_kind kind);
 /* The trace of the step thread. */
 sw_trace *sw__step_trace(const sw_summary *summary);

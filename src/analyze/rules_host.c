@@ -9,6 +9,7 @@
 /* Less than this share of the steps' time is not worth a finding. */
 #define PYTHON_LEAST 0.05
 #define BATCH_LEAST 0.07
+#define ASYNCHRONOUS_LEAST 0.2 /* where it may be hidden */
 #define LOGGING_LEAST 0.03
 #define METRICS_LEAST 0.10
 #define GC_LEAST 0.01
@@ -195,6 +196,19 @@ static void loader_main_process(sw_findings *all, struct sw__draft *python)
     const double step = all->it.mean_ns;
     if (!top || !(time.low / step > BATCH_LEAST)) {
         return;
+    }
+    if (sw__is_asynchronous(all)) {
+        /* The device may compute meanwhile. Not while it is waited for in every step: then that is the reason. Without a core
+         * of its own nobody can tell. */
+        for (struct sw__draft *sync = all->first; sync; sync = sync->next) {
+            if (sync->finding.kind == SW_FINDING_HOST_SYNC) {
+                sync->finding.also |= (uint64_t)1 << SW_FINDING_LOADER_MAIN_PROCESS;
+                return;
+            }
+        }
+        if (!(time.low / step > ASYNCHRONOUS_LEAST) || !(sw__core_wait(all) < 0.3)) {
+            return;
+        }
     }
     if (python && 2 * interpreted_on_batches(all) > samples) {
         /* Making it fast gains more than moving it. */

@@ -74,6 +74,11 @@ static struct pressure find_pressure(const struct sw__case *it)
     return found;
 }
 
+double sw__core_wait(const sw_findings *all)
+{
+    return find_pressure(&all->it).delay.mean;
+}
+
 static double number_of(const char *text)
 {
     char *end = NULL;

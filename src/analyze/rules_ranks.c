@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/hot_code.h"
 #include "analyze/rules.h"
 #include "analyze/summary.h"
 
@@ -13,7 +14,8 @@ enum { RANKS_MOST = 64, GROUPS = 12 };
 
 /* Mean time of each phase in the steps of a rank, with what it may be off. */
 struct rank {
-    double number; /* as it calls itself; NaN: unknown */
+    double number; /* as it calls itself */
+    size_t trace;
     uint64_t steps;
     double mean[SW_PHASE_COUNT], error[SW_PHASE_COUNT];
 };
@@ -90,7 +92,7 @@ static size_t read_ranks(const sw_summary *summary, struct rank *ranks)
         if (isnan(number)) {
             continue;
         }
-        ranks[count] = (struct rank){.number = number};
+        ranks[count] = (struct rank){.number = number, .trace = i};
         read_rank(trace, &ranks[count]);
         count += ranks[count].steps >= SW__CASE_LEAST;
     }
@@ -115,7 +117,36 @@ static double slower(const struct rank *ranks, size_t count, size_t which, unsig
     return low > STRAGGLER_TIMES * most ? low - most : 0;
 }
 
-static void straggler(sw_findings *all, const struct rank *ranks, size_t count)
+/* What the slow rank does there is known if it is the one whose steps are looked at. What else explains that time is of the
+ * same group. */
+static void place_straggler(sw_findings *all, struct sw__draft *draft,
+                            const struct rank *slow, unsigned phase)
+{
+    if (slow->trace != all->it.summary->step_trace) {
+        return;
+    }
+    (void)sw__hot_where_called(all, draft, SW__PHASE_BIT(phase));
+    for (struct sw__draft *other = all->first; other; other = other->next) {
+        const enum sw_finding_kind kind = other->finding.kind;
+        if (phase == SW_PHASE_OTHER &&
+            (kind == SW_FINDING_PYTHON_OVERHEAD || kind == SW_FINDING_LOGGING ||
+             kind == SW_FINDING_LOADER_MAIN_PROCESS || kind == SW_FINDING_VARIANCE)) {
+            other->group = SW__GROUP_RANKS;
+            if (other->finding.predicted &&
+                !(other->finding.speedup < draft->finding.speedup)) {
+                /* Samples know better than the difference of means what that code takes. */
+                draft->finding.predicted = true;
+                draft->finding.speedup = other->finding.speedup;
+                draft->finding.low = other->finding.low;
+                draft->finding.high = other->finding.high;
+                draft->finding.step_ns = other->finding.step_ns;
+                draft->finding.severity = other->finding.severity;
+            }
+        }
+    }
+}
+
+static bool straggler(sw_findings *all, const struct rank *ranks, size_t count)
 {
     double worst = 0;
     double usual = 0;
@@ -137,14 +168,15 @@ static void straggler(sw_findings *all, const struct rank *ranks, size_t count)
         }
     }
     if (!(worst / all->it.mean_ns > STRAGGLER_LEAST)) {
-        return;
+        return false;
     }
     const struct rank *slow = &ranks[which];
     const double by = slow->mean[phase] - usual;
     struct sw__draft *draft = sw__draft(all, SW_FINDING_STRAGGLER, "RULE-65");
     draft->group = SW__GROUP_RANKS;
     draft->specific = 1;
-    sw__draft_where(all, draft, NULL, 0, sw__findings_format(all, "rank %.0f", slow->number));
+    sw__draft_where(all, draft, NULL, 0,
+                    sw__findings_format(all, "rank %.0f", slow->number));
     sw__draft_title(all, draft,
                     "Rank %.0f makes the others wait: its %s takes %.1f ms, theirs %.1f ms",
                     slow->number, sw_phase_name(phase), slow->mean[phase] / 1e6,
@@ -162,6 +194,10 @@ static void straggler(sw_findings *all, const struct rank *ranks, size_t count)
     const struct sw__estimate saved = {
         .mean = by, .low = worst, .high = by + slow->error[phase]};
     sw__draft_saves_in_steps(all, draft, saved, 1, 0.7, 1);
+    place_straggler(all, draft, slow, phase);
+    /* The others wait for it in collectives. */
+    draft->finding.also |= (uint64_t)1 << SW_FINDING_COMMUNICATION;
+    return true;
 }
 
 /* Communication that DDP did not hide behind the backward, in ns a step, by its own measurements; 0: unknown. */
@@ -220,13 +256,16 @@ void sw__rules_ranks(sw_findings *all)
         return;
     }
     const size_t count = read_ranks(all->it.summary, ranks);
+    bool waits = false;
     if (count < 2) {
         sw__findings_unchecked(all, SW_FINDING_STRAGGLER,
                                "steps of one rank alone were recorded");
     } else {
-        straggler(all, ranks, count);
+        waits = straggler(all, ranks, count);
     }
-    if (sw_summary_get_run(all->it.summary)->ranks < 2 &&
+    if (waits) {
+        /* What is left of communication without the waiting shows once that is gone. */
+    } else if (sw_summary_get_run(all->it.summary)->ranks < 2 &&
         !all->it.steps->phase[SW_PHASE_COMMUNICATION].measured) {
         sw__findings_unchecked(all, SW_FINDING_COMMUNICATION,
                                "there is one rank, which has nobody to talk to");

@@ -108,13 +108,16 @@ static void transfer(sw_findings *all)
 
 void sw__rules_waits(sw_findings *all)
 {
-    if (!sw__has_device(all)) {
+    if (sw__is_asynchronous(all)) {
+        host_sync(all);
+    } else {
         sw__findings_unchecked(all, SW_FINDING_HOST_SYNC,
                                "no accelerator was used, so nothing waits for one");
+    }
+    if (!sw__has_device(all)) {
         sw__findings_unchecked(all, SW_FINDING_TRANSFER,
                                "no accelerator was used, so nothing is copied to one");
         return;
     }
-    host_sync(all);
     transfer(all);
 }
