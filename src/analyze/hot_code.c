@@ -19,7 +19,8 @@ enum { DEEPEST = 512, REFERENCES = 256, CALLERS = 64 };
 
 static bool standard_library(const char *file)
 {
-    return file[0] == '<' || strstr(file, "/lib/python3") || strstr(file, "/lib64/python3");
+    return file[0] == '<' || strstr(file, "/lib/python3") ||
+           strstr(file, "/lib64/python3");
 }
 
 static bool installed(const char *file)
@@ -55,10 +56,11 @@ static bool in_list(const char *text, const char *const *list, size_t count)
 /* Whether a function writes down what happens: a package for that, or one of the user's that is named so. */
 static bool writes_logs(const sw_stack_frame *frame)
 {
-    static const char *const packages[] = {"/loggers/",     "/wandb/",
-                                           "/mlflow/",      "/tensorboard",      "/comet_ml/",
-                                           "/neptune/",     "/aim/",             "/clearml/"};
-    static const char *const classes[] = {"Logger.", "Tracker.", "Reporter.", "Recorder."};
+    static const char *const packages[] = {"/loggers/",    "/wandb/",    "/mlflow/",
+                                           "/tensorboard", "/comet_ml/", "/neptune/",
+                                           "/aim/",        "/clearml/"};
+    static const char *const classes[] = {"Logger.", "Tracker.", "Reporter.",
+                                          "Recorder."};
     static const char *const values[] = {"log_prob", "log_softmax", "log_lik", "log_det",
                                          "log_sum",  "log_norm",    "log_sigm"};
     if (!sw__user_file(frame->file)) {
@@ -215,7 +217,7 @@ static enum sw__hot_when place_in_step(const struct reading *reading, int phase,
         order(reading->stacks, &reading->backward, frames, depth, &at);
     *loop = at;
     if (phase == SW_PHASE_FORWARD) {
-        return backward == ORDER_AFTER   ? SW__HOT_AFTER
+        return backward == ORDER_AFTER     ? SW__HOT_AFTER
                : backward == ORDER_UNKNOWN ? SW__HOT_UNKNOWN
                                            : SW__HOT_BETWEEN;
     }
@@ -465,8 +467,7 @@ struct sw__estimate sw__hot_time(sw_findings *all,
     uint64_t whole = 0;
     for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
         if (by_phase[p] && hot->phase_samples[p]) {
-            const struct sw__estimate phase =
-                sw__case_phases(&all->it, SW__PHASE_BIT(p));
+            const struct sw__estimate phase = sw__case_phases(&all->it, SW__PHASE_BIT(p));
             time.mean += phase.mean * (double)by_phase[p] / (double)hot->phase_samples[p];
             part += by_phase[p];
             whole += hot->phase_samples[p];
@@ -490,8 +491,7 @@ static enum loop loop_of(sw_findings *all, const sw_stack_frame *frame)
     if (!text) {
         return LOOP_UNKNOWN;
     }
-    const uint32_t around =
-        sw__source_loop(text, length, frame->first_line, frame->line);
+    const uint32_t around = sw__source_loop(text, length, frame->first_line, frame->line);
     enum loop loop = around ? LOOP_INNER : LOOP_NONE;
     for (size_t i = 0; i < hot->caller_count; i++) {
         const sw_stack_frame *caller = hot->callers[i];
@@ -521,15 +521,13 @@ const struct sw__hot_function *sw__hot_where(sw_findings *all, struct sw__draft 
     const struct sw__hot_function *list =
         sw__hot_functions(all, phases, SW__HOT_ANY, outside, &count);
     if (list) {
-        sw__draft_where(all, draft, list->frame.file, list->frame.line,
-                        list->frame.name);
+        sw__draft_where(all, draft, list->frame.file, list->frame.line, list->frame.name);
     }
     return list;
 }
 
-const struct sw__hot_function *sw__hot_where_called(sw_findings *all,
-                                                    struct sw__draft *draft,
-                                                    uint64_t phases)
+const struct sw__hot_function *
+sw__hot_where_called(sw_findings *all, struct sw__draft *draft, uint64_t phases)
 {
     size_t count;
     const struct sw__hot *hot = sw__hot_code(all);

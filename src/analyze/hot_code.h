@@ -20,10 +20,10 @@ struct sw__hot_line {
     int phase;                   /* enum sw_phase, whose time it is part of */
     int as; /* the same, but `other` for what a closure does inside the optimizer, and
                `logging` for what loggers do that no section tells of */
-    bool outside;                /* of steps: validation or a checkpoint between them */
+    bool outside; /* of steps: validation or a checkpoint between them */
     enum sw__hot_when when;
     uint64_t samples;
-    uint64_t own; /* the line itself, or the standard library called from it */
+    uint64_t own;         /* the line itself, or the standard library called from it */
     uint64_t interpreted; /* of `own`, outside native calls */
 };
 
@@ -64,9 +64,8 @@ bool sw__hot_interpreted(sw_findings *all, const struct sw__hot_function *functi
 const struct sw__hot_function *sw__hot_where(sw_findings *all, struct sw__draft *draft,
                                              uint64_t phases, bool outside);
 /* The same, but rather a function that the training loop calls than the loop itself. */
-const struct sw__hot_function *sw__hot_where_called(sw_findings *all,
-                                                    struct sw__draft *draft,
-                                                    uint64_t phases);
+const struct sw__hot_function *
+sw__hot_where_called(sw_findings *all, struct sw__draft *draft, uint64_t phases);
 bool sw__user_file(const char *file);
 
 #endif

@@ -55,7 +55,8 @@ static double not_validation(const sw_findings *all)
         if (validates && asynchronous && rows[i].phase == SW_PHASE_SYNC &&
             rows[i].p50_ns != SW_UNKNOWN) {
             const double usual = (double)rows[i].p50_ns * (double)rows[i].calls;
-            excess += (double)rows[i].total_ns > usual ? (double)rows[i].total_ns - usual : 0;
+            excess +=
+                (double)rows[i].total_ns > usual ? (double)rows[i].total_ns - usual : 0;
         }
     }
     return excess;
@@ -151,10 +152,10 @@ static int by_value(const void *left, const void *right)
 struct tail {
     double usual, bound, p95;
     size_t slow;
-    double excess;                  /* ns of all slow steps beyond the usual */
+    double excess;                   /* ns of all slow steps beyond the usual */
     double by_phase[SW_PHASE_COUNT]; /* of that */
-    double delay;                   /* they waited for a CPU, as far as known */
-    uint64_t period;                /* every so many steps; 0: no period */
+    double delay;                    /* they waited for a CPU, as far as known */
+    uint64_t period;                 /* every so many steps; 0: no period */
 };
 
 static double usual_phase(const struct sw__case *it, unsigned phase, double *scratch)
@@ -311,19 +312,20 @@ static void variance(sw_findings *all)
                           excess.mean / step > EXCESS_PERIODIC_LEAST;
     /* Without a period it may be the machine: then all phases grow, and steps wait for a CPU. */
     const bool heavy = tail.p95 > 2 * step && tail.slow >= 8 && concentrated > 0.7 &&
-                       tail.delay < 0.2 * tail.excess &&
-                       excess.low / step > EXCESS_LEAST;
+                       tail.delay < 0.2 * tail.excess && excess.low / step > EXCESS_LEAST;
     if ((!periodic && !heavy) || told(all, phase)) {
         return;
     }
     struct sw__draft *draft = sw__draft(all, SW_FINDING_VARIANCE, "RULE-61");
     const char *name = sw_phase_name(phase);
     if (periodic) {
-        sw__draft_title(all, draft, "Every %llu steps one is %.0f times as long, in phase %s",
+        sw__draft_title(all, draft,
+                        "Every %llu steps one is %.0f times as long, in phase %s",
                         (unsigned long long)tail.period,
                         1 + tail.excess / (double)tail.slow / tail.usual, name);
     } else {
-        sw__draft_title(all, draft, "%zu of %zu steps are more than twice as long, in phase %s",
+        sw__draft_title(all, draft,
+                        "%zu of %zu steps are more than twice as long, in phase %s",
                         tail.slow, all->it.count, name);
     }
     sw__draft_number(draft, "slow_steps", (double)tail.slow);
@@ -339,13 +341,15 @@ static void variance(sw_findings *all)
     const struct sw__hot_function *at =
         sw__hot_where_called(all, draft, SW__PHASE_BIT(phase));
     if (at) {
-        sw__draft_advise(all, draft,
-                         "Look at what %s, line %u of %s, does in those steps: do it less "
-                         "often, in a thread, or in the workers.",
-                         at->frame.name, at->frame.line, sw__file_name(at->frame.file));
+        sw__draft_advise(
+            all, draft,
+            "Look at what %s, line %u of %s, does in those steps: do it less "
+            "often, in a thread, or in the workers.",
+            at->frame.name, at->frame.line, sw__file_name(at->frame.file));
     } else {
-        sw__draft_advise(all, draft, "Look at what the program does in phase %s of "
-                                     "those steps.",
+        sw__draft_advise(all, draft,
+                         "Look at what the program does in phase %s of "
+                         "those steps.",
                          name);
     }
     if (SW__COMPUTE_PHASES & SW__PHASE_BIT(phase)) {

@@ -36,9 +36,9 @@ static bool is_one_of(const char *text, const char *const *names, size_t count)
 struct optimizer {
     const char *what, *kind, *foreach, *fused;
     double tensors;
-    bool known;    /* one of torch.optim, which has ways to choose from */
-    bool fusible;  /* has fused=True on a CPU as well */
-    bool rereads;  /* walks through its memory several times, so that one pass is faster */
+    bool known;   /* one of torch.optim, which has ways to choose from */
+    bool fusible; /* has fused=True on a CPU as well */
+    bool rereads; /* walks through its memory several times, so that one pass is faster */
 };
 
 static struct optimizer find_optimizer(const sw_findings *all)
@@ -96,15 +96,16 @@ static void optimizer(sw_findings *all)
         return;
     }
     const bool chosen = is.foreach && strcmp(is.foreach, "False") == 0;
-    if (!(share.low > (chosen || !is.known ? OPTIMIZER_LEAST : OPTIMIZER_DEFAULT_LEAST)) ||
+    if (!(share.low >
+          (chosen || !is.known ? OPTIMIZER_LEAST : OPTIMIZER_DEFAULT_LEAST)) ||
         !is.what || is_true(is.foreach) || is_true(is.fused)) {
         return;
     }
     const double tensor_us = time.mean / is.tensors / 1e3;
     const bool small = tensor_us < 200; /* calls cost more than what they compute */
     size_t count;
-    const struct sw__hot_function *own = sw__hot_functions(
-        all, phase, SW__HOT_ANY, false, &count);
+    const struct sw__hot_function *own =
+        sw__hot_functions(all, phase, SW__HOT_ANY, false, &count);
     if (!is.known && !(own && is.tensors >= 4)) {
         return; /* somebody else's way of updating: nothing is known of it */
     }
@@ -122,8 +123,9 @@ static void optimizer(sw_findings *all)
     }
     const sw_training_site *site = sw__site_of(all, SW_SITE_OPTIMIZER);
     struct sw__draft *draft = sw__draft(all, SW_FINDING_OPTIMIZER, "RULE-23");
-    sw__draft_title(all, draft, "%.0f %% of a step is the update: %s goes through %.0f "
-                                "tensors one by one",
+    sw__draft_title(all, draft,
+                    "%.0f %% of a step is the update: %s goes through %.0f "
+                    "tensors one by one",
                     share.mean * 100, is.kind ? is.kind : "the optimizer", is.tensors);
     sw__draft_number(draft, "optimizer_ms", time.mean / 1e6);
     sw__draft_number(draft, "optimizer_share", share.mean);
@@ -142,17 +144,18 @@ static void optimizer(sw_findings *all)
             sw__draft_saves_in_steps(all, draft, time, small ? 0.85 : 0.6,
                                      small ? 0.6 : 0.25, small ? 0.97 : 0.85);
         } else {
-            sw__draft_saves_in_steps(all, draft, time, small ? 0.6 : 0.2,
-                                     small ? 0.3 : 0, small ? 0.9 : 0.5);
+            sw__draft_saves_in_steps(all, draft, time, small ? 0.6 : 0.2, small ? 0.3 : 0,
+                                     small ? 0.9 : 0.5);
         }
         return;
     }
     sw__draft_where(all, draft, own->frame.file, own->frame.line, own->frame.name);
-    sw__draft_advise(all, draft,
-                     "The loop over parameters in %s, line %u of %s, makes several small "
-                     "operations for each: use torch._foreach_* functions on the list, or keep "
-                     "the parameters in one flat tensor.",
-                     own->frame.name, own->frame.line, sw__file_name(own->frame.file));
+    sw__draft_advise(
+        all, draft,
+        "The loop over parameters in %s, line %u of %s, makes several small "
+        "operations for each: use torch._foreach_* functions on the list, or keep "
+        "the parameters in one flat tensor.",
+        own->frame.name, own->frame.line, sw__file_name(own->frame.file));
     sw__draft_saves_in_steps(all, draft, time, 0.85, 0.5, 0.98);
 }
 
@@ -227,8 +230,8 @@ static struct again most_compiled(const sw_findings *all)
     struct again most = {0};
     struct again here = {0};
     for (size_t i = 0; i < count; i++) {
-        const bool same = i > 0 && list[i].line == list[i - 1].line &&
-                          list[i].function && list[i - 1].function &&
+        const bool same = i > 0 && list[i].line == list[i - 1].line && list[i].function &&
+                          list[i - 1].function &&
                           strcmp(list[i].function, list[i - 1].function) == 0;
         here = same ? here : (struct again){0};
         if (list[i].again) {
@@ -272,18 +275,20 @@ static void advise_compiled(sw_findings *all, struct sw__draft *draft,
     const char *reason = at->reason ? at->reason : "unknown";
     sw__draft_advise(all, draft, "Why it was compiled again: %s.", reason);
     if (strstr(reason, "static")) {
-        sw__draft_advise(all, draft,
-                         "Pass what changes from step to step as an array, not as a static "
-                         "argument of %s.",
-                         at->function);
+        sw__draft_advise(
+            all, draft,
+            "Pass what changes from step to step as an array, not as a static "
+            "argument of %s.",
+            at->function);
     } else if (strstr(reason, "new function object")) {
         sw__draft_advise(all, draft,
                          "Make the compiled function once, before the loop, not in it.");
     } else {
-        sw__draft_advise(all, draft,
-                         "Keep shapes the same from step to step: pad to a few fixed sizes, "
-                         "drop the last smaller batch (drop_last=True), or mark that "
-                         "dimension dynamic.");
+        sw__draft_advise(
+            all, draft,
+            "Keep shapes the same from step to step: pad to a few fixed sizes, "
+            "drop the last smaller batch (drop_last=True), or mark that "
+            "dimension dynamic.");
     }
 }
 
@@ -377,8 +382,8 @@ static void amp(sw_findings *all)
     if (site) {
         sw__draft_where(all, draft, site->file, site->line, site->object);
     }
-    sw__draft_title(all, draft,
-                    "%.0f %% of the device's time is matrix work in float32", share * 100);
+    sw__draft_title(all, draft, "%.0f %% of the device's time is matrix work in float32",
+                    share * 100);
     sw__draft_number(draft, "matrix_share", share);
     sw__draft_number(draft, "device_s", (double)device / 1e9);
     draft->finding.share = share;
@@ -386,7 +391,8 @@ static void amp(sw_findings *all)
     sw__draft_advise(all, draft,
                      "Compute forward and loss under torch.autocast(\"cuda\", "
                      "dtype=torch.bfloat16).");
-    const struct sw__estimate compute = sw__phase_time(all, SW__COMPUTE_PHASES | SW__PHASE_BIT(SW_PHASE_SYNC));
+    const struct sw__estimate compute =
+        sw__phase_time(all, SW__COMPUTE_PHASES | SW__PHASE_BIT(SW_PHASE_SYNC));
     sw__draft_saves_in_steps(all, draft, compute, 0.4 * share, 0.1 * share, 0.65 * share);
 }
 

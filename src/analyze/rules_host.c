@@ -95,10 +95,11 @@ static struct sw__draft *python_overhead(sw_findings *all)
     draft->finding.share = time.mean / step;
     draft->finding.confidence = time.count >= 100 ? 0.9 : 0.75;
     if (interpreted >= MOSTLY_PYTHON) {
-        sw__draft_advise(all, draft,
-                         "Rewrite the loop in %s, line %u of %s, with operations on whole "
-                         "arrays or tensors.",
-                         at->name, at->line, sw__file_name(at->file));
+        sw__draft_advise(
+            all, draft,
+            "Rewrite the loop in %s, line %u of %s, with operations on whole "
+            "arrays or tensors.",
+            at->name, at->line, sw__file_name(at->file));
     } else {
         sw__draft_advise(all, draft,
                          "%s, line %u of %s, calls something small over and over: do it "
@@ -133,8 +134,9 @@ static uint64_t interpreted_on_batches(sw_findings *all)
 {
     size_t count;
     uint64_t sum = 0;
-    const struct sw__hot_function *list = sw__hot_functions(
-        all, SW__PHASE_BIT(SW_PHASE_OTHER) | SW__BATCH_PHASES, SW__HOT_ANY, false, &count);
+    const struct sw__hot_function *list =
+        sw__hot_functions(all, SW__PHASE_BIT(SW_PHASE_OTHER) | SW__BATCH_PHASES,
+                          SW__HOT_ANY, false, &count);
     const struct sw__hot *hot = sw__hot_code(all);
     for (size_t i = 0; i < count; i++) {
         if (!sw__hot_interpreted(all, &list[i])) {
@@ -227,18 +229,16 @@ static void loader_main_process(sw_findings *all, struct sw__draft *python)
     sw__draft_number(draft, "work_ms", time.mean / 1e6);
     sw__draft_number(draft, "work_share", time.mean / step);
     sw__draft_number(draft, "samples", (double)samples);
-    sw__draft_number(
-        draft, "workers",
-        all->it.loader ? (double)all->it.loader->worker_count : NAN);
+    sw__draft_number(draft, "workers",
+                     all->it.loader ? (double)all->it.loader->worker_count : NAN);
     draft->finding.share = time.mean / step;
     draft->finding.confidence = time.count >= 100 ? 0.8 : 0.65;
-    sw__draft_advise(all, draft,
-                     "Do what line %u of %s does in the dataset or in collate_fn%s, so "
-                     "that workers do it while the step before is computed.",
-                     at->line, sw__file_name(at->file),
-                     all->it.loader && all->it.loader->worker_count
-                         ? ""
-                         : ", with num_workers > 0");
+    sw__draft_advise(
+        all, draft,
+        "Do what line %u of %s does in the dataset or in collate_fn%s, so "
+        "that workers do it while the step before is computed.",
+        at->line, sw__file_name(at->file),
+        all->it.loader && all->it.loader->worker_count ? "" : ", with num_workers > 0");
     sw__draft_advise(all, draft,
                      "If it is the same for every epoch, do it once before training.");
     struct sw__estimate saved = moved_to_workers(all, time);

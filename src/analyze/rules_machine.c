@@ -9,7 +9,8 @@
 /* Time of the step thread that it was runnable and had no core, as share of the steps' time. */
 #define DELAY_OVERSUBSCRIBED 0.05
 #define DELAY_STARVED 0.5
-#define DELAY_REMARK 0.2 /* worth a sentence, for figures are not those of the program alone */
+#define DELAY_REMARK                                                                     \
+    0.2 /* worth a sentence, for figures are not those of the program alone */
 
 /* --- who wants the cores --- */
 
@@ -40,9 +41,8 @@ static struct pressure find_pressure(const struct sw__case *it)
         }
         const size_t group = i * GROUPS / it->count;
         /* The first usage may reach back into the warm-up. */
-        const double waited = (double)step->run_delay_ns < pending
-                                  ? (double)step->run_delay_ns
-                                  : pending;
+        const double waited =
+            (double)step->run_delay_ns < pending ? (double)step->run_delay_ns : pending;
         delay[group] += waited;
         wall[group] += pending;
         delays += waited;
@@ -132,10 +132,11 @@ static void oversubscribed(sw_findings *all, const struct pressure *pressure,
     draft->finding.confidence = 0.75;
     const double fitting = floor(cores / ranks) > 1 ? floor(cores / ranks) : 1;
     if (threads > fitting) {
-        sw__draft_advise(all, draft,
-                         "Compute with %.0f thread%s a process: torch.set_num_threads(%.0f), "
-                         "or OMP_NUM_THREADS=%.0f before the start.",
-                         fitting, fitting > 1 ? "s" : "", fitting, fitting);
+        sw__draft_advise(
+            all, draft,
+            "Compute with %.0f thread%s a process: torch.set_num_threads(%.0f), "
+            "or OMP_NUM_THREADS=%.0f before the start.",
+            fitting, fitting > 1 ? "s" : "", fitting, fitting);
     }
     if (busy_workers(all) > cores) {
         sw__draft_advise(all, draft,
@@ -171,9 +172,10 @@ static void starved(sw_findings *all, const struct pressure *pressure)
     /* Nothing in the program causes it, so that no change of the program can be predicted. */
     draft->finding.severity =
         pressure->delay.low > 0.8 ? SW_SEVERITY_MEDIUM : SW_SEVERITY_LOW;
-    sw__draft_advise(all, draft,
-                     "Other programs on this machine, or the CPU limit of its container, "
-                     "keep it from running: stop them, raise the limit, or go elsewhere.");
+    sw__draft_advise(
+        all, draft,
+        "Other programs on this machine, or the CPU limit of its container, "
+        "keep it from running: stop them, raise the limit, or go elsewhere.");
 }
 
 static void cpu(sw_findings *all)
@@ -194,11 +196,12 @@ static void cpu(sw_findings *all)
     } else if (wanted <= all->it.cores + 0.5 && pressure.delay.low > DELAY_STARVED) {
         starved(all, &pressure);
     } else if (pressure.delay.low > DELAY_REMARK) {
-        sw__findings_note(all,
-                          "%.0f %% of the time the training thread was ready to run and had "
-                          "no core: other processes were busy, and on a quiet machine "
-                          "figures may be different.",
-                          pressure.delay.mean * 100);
+        sw__findings_note(
+            all,
+            "%.0f %% of the time the training thread was ready to run and had "
+            "no core: other processes were busy, and on a quiet machine "
+            "figures may be different.",
+            pressure.delay.mean * 100);
     }
     if (isnan(threads) && !too_many) {
         sw__findings_unchecked(all, SW_FINDING_CPU_OVERSUBSCRIBED,

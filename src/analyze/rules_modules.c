@@ -74,9 +74,9 @@ static bool find_parts(sw_findings *all, struct model *model)
     }
     const struct sw__estimate backward =
         sw__phase_time(all, SW__PHASE_BIT(SW_PHASE_BACKWARD));
-    *model = (struct model){
-        .parts = sw__arena_take(all->arena, (count + 1) * sizeof *model->parts,
-                                _Alignof(struct part))};
+    *model = (struct model){.parts = sw__arena_take(all->arena,
+                                                    (count + 1) * sizeof *model->parts,
+                                                    _Alignof(struct part))};
     if (!model->parts || steps == 0) {
         all->failed |= !model->parts;
         return false;
@@ -172,7 +172,8 @@ static bool block_outlier(const struct model *model, const struct part *part,
 static bool layer_outlier(const struct model *model, const struct part *part,
                           struct outlier *out)
 {
-    if (!part->leaf || !part->module->type || strncmp(part->module->type, "Conv", 4) != 0) {
+    if (!part->leaf || !part->module->type ||
+        strncmp(part->module->type, "Conv", 4) != 0) {
         return false;
     }
     size_t count = 0;
@@ -194,36 +195,64 @@ static bool layer_outlier(const struct model *model, const struct part *part,
 /* Whether a class is one of torch.nn, by its name without the number of dimensions. */
 static bool of_torch(const char *type)
 {
-    static const char *const names[] = {
-        "AdaptiveAvgPool", "AdaptiveMaxPool",
-        "AlphaDropout",    "AvgPool",
-        "BatchNorm",       "Bilinear",
-        "CELU",            "Conv",
-        "ConvTranspose",   "Dropout",
-        "ELU",             "Embedding",
-        "EmbeddingBag",    "Flatten",
-        "Fold",            "GELU",
-        "GLU",             "GRU",
-        "GRUCell",         "GroupNorm",
-        "Hardsigmoid",     "Hardswish",
-        "Hardtanh",        "Identity",
-        "InstanceNorm",    "LSTM",
-        "LSTMCell",        "LayerNorm",
-        "LeakyReLU",       "Linear",
-        "LocalResponseNorm", "LogSoftmax",
-        "MaxPool",         "Mish",
-        "MultiheadAttention", "PReLU",
-        "PixelShuffle",    "RMSNorm",
-        "RNN",             "RNNCell",
-        "ReLU",            "ReLU6",
-        "ReflectionPad",   "ReplicationPad",
-        "SELU",            "SiLU",
-        "Sigmoid",         "Softmax",
-        "Softplus",        "SyncBatchNorm",
-        "Tanh",            "Transformer",
-        "TransformerDecoderLayer", "TransformerEncoderLayer",
-        "Unflatten",       "Unfold",
-        "Upsample",        "ZeroPad"};
+    static const char *const names[] = {"AdaptiveAvgPool",
+                                        "AdaptiveMaxPool",
+                                        "AlphaDropout",
+                                        "AvgPool",
+                                        "BatchNorm",
+                                        "Bilinear",
+                                        "CELU",
+                                        "Conv",
+                                        "ConvTranspose",
+                                        "Dropout",
+                                        "ELU",
+                                        "Embedding",
+                                        "EmbeddingBag",
+                                        "Flatten",
+                                        "Fold",
+                                        "GELU",
+                                        "GLU",
+                                        "GRU",
+                                        "GRUCell",
+                                        "GroupNorm",
+                                        "Hardsigmoid",
+                                        "Hardswish",
+                                        "Hardtanh",
+                                        "Identity",
+                                        "InstanceNorm",
+                                        "LSTM",
+                                        "LSTMCell",
+                                        "LayerNorm",
+                                        "LeakyReLU",
+                                        "Linear",
+                                        "LocalResponseNorm",
+                                        "LogSoftmax",
+                                        "MaxPool",
+                                        "Mish",
+                                        "MultiheadAttention",
+                                        "PReLU",
+                                        "PixelShuffle",
+                                        "RMSNorm",
+                                        "RNN",
+                                        "RNNCell",
+                                        "ReLU",
+                                        "ReLU6",
+                                        "ReflectionPad",
+                                        "ReplicationPad",
+                                        "SELU",
+                                        "SiLU",
+                                        "Sigmoid",
+                                        "Softmax",
+                                        "Softplus",
+                                        "SyncBatchNorm",
+                                        "Tanh",
+                                        "Transformer",
+                                        "TransformerDecoderLayer",
+                                        "TransformerEncoderLayer",
+                                        "Unflatten",
+                                        "Unfold",
+                                        "Upsample",
+                                        "ZeroPad"};
     size_t length = strlen(type);
     if (length > 2 && type[length - 1] == 'd' && type[length - 2] >= '1' &&
         type[length - 2] <= '3') {
@@ -250,8 +279,8 @@ static bool own_outlier(const struct model *model, const struct part *part,
     for (size_t i = 0; i < model->count; i++) {
         const struct part *other = &model->parts[i];
         if (other != part && other->leaf && other->module->parameters > 0) {
-            largest = other->module->parameters > largest ? other->module->parameters
-                                                          : largest;
+            largest =
+                other->module->parameters > largest ? other->module->parameters : largest;
             scratch[count++] = other->step_ns;
         }
     }
@@ -267,15 +296,13 @@ static bool own_outlier(const struct model *model, const struct part *part,
 
 static bool worse(const struct outlier *a, const struct outlier *b)
 {
-    return !b->part ||
-           a->part->step_ns - a->usual_ns > b->part->step_ns - b->usual_ns;
+    return !b->part || a->part->step_ns - a->usual_ns > b->part->step_ns - b->usual_ns;
 }
 
 static void slow_module(sw_findings *all, const struct model *model)
 {
-    const struct sw__estimate compute =
-        sw__phase_time(all, SW__PHASE_BIT(SW_PHASE_FORWARD) |
-                                      SW__PHASE_BIT(SW_PHASE_BACKWARD));
+    const struct sw__estimate compute = sw__phase_time(
+        all, SW__PHASE_BIT(SW_PHASE_FORWARD) | SW__PHASE_BIT(SW_PHASE_BACKWARD));
     double *scratch = sw__arena_take(all->arena, (model->count + 1) * sizeof *scratch,
                                      _Alignof(double));
     struct outlier worst = {0};
@@ -325,12 +352,13 @@ static void slow_module(sw_findings *all, const struct model *model)
                      module->name, module->type ? module->type : "?",
                      site ? ", built in " : "", site ? sw__file_name(site->file) : "",
                      times);
-    sw__draft_advise(all, draft, "%s",
-                     strncmp(module->type ? module->type : "", "Conv", 4) == 0
-                         ? "A smaller kernel, several small ones in a row, or a depthwise "
-                           "convolution computes much less."
-                         : "Make it as wide as its siblings, or use a cheaper kind of "
-                           "layer.");
+    sw__draft_advise(
+        all, draft, "%s",
+        strncmp(module->type ? module->type : "", "Conv", 4) == 0
+            ? "A smaller kernel, several small ones in a row, or a depthwise "
+              "convolution computes much less."
+            : "Make it as wide as its siblings, or use a cheaper kind of "
+              "layer.");
     /* The backward of modules is measured in few steps. */
     const double excess = worst.part->step_ns - worst.usual_ns;
     const double most = compute.high < excess ? compute.high : excess;
@@ -346,9 +374,9 @@ static struct sw__estimate small_calls(sw_findings *all,
 {
     size_t count;
     uint64_t sum[SW_PHASE_COUNT] = {0};
-    const struct sw__hot_function *list = sw__hot_functions(
-        all, SW__COMPUTE_PHASES & ~SW__PHASE_BIT(SW_PHASE_BACKWARD), SW__HOT_ANY, false,
-        &count);
+    const struct sw__hot_function *list =
+        sw__hot_functions(all, SW__COMPUTE_PHASES & ~SW__PHASE_BIT(SW_PHASE_BACKWARD),
+                          SW__HOT_ANY, false, &count);
     *top = NULL;
     for (size_t i = 0; i < count; i++) {
         const double python = (double)list[i].interpreted / (double)(list[i].own + 1);
@@ -374,7 +402,8 @@ static void launch_bound(sw_findings *all, const struct model *model)
     }
     const struct sw__estimate forward =
         sw__phase_time(all, SW__PHASE_BIT(SW_PHASE_FORWARD));
-    const struct sw__estimate both = sw__phase_time(all, SW__PHASE_BIT(SW_PHASE_FORWARD) | SW__PHASE_BIT(SW_PHASE_BACKWARD));
+    const struct sw__estimate both = sw__phase_time(
+        all, SW__PHASE_BIT(SW_PHASE_FORWARD) | SW__PHASE_BIT(SW_PHASE_BACKWARD));
     const sw_share between = sw_share_of(hot->phase_interpreted[SW_PHASE_FORWARD],
                                          hot->phase_samples[SW_PHASE_FORWARD]);
     const struct sw__hot_function *top;
@@ -451,10 +480,11 @@ static bool forward_after(sw_findings *all)
     sw__draft_number(draft, "samples", (double)time.count);
     draft->finding.share = time.mean / step;
     draft->finding.confidence = 0.6;
-    sw__draft_advise(all, draft,
-                     "Use the output that the loss was computed from, instead of calling "
-                     "the model once more; if it is needed, call it under torch.no_grad() "
-                     "and not in every step.");
+    sw__draft_advise(
+        all, draft,
+        "Use the output that the loss was computed from, instead of calling "
+        "the model once more; if it is needed, call it under torch.no_grad() "
+        "and not in every step.");
     sw__draft_saves_in_steps(all, draft, time, 1, 0.7, 1);
     return true;
 }
@@ -485,8 +515,8 @@ static void not_in_backward(sw_findings *all)
     const struct sw__estimate time =
         top ? sw__hot_time(all, top->by_phase) : (struct sw__estimate){0};
     const double step = all->it.mean_ns;
-    if (!top || !(forward.low > 1.2 * backward.high) || !(time.low > 0.3 * forward.mean) ||
-        !(time.low / step > 2 * REDUNDANT_LEAST) ||
+    if (!top || !(forward.low > 1.2 * backward.high) ||
+        !(time.low > 0.3 * forward.mean) || !(time.low / step > 2 * REDUNDANT_LEAST) ||
         backward.high > 3 * (forward.mean - time.low)) {
         return;
     }
@@ -496,10 +526,11 @@ static void not_in_backward(sw_findings *all)
     draft->specific = 3;
     const sw_stack_frame *at = &top->frame;
     sw__draft_where(all, draft, at->file, at->line, at->name);
-    sw__draft_title(all, draft,
-                    "%.0f %% of a step is %s in the forward, which no backward goes through "
-                    "(%s:%u)",
-                    100 * time.mean / step, at->name, sw__file_name(at->file), at->line);
+    sw__draft_title(
+        all, draft,
+        "%.0f %% of a step is %s in the forward, which no backward goes through "
+        "(%s:%u)",
+        100 * time.mean / step, at->name, sw__file_name(at->file), at->line);
     sw__draft_number(draft, "function_ms", time.mean / 1e6);
     sw__draft_number(draft, "forward_ms", forward.mean / 1e6);
     sw__draft_number(draft, "backward_ms", backward.mean / 1e6);

@@ -78,17 +78,16 @@ static const char *detail(sw_findings *all, const struct bound *bound, double sh
         sw__hot_functions(all, bound->phases, SW__HOT_ANY, false, &count);
     uint64_t samples = 0;
     for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
-        samples += bound->phases & SW__PHASE_BIT(p) ? sw__hot_code(all)->phase_samples[p]
-                                                    : 0;
+        samples +=
+            bound->phases & SW__PHASE_BIT(p) ? sw__hot_code(all)->phase_samples[p] : 0;
     }
     if (!list || samples < 20 || 5 * list->samples < samples) {
         return "";
     }
-    return sw__findings_format(all, ", %s in %s (%s:%u)",
-                               2 * list->samples > samples ? "most of it"
-                                                           : "the largest part",
-                               list->frame.name, sw__file_name(list->frame.file),
-                               list->frame.line);
+    return sw__findings_format(
+        all, ", %s in %s (%s:%u)",
+        2 * list->samples > samples ? "most of it" : "the largest part", list->frame.name,
+        sw__file_name(list->frame.file), list->frame.line);
 }
 
 static void say_bound(sw_findings *all)
@@ -111,9 +110,9 @@ static void say_bound(sw_findings *all)
             all, "%s: %.0f %% of the time is no training",
             validation > checkpoint ? "validation" : "saving state", aside * 100);
     } else if (largest) {
-        all->bound = sw__findings_format(all, "%s: %.0f %% of a step is %s%s",
-                                         largest->name, most * 100, largest->what,
-                                         detail(all, largest, most));
+        all->bound =
+            sw__findings_format(all, "%s: %.0f %% of a step is %s%s", largest->name,
+                                most * 100, largest->what, detail(all, largest, most));
     }
 }
 
@@ -126,9 +125,8 @@ static void remark_on_steps(sw_findings *all)
         return;
     }
     if (steps->counted == 0 && steps->count > 0) {
-        sw__findings_note(all,
-                          "All steps are warm-up: what they show says little about "
-                          "training (RULE-46).");
+        sw__findings_note(all, "All steps are warm-up: what they show says little about "
+                               "training (RULE-46).");
     } else if (steps->count < STEPS_LEAST) {
         sw__findings_note(all,
                           "Only %llu steps were recorded: a longer run says more "
@@ -150,10 +148,11 @@ static void remark_on_recording(sw_findings *all)
     const sw_summary_overhead *overhead = sw_summary_get_overhead(all->it.summary);
     const sw_summary_run *run = sw_summary_get_run(all->it.summary);
     if (overhead->low > OVERHEAD_MOST) {
-        sw__findings_note(all,
-                          "Recording took %.1f %% of the time, most of it for %llu sections: "
-                          "fewer of them, or a schedule, cost less (RULE-53).",
-                          overhead->percent, (unsigned long long)overhead->calls);
+        sw__findings_note(
+            all,
+            "Recording took %.1f %% of the time, most of it for %llu sections: "
+            "fewer of them, or a schedule, cost less (RULE-53).",
+            overhead->percent, (unsigned long long)overhead->calls);
     }
     if (all->it.steps && (double)run->duration_ns > LONG_RUN_NS) {
         sw__findings_note(all,
@@ -166,10 +165,10 @@ static void remark_on_recording(sw_findings *all)
 static void remark_on_loading(sw_findings *all)
 {
     if (all->it.count && all->it.loader && all->it.wait_share > LOADING_MOST) {
-        sw__findings_note(all,
-                          "The loader alone can be measured with "
-                          "stepwatch.benchmark_dataloader(loader), and with several batch "
-                          "sizes (RULE-49, RULE-50).");
+        sw__findings_note(
+            all, "The loader alone can be measured with "
+                 "stepwatch.benchmark_dataloader(loader), and with several batch "
+                 "sizes (RULE-49, RULE-50).");
     }
 }
 

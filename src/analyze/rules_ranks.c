@@ -42,7 +42,8 @@ static void read_rank(sw_trace *trace, struct rank *rank)
             if (seen++ < skipped || event.record->flags & SW_STEP_INCOMPLETE) {
                 continue;
             }
-            const size_t group = (size_t)((seen - skipped) * GROUPS / (total - skipped + 1));
+            const size_t group =
+                (size_t)((seen - skipped) * GROUPS / (total - skipped + 1));
             if (group >= GROUPS) {
                 break;
             }
@@ -70,7 +71,8 @@ static void read_rank(sw_trace *trace, struct rank *rank)
                 groups++;
             }
         }
-        rank->error[p] = groups > 2 ? 2.2 * sqrt(squares / (groups - 1) / groups) : INFINITY;
+        rank->error[p] =
+            groups > 2 ? 2.2 * sqrt(squares / (groups - 1) / groups) : INFINITY;
     }
 }
 
@@ -177,20 +179,21 @@ static bool straggler(sw_findings *all, const struct rank *ranks, size_t count)
     draft->specific = 1;
     sw__draft_where(all, draft, NULL, 0,
                     sw__findings_format(all, "rank %.0f", slow->number));
-    sw__draft_title(all, draft,
-                    "Rank %.0f makes the others wait: its %s takes %.1f ms, theirs %.1f ms",
-                    slow->number, sw_phase_name(phase), slow->mean[phase] / 1e6,
-                    usual / 1e6);
+    sw__draft_title(
+        all, draft,
+        "Rank %.0f makes the others wait: its %s takes %.1f ms, theirs %.1f ms",
+        slow->number, sw_phase_name(phase), slow->mean[phase] / 1e6, usual / 1e6);
     sw__draft_number(draft, "rank", slow->number);
     sw__draft_number(draft, "ranks", (double)count);
     sw__draft_number(draft, "phase_ms", slow->mean[phase] / 1e6);
     sw__draft_number(draft, "others_ms", usual / 1e6);
     draft->finding.share = by / all->it.mean_ns;
     draft->finding.confidence = 0.8;
-    sw__draft_advise(all, draft,
-                     "Find out why %s takes longer on rank %.0f: more or longer samples, a "
-                     "slower disk, work that only this rank does.",
-                     sw_phase_name(phase), slow->number);
+    sw__draft_advise(
+        all, draft,
+        "Find out why %s takes longer on rank %.0f: more or longer samples, a "
+        "slower disk, work that only this rank does.",
+        sw_phase_name(phase), slow->number);
     const struct sw__estimate saved = {
         .mean = by, .low = worst, .high = by + slow->error[phase]};
     sw__draft_saves_in_steps(all, draft, saved, 1, 0.7, 1);
@@ -203,8 +206,7 @@ static bool straggler(sw_findings *all, const struct rank *ranks, size_t count)
 /* Communication that DDP did not hide behind the backward, in ns a step, by its own measurements; 0: unknown. */
 static double ddp_exposed(const sw_findings *all)
 {
-    const double communication =
-        sw__setting_number(all, "ddp", "avg_backward_comm_time");
+    const double communication = sw__setting_number(all, "ddp", "avg_backward_comm_time");
     const double overlap =
         sw__setting_number(all, "ddp", "avg_backward_compute_comm_overlap_time");
     return communication > 0 && overlap >= 0 && communication > overlap
@@ -235,8 +237,7 @@ static void communication(sw_findings *all)
                     called ? "" : " that the backward does not hide");
     sw__draft_number(draft, "communication_ms", time.mean / 1e6);
     sw__draft_number(draft, "communication_share", time.mean / step);
-    sw__draft_number(draft, "ranks",
-                     (double)sw_summary_get_run(all->it.summary)->ranks);
+    sw__draft_number(draft, "ranks", (double)sw_summary_get_run(all->it.summary)->ranks);
     draft->finding.share = time.mean / step;
     draft->finding.confidence = called ? 0.8 : 0.6;
     sw__draft_advise(all, draft,
@@ -266,7 +267,7 @@ void sw__rules_ranks(sw_findings *all)
     if (waits) {
         /* What is left of communication without the waiting shows once that is gone. */
     } else if (sw_summary_get_run(all->it.summary)->ranks < 2 &&
-        !all->it.steps->phase[SW_PHASE_COMMUNICATION].measured) {
+               !all->it.steps->phase[SW_PHASE_COMMUNICATION].measured) {
         sw__findings_unchecked(all, SW_FINDING_COMMUNICATION,
                                "there is one rank, which has nobody to talk to");
     } else {

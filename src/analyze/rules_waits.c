@@ -38,8 +38,7 @@ static void host_sync(sw_findings *all)
     sw_training_wait sum;
     const sw_training_wait *wait =
         longest(all, 1u << SW_WAIT_SYNC | 1u << SW_WAIT_D2H, &sum);
-    const double per_step =
-        wait ? (double)sum.calls / (double)all->it.steps->count : 0;
+    const double per_step = wait ? (double)sum.calls / (double)all->it.steps->count : 0;
     /* Now and then is what one is told to do. */
     if (!wait || !(share.low > SYNC_LEAST) || per_step < 0.5) {
         return;
@@ -54,19 +53,21 @@ static void host_sync(sw_findings *all)
     }
     struct sw__draft *draft = sw__draft(all, SW_FINDING_HOST_SYNC, "RULE-19");
     sw__draft_where(all, draft, wait->file, wait->line, wait->call);
-    sw__draft_title(all, draft,
-                    "%.0f %% of a step the host waits for the device, because %s asks for "
-                    "a value (%s:%u)",
-                    share.mean * 100, wait->call, sw__file_name(wait->file), wait->line);
+    sw__draft_title(
+        all, draft,
+        "%.0f %% of a step the host waits for the device, because %s asks for "
+        "a value (%s:%u)",
+        share.mean * 100, wait->call, sw__file_name(wait->file), wait->line);
     sw__draft_number(draft, "sync_ms", time.mean / 1e6);
     sw__draft_number(draft, "sync_share", share.mean);
     sw__draft_number(draft, "calls_per_step", per_step);
     draft->finding.share = share.mean;
     draft->finding.confidence = 0.8;
-    sw__draft_advise(all, draft,
-                     "Read the value in line %u of %s every fiftieth step, or add it up on "
-                     "the device and read the sum.",
-                     wait->line, sw__file_name(wait->file));
+    sw__draft_advise(
+        all, draft,
+        "Read the value in line %u of %s every fiftieth step, or add it up on "
+        "the device and read the sum.",
+        wait->line, sw__file_name(wait->file));
     sw__draft_saves_in_steps(all, draft, saved, 0.7, 0.2, 1);
 }
 
@@ -99,10 +100,11 @@ static void transfer(sw_findings *all)
         sw__draft_advise(all, draft, "Build the loader with pin_memory=True (%s:%u).",
                          sw__file_name(site ? site->file : NULL), site ? site->line : 0);
     }
-    sw__draft_advise(all, draft,
-                     "Copy with .to(device, non_blocking=True) from pinned memory in line "
-                     "%u of %s, so that the copy runs beside the computation.",
-                     copy->line, sw__file_name(copy->file));
+    sw__draft_advise(
+        all, draft,
+        "Copy with .to(device, non_blocking=True) from pinned memory in line "
+        "%u of %s, so that the copy runs beside the computation.",
+        copy->line, sw__file_name(copy->file));
     sw__draft_saves_in_steps(all, draft, time, 0.7, 0.3, 1);
 }
 

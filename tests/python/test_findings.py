@@ -275,7 +275,12 @@ for number in range(60):
 
 def test_doubles(look: Any) -> None:
     """The same training, in float64."""
-    found = look(BASE.replace("8))\n", "8)).double()\n").replace("randn(25600, 256)", "randn(25600, 256).double()") + "train()\n")
+    found = look(
+        BASE.replace("8))\n", "8)).double()\n").replace(
+            "randn(25600, 256)", "randn(25600, 256).double()"
+        )
+        + "train()\n"
+    )
     finding = found["dtype"]
     assert finding["evidence"]["float64_parameters"] == finding["evidence"]["parameters"]
     assert finding["predicted"]["speedup"] > 1.2

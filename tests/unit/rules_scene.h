@@ -30,7 +30,8 @@ static inline uint32_t scene_text(struct scene *scene, const char *text)
     return scene->names;
 }
 
-static inline uint32_t scene_section(struct scene *scene, const char *text, unsigned phase)
+static inline uint32_t scene_section(struct scene *scene, const char *text,
+                                     unsigned phase)
 {
     tb_name(scene->tb, ++scene->names, text, 1, phase);
     return scene->names;
@@ -87,7 +88,8 @@ static inline void scene_step(struct scene *scene, const double ms[SW_PHASE_COUN
                              .involuntary = scene->involuntary};
     uint64_t total = 0;
     for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
-        const double chance = (double)(tb_random(&scene->random) >> 11) / 9007199254740992.0;
+        const double chance =
+            (double)(tb_random(&scene->random) >> 11) / 9007199254740992.0;
         const double factor = 1 + scene->jitter * (2 * chance - 1);
         record.phase_ticks[p] = (uint64_t)(ms[p] * MS * factor);
         total += record.phase_ticks[p];
@@ -128,8 +130,8 @@ static inline void scene_samples(struct scene *scene, unsigned phase,
     if (scene->rows[SW_TABLE_SAMPLER] == 0) {
         (void)scene_row(scene, SW_TABLE_SAMPLER, 0, KEY(100), VALUE(1000, 1000));
     }
-    uint32_t parent = scene_row(scene, SW_TABLE_CONTEXT, 0, KEY(0, 0, phase, 0),
-                                VALUE(samples, 0));
+    uint32_t parent =
+        scene_row(scene, SW_TABLE_CONTEXT, 0, KEY(0, 0, phase, 0), VALUE(samples, 0));
     unsigned flags = SW_ROW_IN_CONTEXT;
     for (const struct scene_frame *at = frames; at->name; at++) {
         const uint32_t file = scene_text(scene, at->file);
@@ -143,8 +145,14 @@ static inline void scene_samples(struct scene *scene, unsigned phase,
     }
 }
 #define FRAMES(...) ((const struct scene_frame[]){__VA_ARGS__, {0}})
-#define TRAIN(at) {"train", "/home/u/train.py", 10, at}
-#define TORCH(function) {function, "/v/site-packages/torch/nn/modules/module.py", 100, 110}
+#define TRAIN(at)                                                                        \
+    {                                                                                    \
+        "train", "/home/u/train.py", 10, at                                              \
+    }
+#define TORCH(function)                                                                  \
+    {                                                                                    \
+        function, "/v/site-packages/torch/nn/modules/module.py", 100, 110                \
+    }
 
 static inline void scene_setting(struct scene *scene, const char *what, const char *name,
                                  const char *text, double number)

@@ -39,8 +39,9 @@ static void noise_is_no_finding(void **state)
     (void)state;
     struct scene *scene = scene_new();
     scene->jitter = 0.9;
-    scene_steps(scene, 200, PHASES(USUAL, [SW_PHASE_LOGGING] = 0.2, [SW_PHASE_GC] = 0.05,
-                                   [SW_PHASE_OPTIMIZER] = 1));
+    scene_steps(scene, 200,
+                PHASES(USUAL, [SW_PHASE_LOGGING] = 0.2, [SW_PHASE_GC] = 0.05,
+                       [SW_PHASE_OPTIMIZER] = 1));
     scene_look(scene);
     assert_silent(scene);
     scene_free(scene);
@@ -128,7 +129,8 @@ static void slow_steps_by_chance(void **state)
     (void)state;
     struct scene *scene = scene_new();
     for (unsigned i = 0; i < 200; i++) {
-        const double more = i == 31 || i == 57 || i == 120 || i == 133 || i == 190 ? 3 : 1;
+        const double more =
+            i == 31 || i == 57 || i == 120 || i == 133 || i == 190 ? 3 : 1;
         scene_step(scene,
                    PHASES([SW_PHASE_DATA_WAIT] = more, [SW_PHASE_FORWARD] = 4 * more,
                           [SW_PHASE_BACKWARD] = 5 * more),

@@ -49,10 +49,10 @@ static void an_update_that_is_as_it_should_be(void **state)
     static const struct {
         const char *foreach, *fused;
         double tensors, ms;
-    } cases[] = {{"None", "True", 300, 6},    /* applied */
-                 {"True", "None", 300, 6},    /* applied */
-                 {"None", "None", 6, 6},      /* few large tensors, torch's own choice */
-                 {"False", "None", 300, 1}};  /* little time */
+    } cases[] = {{"None", "True", 300, 6},   /* applied */
+                 {"True", "None", 300, 6},   /* applied */
+                 {"None", "None", 6, 6},     /* few large tensors, torch's own choice */
+                 {"False", "None", 300, 1}}; /* little time */
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct scene *scene = scene_new();
         scene_steps(scene, 100, PHASES(COMPUTE, [SW_PHASE_OPTIMIZER] = cases[i].ms));
@@ -86,13 +86,18 @@ static void an_update_of_the_users_own(void **state)
 static void a_closure(void **state)
 {
     (void)state;
-#define IN_STEP TRAIN(26), {"Adam.step", "/v/site-packages/torch/optim/adam.py", 200, 222}
+#define IN_STEP                                                                          \
+    TRAIN(26),                                                                           \
+    {                                                                                    \
+        "Adam.step", "/v/site-packages/torch/optim/adam.py", 200, 222                    \
+    }
     struct scene *scene = scene_new();
     scene_steps(scene, 100, PHASES(COMPUTE, [SW_PHASE_OPTIMIZER] = 6));
     optimizer_settings(scene, "Adam", "False", "None", 300);
-    scene_samples(scene, SW_PHASE_FORWARD,
-                  FRAMES(IN_STEP, {"training_step", "/home/u/model.py", 5, 7}, TORCH("f")),
-                  400, 400);
+    scene_samples(
+        scene, SW_PHASE_FORWARD,
+        FRAMES(IN_STEP, {"training_step", "/home/u/model.py", 5, 7}, TORCH("f")), 400,
+        400);
     scene_samples(scene, SW_PHASE_OPTIMIZER,
                   FRAMES(IN_STEP, {"training_step", "/home/u/model.py", 5, 9},
                          {"score", "/home/u/score.py", 2, 4}),
@@ -113,16 +118,17 @@ static void a_closure(void **state)
 static void part(struct scene *scene, const char *name, const char *type, double ms,
                  uint64_t parameters, const char *dtype)
 {
-    const uint32_t section =
-        scene_section(scene, name, strchr(name, '.') ? SW_PHASE_INHERIT : SW_PHASE_FORWARD);
+    const uint32_t section = scene_section(
+        scene, name, strchr(name, '.') ? SW_PHASE_INHERIT : SW_PHASE_FORWARD);
     const uint32_t kind = scene_text(scene, type);
     const uint32_t wide = dtype ? scene_text(scene, dtype) : 0;
     for (unsigned i = 0; i < 100; i++) {
         call(scene->tb, scene->lane, section, START + 10 * i * MS, (uint64_t)(ms * MS));
     }
-    (void)scene_row(scene, SW_TABLE_MODULE, strchr(name, '.') ? 0 : SW_ROW_MODEL,
-                    KEY(section, kind, wide, 0),
-                    VALUE(parameters, parameters * 4, parameters, (uint64_t)(ms * MS), 1));
+    (void)scene_row(
+        scene, SW_TABLE_MODULE, strchr(name, '.') ? 0 : SW_ROW_MODEL,
+        KEY(section, kind, wide, 0),
+        VALUE(parameters, parameters * 4, parameters, (uint64_t)(ms * MS), 1));
 }
 
 static void a_block_unlike_its_siblings(void **state)
@@ -254,9 +260,10 @@ static void small_operations(void **state)
     for (unsigned small = 0; small < 2; small++) {
         struct scene *scene = scene_new();
         scene_steps(scene, 100, PHASES(COMPUTE));
-        scene_samples(scene, SW_PHASE_FORWARD,
-                      FRAMES(TRAIN(20), TORCH("call"), {"Cell.forward", "/home/u/cell.py", 5, 9}),
-                      400, small ? 340 : 400);
+        scene_samples(
+            scene, SW_PHASE_FORWARD,
+            FRAMES(TRAIN(20), TORCH("call"), {"Cell.forward", "/home/u/cell.py", 5, 9}),
+            400, small ? 340 : 400);
         scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 500, 500);
         scene_look(scene);
         const sw_finding *finding = found(scene, SW_FINDING_LAUNCH_BOUND);
@@ -299,13 +306,16 @@ static void work_outside_the_backward(void **state)
     (void)state;
     for (unsigned constant = 0; constant < 2; constant++) {
         struct scene *scene = scene_new();
-        scene_steps(scene, 100,
-                    PHASES([SW_PHASE_FORWARD] = 8, [SW_PHASE_BACKWARD] = constant ? 3 : 14));
+        scene_steps(
+            scene, 100,
+            PHASES([SW_PHASE_FORWARD] = 8, [SW_PHASE_BACKWARD] = constant ? 3 : 14));
+        scene_samples(
+            scene, SW_PHASE_FORWARD,
+            FRAMES(TRAIN(20), TORCH("f"), {"Net.forward", "/home/u/net.py", 5, 7}), 200,
+            200);
         scene_samples(scene, SW_PHASE_FORWARD,
-                      FRAMES(TRAIN(20), TORCH("f"), {"Net.forward", "/home/u/net.py", 5, 7}),
-                      200, 200);
-        scene_samples(scene, SW_PHASE_FORWARD,
-                      FRAMES(TRAIN(20), TORCH("f"), {"Net.forward", "/home/u/net.py", 5, 6},
+                      FRAMES(TRAIN(20), TORCH("f"),
+                             {"Net.forward", "/home/u/net.py", 5, 6},
                              {"normalize", "/home/u/graph.py", 3, 4}),
                       600, 600);
         scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 300, 300);
@@ -341,8 +351,10 @@ static void compiled_again_and_again(void **state)
         scene_step(scene, PHASES(COMPUTE, [SW_PHASE_COMPILE] = i % 5 ? 0 : 50), 0);
     }
     compiled(scene, "train_step", "the first call", 1, 50, false);
-    compiled(scene, "train_step", "argument 2 ('rate'): static 1 -> static 2", 10, 500, true);
-    compiled(scene, "train_step", "argument 2 ('rate'): static 2 -> static 3", 9, 450, true);
+    compiled(scene, "train_step", "argument 2 ('rate'): static 1 -> static 2", 10, 500,
+             true);
+    compiled(scene, "train_step", "argument 2 ('rate'): static 2 -> static 3", 9, 450,
+             true);
     compiled(scene, "init", "another shape", 2, 600, true); /* before the steps */
     scene_look(scene);
     const sw_finding *finding = found(scene, SW_FINDING_RECOMPILE);
@@ -373,17 +385,17 @@ static void compiled_when_training_began(void **state)
 static void loops_around_a_line(void **state)
 {
     (void)state;
-    static const char text[] = "import x\n"                  /* 1 */
-                               "def f(a):\n"                 /* 2 */
-                               "    for b in a:\n"           /* 3 */
-                               "        g(b)\n"              /* 4 */
-                               "        # for\n"             /* 5 */
-                               "\n"                          /* 6 */
-                               "        while b:\n"          /* 7 */
-                               "            b = h(\n"        /* 8 */
-                               "                b)\n"       /* 9 */
-                               "    c = [i for i in a]\n"    /* 10 */
-                               "    return c";               /* 11 */
+    static const char text[] = "import x\n"               /* 1 */
+                               "def f(a):\n"              /* 2 */
+                               "    for b in a:\n"        /* 3 */
+                               "        g(b)\n"           /* 4 */
+                               "        # for\n"          /* 5 */
+                               "\n"                       /* 6 */
+                               "        while b:\n"       /* 7 */
+                               "            b = h(\n"     /* 8 */
+                               "                b)\n"     /* 9 */
+                               "    c = [i for i in a]\n" /* 10 */
+                               "    return c";            /* 11 */
     static const uint32_t around[] = {0, 0, 3, 3, 0, 0, 7, 7, 7, 10, 0};
     for (uint32_t line = 1; line <= 11; line++) {
         if (line != 5 && line != 6) {

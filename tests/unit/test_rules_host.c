@@ -13,9 +13,10 @@
 /* What every sampled run of these has: the model at line 20 of train, the backward at line 25. */
 static void usual_samples(struct scene *scene)
 {
-    scene_samples(scene, SW_PHASE_FORWARD, FRAMES(TRAIN(20), TORCH("Module.__call__")), 400,
-                  390);
-    scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("backward")), 500, 500);
+    scene_samples(scene, SW_PHASE_FORWARD, FRAMES(TRAIN(20), TORCH("Module.__call__")),
+                  400, 390);
+    scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("backward")), 500,
+                  500);
 }
 
 static void python_code_in_the_step(void **state)
@@ -82,8 +83,7 @@ static void few_samples_show_nothing(void **state)
                   FRAMES(TRAIN(27), {"count_pairs", "/home/u/pairs.py", 3, 7}), 8, 0);
     scene_look(scene);
     assert_silent(scene);
-    assert_false(
-        sw_findings_checked(scene->findings, SW_FINDING_PYTHON_OVERHEAD, NULL));
+    assert_false(sw_findings_checked(scene->findings, SW_FINDING_PYTHON_OVERHEAD, NULL));
     scene_free(scene);
 }
 
@@ -247,7 +247,8 @@ static void values_that_the_host_asks_for(void **state)
     assert_null(found(scene, SW_FINDING_HOST_SYNC));
     scene_free(scene);
 
-    scene = scene_new(); /* no device: asking costs nothing that would not be spent anyway */
+    scene =
+        scene_new(); /* no device: asking costs nothing that would not be spent anyway */
     scene_steps(scene, 100, PHASES(COMPUTE, [SW_PHASE_SYNC] = 6));
     scene_look(scene);
     assert_silent(scene);

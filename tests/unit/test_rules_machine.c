@@ -90,9 +90,12 @@ static void one_rank_makes_the_others_wait(void **state)
 {
     (void)state;
     struct scene *scene = scene_new();
-    rank(scene, "0", PHASES(COMPUTE, [SW_PHASE_DATA_WAIT] = 1, [SW_PHASE_COMMUNICATION] = 6));
-    rank(scene, "1", PHASES(COMPUTE, [SW_PHASE_DATA_WAIT] = 6, [SW_PHASE_COMMUNICATION] = 1));
-    rank(scene, "2", PHASES(COMPUTE, [SW_PHASE_DATA_WAIT] = 1, [SW_PHASE_COMMUNICATION] = 6));
+    rank(scene, "0",
+         PHASES(COMPUTE, [SW_PHASE_DATA_WAIT] = 1, [SW_PHASE_COMMUNICATION] = 6));
+    rank(scene, "1",
+         PHASES(COMPUTE, [SW_PHASE_DATA_WAIT] = 6, [SW_PHASE_COMMUNICATION] = 1));
+    rank(scene, "2",
+         PHASES(COMPUTE, [SW_PHASE_DATA_WAIT] = 1, [SW_PHASE_COMMUNICATION] = 6));
     scene_look(scene);
     const sw_finding *finding = found(scene, SW_FINDING_STRAGGLER);
     assert_non_null(finding);
