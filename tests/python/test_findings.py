@@ -1,6 +1,6 @@
 """Findings on real programs: what is planted is found where it is, and healthy programs have none.
 
-Plants are large and take the greater part of a step, so that the tests say the same on a busy machine.
+Plants are large and take the greater part of a step: the tests say the same on a busy machine.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ torch.set_num_threads(1)
 
 # A small training that every program below changes in one place.
 BASE = """\
-model = nn.Sequential(nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 8))
+layers = [nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 8)]
+model = nn.Sequential(*layers)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 loader = torch.utils.data.DataLoader(
     torch.utils.data.TensorDataset(torch.randn(25600, 256), torch.randint(0, 8, (25600,))),
@@ -70,7 +71,7 @@ class Findings:
         return self._lines[finding["where"]["line"] - 1]
 
     def serious(self) -> list[str]:
-        """Return the titles of those above low; a machine that is busy is not the program's fault."""
+        """Return the titles of those above low; a busy machine is not the program's fault."""
         return [
             f"{one['kind']}: {one['title']}"
             for one in self.all
@@ -143,7 +144,7 @@ train(after=moments)
 
 
 def test_short_calls(look: Any) -> None:
-    """A loop over the elements of a tensor: nearly all time is inside native calls, each of them short."""
+    """A loop over the elements of a tensor: nearly all time is in native calls, each short."""
     found = look(
         BASE
         + """\
@@ -275,12 +276,8 @@ for number in range(60):
 
 def test_doubles(look: Any) -> None:
     """The same training, in float64."""
-    found = look(
-        BASE.replace("8))\n", "8)).double()\n").replace(
-            "randn(25600, 256)", "randn(25600, 256).double()"
-        )
-        + "train()\n"
-    )
+    text = BASE.replace("(*layers)", "(*layers).double()")
+    found = look(text.replace("randn(25600, 256)", "randn(25600, 256).double()") + "train()\n")
     finding = found["dtype"]
     assert finding["evidence"]["float64_parameters"] == finding["evidence"]["parameters"]
     assert finding["predicted"]["speedup"] > 1.2
