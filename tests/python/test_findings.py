@@ -58,7 +58,7 @@ class Findings:
     def __init__(self, report: dict[str, Any], text: str) -> None:
         self.report = report
         self.all: list[dict[str, Any]] = report["findings"]
-        self._lines = text.splitlines()
+        self._lines: list[str] = text.splitlines()
 
     def __getitem__(self, kind: str) -> dict[str, Any]:
         found = [one for one in self.all if one["kind"] == kind]
@@ -68,7 +68,8 @@ class Findings:
     def line(self, finding: dict[str, Any]) -> str:
         """Return the line of the program that the finding names."""
         assert finding["where"]["file"].endswith("program.py")
-        return self._lines[finding["where"]["line"] - 1]
+        number: int = finding["where"]["line"]
+        return self._lines[number - 1]
 
     def serious(self) -> list[str]:
         """Return the titles of those above low; a busy machine is not the program's fault."""
