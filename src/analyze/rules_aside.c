@@ -277,6 +277,8 @@ static bool told(sw_findings *all, unsigned phase)
         return TELL(SW_FINDING_LOADER_BURSTY, SW_FINDING_LOADER_WORKERS,
                     SW_FINDING_LOADER_RESTART, SW_FINDING_LOADER_TRANSFORM,
                     SW_FINDING_LOADER_COLLATE, SW_FINDING_LOADER_IO);
+    case SW_PHASE_COMMUNICATION:
+        return true; /* waiting for others, who have reasons of their own */
     case SW_PHASE_VALIDATION:
         return true; /* it has a rule of its own, and a share that it may have */
     case SW_PHASE_CHECKPOINT:

@@ -8,6 +8,7 @@
 #include "analyze/summary.h"
 
 #define COMMUNICATION_LEAST 0.1
+#define MANY_COLLECTIVES 8
 #define STRAGGLER_LEAST 0.05 /* of the step */
 #define STRAGGLER_TIMES 1.2
 enum { RANKS_MOST = 64, GROUPS = 12 };
@@ -246,7 +247,8 @@ static void communication(sw_findings *all)
     sw__draft_advise(all, draft,
                      "Compress gradients to bfloat16 (a DDP communication hook), or use "
                      "larger buckets.");
-    sw__draft_saves_in_steps(all, draft, time, 0.7, 0.3, 0.9);
+    sw__draft_saves_in_steps(all, draft, time, calls >= MANY_COLLECTIVES ? 0.8 : 0.7, 0.3,
+                             calls >= MANY_COLLECTIVES ? 0.98 : 0.9);
 }
 
 void sw__rules_ranks(sw_findings *all)
