@@ -550,3 +550,18 @@ sw__hot_where_called(sw_findings *all, struct sw__draft *draft, uint64_t phases)
     }
     return found;
 }
+
+void sw__hot_where_loop(sw_findings *all, struct sw__draft *draft)
+{
+    const struct sw__hot *hot = sw__hot_code(all);
+    if (hot->caller_count > 0) {
+        /* Those of the first stack come first, from its root on; none of them calls another twice. */
+        size_t last = 0;
+        while (last + 1 < hot->caller_count &&
+               !same_function(hot->callers[last + 1], hot->callers[0])) {
+            last++;
+        }
+        const sw_stack_frame *at = hot->callers[last];
+        sw__draft_where(all, draft, at->file, at->line, at->name);
+    }
+}

@@ -66,6 +66,8 @@ const struct sw__hot_function *sw__hot_where(sw_findings *all, struct sw__draft 
 /* The same, but rather a function that the training loop calls than the loop itself. */
 const struct sw__hot_function *
 sw__hot_where_called(sw_findings *all, struct sw__draft *draft, uint64_t phases);
+/* The innermost of the user's functions from which the training is run. */
+void sw__hot_where_loop(sw_findings *all, struct sw__draft *draft);
 bool sw__user_file(const char *file);
 
 #endif

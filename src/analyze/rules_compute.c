@@ -192,7 +192,7 @@ static void dtype(sw_findings *all)
     if (site) {
         sw__draft_where(all, draft, site->file, site->line, site->object);
     } else {
-        (void)sw__hot_where(all, draft, SW__PHASE_BIT(SW_PHASE_FORWARD), false);
+        sw__hot_where_loop(all, draft); /* a framework has built it */
     }
     sw__draft_title(all, draft, "%.0f %% of the parameters are float64",
                     100 * (double)wide / (double)parameters);

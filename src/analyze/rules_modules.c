@@ -92,7 +92,9 @@ static bool find_parts(sw_findings *all, struct model *model)
             roots ? (double)module->backward_ns / (double)roots : 0;
         *part = (struct part){.module = module,
                               .parent_length = parent_length(module->name),
-                              .leaf = !has_parts(modules, count, module),
+                              /* A wrapper's parts have names of their own. */
+                              .leaf = 10 * (module->self_ns / 9) >= module->total_ns &&
+                                      !has_parts(modules, count, module),
                               .step_ns = (double)module->total_ns / (double)steps +
                                          part_of_backward * backward.mean};
         if (part->leaf) {

@@ -7,11 +7,12 @@
 #include "analyze/rules.h"
 #include "analyze/summary.h"
 
-#define COMMUNICATION_LEAST 0.1
+#define COMMUNICATION_LEAST 0.3
+#define COMMUNICATION_MANY_LEAST 0.1 /* of collectives that could be one */
 #define MANY_COLLECTIVES 8
 #define STRAGGLER_LEAST 0.05 /* of the step */
 #define STRAGGLER_TIMES 1.2
-enum { RANKS_MOST = 64, GROUPS = 12 };
+enum { RANKS_MOST = 64, GROUPS = 12, STEPS_MOST = 20000 };
 
 /* Mean time of each phase in the steps of a rank, with what it may be off. */
 struct rank {
@@ -19,7 +20,37 @@ struct rank {
     size_t trace;
     uint64_t steps;
     double mean[SW_PHASE_COUNT], error[SW_PHASE_COUNT];
+    /* The median step, and where it may lie: what happens now and then does not move it, nor does a busy machine. */
+    double median[SW_PHASE_COUNT], low[SW_PHASE_COUNT], high[SW_PHASE_COUNT];
 };
+
+/* Times of single steps of a rank, by phase. */
+struct times {
+    double *ns[SW_PHASE_COUNT];
+    size_t count, room;
+};
+
+static int by_value(const void *left, const void *right)
+{
+    const double *a = left;
+    const double *b = right;
+    return (*a > *b) - (*a < *b);
+}
+
+/* The interval of 95 % of a median lies between two of the values: a matter of counting alone. */
+static void find_medians(struct rank *rank, struct times *times)
+{
+    const double n = (double)times->count;
+    const double off = 0.98 * sqrt(n);
+    const double low = n / 2 - off;
+    const double high = n / 2 + off;
+    for (unsigned p = 0; p < SW_PHASE_COUNT && times->count >= SW__CASE_LEAST; p++) {
+        qsort(times->ns[p], times->count, sizeof(double), by_value);
+        rank->median[p] = times->ns[p][times->count / 2];
+        rank->low[p] = times->ns[p][low > 0 ? (size_t)low : 0];
+        rank->high[p] = times->ns[p][high < n - 1 ? (size_t)high : times->count - 1];
+    }
+}
 
 /* Steps of a trace are dealt to groups in order; means of groups give the spread. The first tenth is left out as warm-up. */
 static void read_rank(sw_trace *trace, struct rank *rank)
@@ -35,7 +66,14 @@ static void read_rank(sw_trace *trace, struct rank *rank)
     sw_cursor *cursor = NULL;
     const sw_cursor_filter filter = {.kinds = 1u << SW_RECORD_STEP};
     uint64_t seen = 0;
-    if (total > skipped && sw_cursor_open(&cursor, &trace, 1, &filter, NULL) == SW_OK) {
+    struct times times = {.room = total < STEPS_MOST ? (size_t)total : STEPS_MOST};
+    bool room = true;
+    for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
+        times.ns[p] = sw__alloc_zero(times.room + 1, sizeof(double));
+        room = room && times.ns[p];
+    }
+    if (room && total > skipped &&
+        sw_cursor_open(&cursor, &trace, 1, &filter, NULL) == SW_OK) {
         sw_event event;
         while (sw_cursor_next(cursor, &event) == SW_OK) {
             const sw_record_step *step =
@@ -50,10 +88,21 @@ static void read_rank(sw_trace *trace, struct rank *rank)
             }
             counts[group]++;
             for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
-                sum[group][p] += (double)step->phase_ticks[p] * ns;
+                const double time = (double)step->phase_ticks[p] * ns;
+                sum[group][p] += time;
+                if (times.count < times.room) {
+                    times.ns[p][times.count] = time;
+                }
             }
+            times.count += times.count < times.room;
         }
         sw_cursor_free(cursor);
+    }
+    if (room) {
+        find_medians(rank, &times);
+    }
+    for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
+        sw__free(times.ns[p]);
     }
     for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
         double all = 0;
@@ -102,22 +151,56 @@ static size_t read_ranks(const sw_summary *summary, struct rank *ranks)
     return count;
 }
 
-/* By how much a rank is surely slower in a phase than every other one; 0: it is not. */
-static double slower(const struct rank *ranks, size_t count, size_t which, unsigned phase,
-                     double *others)
+/* By how much a rank is slower in a phase than every other one, if that is sure, on the average or in the median step; 0: it
+ * is not. */
+static double slower(const struct rank *ranks, size_t count, size_t which, unsigned phase)
 {
     double most = 0;
-    double sum = 0;
+    double most_mean = 0;
+    double most_median = 0;
     for (size_t i = 0; i < count; i++) {
         if (i != which) {
             const double high = ranks[i].mean[phase] + ranks[i].error[phase];
             most = high > most ? high : most;
-            sum += ranks[i].mean[phase];
+            most_mean =
+                ranks[i].mean[phase] > most_mean ? ranks[i].mean[phase] : most_mean;
+            most_median =
+                ranks[i].high[phase] > most_median ? ranks[i].high[phase] : most_median;
         }
     }
-    *others = sum / (double)(count - 1);
-    const double low = ranks[which].mean[phase] - ranks[which].error[phase];
-    return low > STRAGGLER_TIMES * most ? low - most : 0;
+    const struct rank *slow = &ranks[which];
+    const bool by_mean = slow->mean[phase] - slow->error[phase] > most &&
+                         slow->mean[phase] > STRAGGLER_TIMES * most_mean;
+    const bool by_median = slow->low[phase] > most_median &&
+                           slow->median[phase] > STRAGGLER_TIMES * most_median;
+    return by_mean     ? slow->mean[phase] - most_mean
+           : by_median ? slow->median[phase] - most_median
+                       : 0;
+}
+
+static double others_mean(const struct rank *ranks, size_t count, size_t which,
+                          unsigned phase)
+{
+    double sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        sum += i == which ? 0 : ranks[i].mean[phase];
+    }
+    return sum / (double)(count - 1);
+}
+
+/* What the others wait for in a step. A backward is as much longer than its forward everywhere; where it seems to be longer
+ * on a rank that has less to do, it waits there. */
+static double waited_for(const struct rank *ranks, size_t count, size_t which,
+                         unsigned phase)
+{
+    const struct rank *slow = &ranks[which];
+    const double usual = others_mean(ranks, count, which, phase);
+    const double by = slow->mean[phase] - usual;
+    if (phase == SW_PHASE_FORWARD && slow->mean[phase] > 0) {
+        return by * (1 + (slow->mean[SW_PHASE_BACKWARD] + slow->mean[SW_PHASE_LOSS]) /
+                             slow->mean[phase]);
+    }
+    return by;
 }
 
 /* What the slow rank does there is known if it is the one whose steps are looked at. What else explains that time is of the
@@ -152,7 +235,6 @@ static void place_straggler(sw_findings *all, struct sw__draft *draft,
 static bool straggler(sw_findings *all, const struct rank *ranks, size_t count)
 {
     double worst = 0;
-    double usual = 0;
     size_t which = 0;
     unsigned phase = 0;
     for (size_t i = 0; i < count; i++) {
@@ -160,11 +242,9 @@ static bool straggler(sw_findings *all, const struct rank *ranks, size_t count)
             if (p == SW_PHASE_COMMUNICATION || p == SW_PHASE_SYNC) {
                 continue; /* there the others wait */
             }
-            double others;
-            const double by = slower(ranks, count, i, p, &others);
+            const double by = slower(ranks, count, i, p);
             if (by > worst) {
                 worst = by;
-                usual = others;
                 which = i;
                 phase = p;
             }
@@ -174,7 +254,8 @@ static bool straggler(sw_findings *all, const struct rank *ranks, size_t count)
         return false;
     }
     const struct rank *slow = &ranks[which];
-    const double by = slow->mean[phase] - usual;
+    const double usual = others_mean(ranks, count, which, phase);
+    const double by = waited_for(ranks, count, which, phase);
     struct sw__draft *draft = sw__draft(all, SW_FINDING_STRAGGLER, "RULE-65");
     draft->group = SW__GROUP_RANKS;
     draft->specific = 1;
@@ -195,8 +276,15 @@ static bool straggler(sw_findings *all, const struct rank *ranks, size_t count)
         "Find out why %s takes longer on rank %.0f: more or longer samples, a "
         "slower disk, work that only this rank does.",
         sw_phase_name(phase), slow->number);
-    const struct sw__estimate saved = {
-        .mean = by, .low = worst, .high = by + slow->error[phase]};
+    /* Work that comes with the data is still there when it is dealt out evenly; other work is that rank's alone. */
+    const uint64_t dealt =
+        SW__COMPUTE_PHASES | SW__BATCH_PHASES | SW__PHASE_BIT(SW_PHASE_DATA_WAIT);
+    const double n = (double)count;
+    const bool evenly = (dealt & SW__PHASE_BIT(phase)) != 0;
+    const struct sw__estimate saved = {.mean = evenly ? by * (n - 1) / n : by,
+                                       .low = (worst < by ? worst : by) *
+                                              (evenly ? (n - 1) / n : 1),
+                                       .high = by + slow->error[phase]};
     sw__draft_saves_in_steps(all, draft, saved, 1, 0.7, 1);
     place_straggler(all, draft, slow, phase);
     /* The others wait for it in collectives. */
@@ -222,8 +310,15 @@ static void communication(sw_findings *all)
     struct sw__estimate time = sw__phase_time(all, phase);
     const double hidden = ddp_exposed(all);
     const double step = all->it.mean_ns;
-    const bool called = share.low > COMMUNICATION_LEAST;
-    if (!called && !(hidden / step > COMMUNICATION_LEAST)) {
+    const char *name;
+    const double calls = (double)sw__phase_calls(all, SW_PHASE_COMMUNICATION, &name) /
+                         (double)all->it.steps->count;
+    const bool many = calls >= MANY_COLLECTIVES;
+    /* Ranks that wait for cores wait for each other. */
+    const double least = (many ? COMMUNICATION_MANY_LEAST : COMMUNICATION_LEAST) *
+                         (sw__core_wait(all) > 0.3 ? 2 : 1);
+    const bool called = share.low > least;
+    if (!called && !(hidden / step > least)) {
         return;
     }
     if (!called) {
@@ -239,16 +334,27 @@ static void communication(sw_findings *all)
     sw__draft_number(draft, "communication_ms", time.mean / 1e6);
     sw__draft_number(draft, "communication_share", time.mean / step);
     sw__draft_number(draft, "ranks", (double)sw_summary_get_run(all->it.summary)->ranks);
+    sw__draft_number(draft, "collectives_per_step", called ? calls : NAN);
     draft->finding.share = time.mean / step;
     draft->finding.confidence = called ? 0.8 : 0.6;
+    const struct sw__hot_function *at =
+        called ? sw__hot_where_called(all, draft, phase) : NULL;
+    if (at && many) {
+        sw__draft_advise(all, draft,
+                         "%s, line %u of %s, calls %.0f collectives in a step: put the "
+                         "tensors into one and send that, or let "
+                         "DistributedDataParallel do it.",
+                         at->frame.name, at->frame.line, sw__file_name(at->frame.file),
+                         calls);
+    }
     sw__draft_advise(all, draft,
                      "Exchange gradients less often: accumulate four steps under "
                      "model.no_sync(), or use larger batches.");
     sw__draft_advise(all, draft,
                      "Compress gradients to bfloat16 (a DDP communication hook), or use "
                      "larger buckets.");
-    sw__draft_saves_in_steps(all, draft, time, calls >= MANY_COLLECTIVES ? 0.8 : 0.7, 0.3,
-                             calls >= MANY_COLLECTIVES ? 0.98 : 0.9);
+    sw__draft_saves_in_steps(all, draft, time, many ? 0.9 : 0.7, many ? 0.5 : 0.3,
+                             many ? 0.99 : 0.9);
 }
 
 void sw__rules_ranks(sw_findings *all)
