@@ -73,7 +73,7 @@ class Report:
         return self._run.sections.to_pandas()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the report to a file, as its name says: ``.html``, ``.json``, ``.md`` or ``.txt``."""
+        """Write the report to a file, ``.html``, ``.json``, ``.md`` or ``.txt`` by its name."""
         name = os.fspath(path)
         suffix = os.path.splitext(name)[1].lower()  # noqa: PTH122
         if suffix == ".json":

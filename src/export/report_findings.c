@@ -103,8 +103,8 @@ static void put_finding(const struct sw__page *page, const sw_finding *finding,
         return;
     }
     put_facts(page, finding);
-    for (size_t i = 0; i < finding->advice_count && (everything || i < ADVICE_USUAL);
-         i++) {
+    const size_t most = everything ? SW_FINDING_ADVICE : number == 1 ? ADVICE_USUAL : 1;
+    for (size_t i = 0; i < finding->advice_count && i < most; i++) {
         sw__page_wrap(page, page->unicode ? "     → " : "     -> ", SW__CYAN,
                       finding->advice[i]);
     }

@@ -5,7 +5,7 @@
 
 #include "export/html_page.h"
 #include "export/report_html.h"
-#include "export/text_page.h"
+#include "export/report_parts.h"
 
 /* Steps in the picture and in the table; more are joined, or left to report.json. */
 #define BARS_MOST 240
@@ -34,54 +34,37 @@ static void put_timeline(const struct sw__html_report *it)
     sw__html_table_end(it->w);
 }
 
-/* Phases with time in them, most first. Returns how many. */
-static size_t order_phases(const sw_summary_steps *steps, unsigned order[SW_PHASE_COUNT])
-{
-    size_t count = 0;
-    for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
-        if (!steps->phase[p].measured || steps->phase[p].total_ns == 0) {
-            continue;
-        }
-        size_t at = count++;
-        while (at > 0 &&
-               steps->phase[order[at - 1]].total_ns < steps->phase[p].total_ns) {
-            order[at] = order[at - 1];
-            at--;
-        }
-        order[at] = p;
-    }
-    return count;
-}
-
-static void put_bar(const struct sw__html_report *it, const sw_summary_steps *steps,
-                    const unsigned *order, size_t count)
+static void put_bar(const struct sw__html_report *it, const struct sw__phase_line *lines,
+                    size_t count)
 {
     sw_write_text(it->w, "<div class=\"bar\">");
     for (size_t i = 0; i < count; i++) {
-        const char *name = sw_phase_name(order[i]);
-        const unsigned tenths = (unsigned)(steps->phase[order[i]].share * 1000 + 0.5);
+        const char *name = sw_phase_name(lines[i].phase);
+        const unsigned whole = lines[i].tenths / 10;
+        const unsigned tenth = lines[i].tenths % 10;
         sw_write_format(it->w,
                         "<span class=\"p-%s\" style=\"width:%u.%u%%\" title=\"%s %u.%u "
                         "%%\"></span>",
-                        name, tenths / 10, tenths % 10, name, tenths / 10, tenths % 10);
+                        name, whole, tenth, name, whole, tenth);
     }
     sw_write_text(it->w, "</div>\n");
 }
 
 static void put_phase_rows(const struct sw__html_report *it,
-                           const sw_summary_steps *steps, const unsigned *order,
-                           size_t count)
+                           const sw_summary_steps *steps,
+                           const struct sw__phase_line *lines, size_t count)
 {
     static const char *const headers[] = {"phase", ">a step", ">share", ">median",
                                           ">p99"};
     sw__html_table_begin(it->w, headers, 5);
     for (size_t i = 0; i < count; i++) {
-        const sw_summary_phase *phase = &steps->phase[order[i]];
-        const char *name = sw_phase_name(order[i]);
+        const sw_summary_phase *phase = &steps->phase[lines[i].phase];
+        const char *name = sw_phase_name(lines[i].phase);
         sw__html_row_begin(it->w);
         sw_write_format(it->w, "<td><span class=\"key p-%s\"></span>%s</td>", name, name);
-        sw__html_duration(it->w, (double)phase->total_ns / (double)steps->counted);
-        sw__html_percent(it->w, phase->share);
+        sw__html_duration(it->w, lines[i].mean_ns);
+        sw_write_format(it->w, "<td class=\"n\">%u.%u %%</td>", lines[i].tenths / 10,
+                        lines[i].tenths % 10);
         sw__html_ns(it->w, phase->median_ns);
         sw__html_ns(it->w, phase->p99_ns);
         sw__html_row_end(it->w);
@@ -92,16 +75,16 @@ static void put_phase_rows(const struct sw__html_report *it,
 void sw__html_phases(const struct sw__html_report *it)
 {
     const sw_summary_steps *steps = sw_summary_get_steps(it->summary);
-    unsigned order[SW_PHASE_COUNT];
+    struct sw__phase_line lines[SW_PHASE_COUNT];
+    const size_t count = steps ? sw__phase_lines(steps, lines) : 0;
     sw__html_section_begin(it->w, "phases", "Where the time goes");
-    if (steps && steps->counted > 0) {
-        const size_t count = order_phases(steps, order);
+    if (count > 0) {
         char number[32];
         sw_text_count(number, steps->counted);
         sw_write_format(it->w, "<p class=\"dim\">A step by its phases, mean of %s.</p>\n",
                         number);
-        put_bar(it, steps, order, count);
-        put_phase_rows(it, steps, order, count);
+        put_bar(it, lines, count);
+        put_phase_rows(it, steps, lines, count);
     }
     if (sw_summary_part_count(it->summary) > 0) {
         put_timeline(it);
@@ -168,8 +151,8 @@ static void put_picture(struct picture *picture, const sw_summary_steps *whole)
     sw_writer *w = picture->it->w;
     double most = 0;
     char top[24];
-    unsigned order[SW_PHASE_COUNT];
-    const size_t phases = order_phases(whole, order);
+    struct sw__phase_line lines[SW_PHASE_COUNT];
+    const size_t phases = sw__phase_lines(whole, lines);
     int base[BARS_MOST] = {0};
     picture->bars = picture->count < BARS_MOST ? picture->count : BARS_MOST;
     for (size_t i = 0; i < picture->count; i++) {
@@ -190,7 +173,7 @@ static void put_picture(struct picture *picture, const sw_summary_steps *whole)
                     "<line x1=\"0\" x2=\"%d\" y1=\"%d\" y2=\"%d\"/>\n",
                     WIDTH, HEIGHT + 10, WIDTH, WIDTH, HEIGHT, HEIGHT);
     for (size_t i = 0; i < phases; i++) {
-        put_layer(picture, order[i], base);
+        put_layer(picture, lines[i].phase, base);
     }
     sw_write_format(w,
                     "</svg>\n<p class=\"dim\">Time of each step by phase, step %llu to "
@@ -247,13 +230,13 @@ static void put_epochs(const struct sw__html_report *it)
 static void put_each(const struct sw__html_report *it, const sw_summary_steps *whole,
                      const sw_summary_step *steps, size_t count)
 {
-    unsigned order[SW_PHASE_COUNT];
+    struct sw__phase_line lines[SW_PHASE_COUNT];
     const char *headers[SW_PHASE_COUNT + 4] = {">step", ">epoch", ">time"};
     char names[SW_PHASE_COUNT][32];
-    const size_t phases = order_phases(whole, order);
+    const size_t phases = sw__phase_lines(whole, lines);
     const size_t first = count > LISTED_MOST ? count - LISTED_MOST : 0;
     for (size_t i = 0; i < phases; i++) {
-        snprintf(names[i], sizeof names[i], ">%s", sw_phase_name(order[i]));
+        snprintf(names[i], sizeof names[i], ">%s", sw_phase_name(lines[i].phase));
         headers[3 + i] = names[i];
     }
     headers[3 + phases] = "remark";
@@ -267,7 +250,7 @@ static void put_each(const struct sw__html_report *it, const sw_summary_steps *w
         sw__html_count(it->w, step->epoch == UINT32_MAX ? SW_UNKNOWN : step->epoch);
         sw__html_duration(it->w, step_ns(step));
         for (size_t p = 0; p < phases; p++) {
-            sw__html_ns(it->w, step->phase_ns[order[p]]);
+            sw__html_ns(it->w, step->phase_ns[lines[p].phase]);
         }
         sw__html_cell(it->w, !step->complete ? "incomplete"
                              : step->warmup  ? "warm-up"

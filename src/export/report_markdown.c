@@ -49,15 +49,6 @@ static void put_duration(sw_writer *w, double ns)
     sw_write_text(w, text);
 }
 
-static void put_percent(sw_writer *w, double share)
-{
-    char text[SW__CELL] = "-";
-    if (isfinite(share) && share >= 0 && share <= 1e6) {
-        sw__text_percent(text, sizeof text, (uint64_t)(share * 1e9 + 0.5), 1000000000);
-    }
-    sw_write_text(w, text);
-}
-
 static void put_steps(sw_writer *w, const sw_summary *summary)
 {
     const sw_summary_steps *steps = sw_summary_get_steps(summary);
@@ -83,29 +74,16 @@ static void put_steps(sw_writer *w, const sw_summary *summary)
 static void put_phases(sw_writer *w, const sw_summary *summary)
 {
     const sw_summary_steps *steps = sw_summary_get_steps(summary);
-    bool done[SW_PHASE_COUNT] = {false};
-    if (!steps || steps->counted == 0) {
+    struct sw__phase_line lines[SW_PHASE_COUNT];
+    const size_t count = steps ? sw__phase_lines(steps, lines) : 0;
+    if (count == 0) {
         return;
     }
     sw_write_text(w, "| phase | a step | share |\n| :--- | ---: | ---: |\n");
-    for (unsigned shown = 0; shown < SW_PHASE_COUNT; shown++) {
-        unsigned best = SW_PHASE_COUNT;
-        for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
-            if (!done[p] && steps->phase[p].measured && steps->phase[p].total_ns > 0 &&
-                (best == SW_PHASE_COUNT ||
-                 steps->phase[p].total_ns > steps->phase[best].total_ns)) {
-                best = p;
-            }
-        }
-        if (best == SW_PHASE_COUNT) {
-            break;
-        }
-        done[best] = true;
-        sw_write_format(w, "| %s | ", sw_phase_name(best));
-        put_duration(w, (double)steps->phase[best].total_ns / (double)steps->counted);
-        sw_write_text(w, " | ");
-        put_percent(w, steps->phase[best].share);
-        sw_write_text(w, " |\n");
+    for (size_t i = 0; i < count; i++) {
+        sw_write_format(w, "| %s | ", sw_phase_name(lines[i].phase));
+        put_duration(w, lines[i].mean_ns);
+        sw_write_format(w, " | %u.%u %% |\n", lines[i].tenths / 10, lines[i].tenths % 10);
     }
     sw_write_text(w, "\n");
 }

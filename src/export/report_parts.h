@@ -33,6 +33,17 @@ enum sw__verdict sw__put_verdict(sw_writer *w, const sw_summary *summary,
 /* How many kinds could be looked for, and why the first of the others could not (NULL: all could). */
 size_t sw__checked_count(const sw_findings *findings, const char **first_why);
 
+/* A phase that took time, and its share of a step in tenths of a percent; those of all phases sum to 1000. */
+struct sw__phase_line {
+    unsigned phase;
+    uint64_t total_ns;
+    double mean_ns;
+    unsigned tenths;
+};
+/* Phases that took time, most first; returns how many. */
+size_t sw__phase_lines(const sw_summary_steps *steps,
+                       struct sw__phase_line out[SW_PHASE_COUNT]);
+
 /* --- parts of the text report --- */
 
 void sw__report_verdict(const struct sw__page *page, const sw_summary *summary,

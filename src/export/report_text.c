@@ -14,6 +14,8 @@
 #define SCREEN_ROWS 5
 #define ROWS_USUAL 20
 #define WORST_USUAL 3
+#define PHASES_LEAST 3  /* that have a line of their own */
+#define PHASE_TENTHS 10 /* of a percent; phases with more have one too */
 #define NOTES_USUAL 4
 #define ITEM 160
 
@@ -198,48 +200,57 @@ static void put_idle(const struct report *report, const sw_summary_steps *steps)
     }
 }
 
+static void put_phase(const struct report *report, const char *name, double ns,
+                      unsigned tenths, double bar)
+{
+    const struct sw__page *page = &report->page;
+    const size_t width = page->columns > 80 ? 40 : page->columns - 37;
+    char text[24];
+    duration(report, text, ns);
+    sw_write_format(page->writer, "  %-13s", name);
+    const size_t columns = sw_text_columns(text, strlen(text));
+    sw_write_repeat(page->writer, " ", columns < 10 ? 10 - columns : 0);
+    sw_write_format(page->writer, "%s  %3u.%u %%", text, tenths / 10, tenths % 10);
+    sw__page_bar(page, bar, width);
+    blank(report);
+}
+
 static void put_phases(const struct report *report, const sw_summary_steps *steps)
 {
-    uint64_t amounts[SW_PHASE_COUNT];
-    uint64_t tenths[SW_PHASE_COUNT];
-    bool done[SW_PHASE_COUNT] = {false};
-    uint64_t most = 1;
-    for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
-        amounts[p] = steps->phase[p].total_ns;
-        most = amounts[p] > most ? amounts[p] : most;
-    }
-    if (steps->counted == 0) {
+    struct sw__phase_line lines[SW_PHASE_COUNT];
+    const size_t count = sw__phase_lines(steps, lines);
+    char text[SW__CELL];
+    if (count == 0) {
         return;
     }
-    sw__shares(amounts, SW_PHASE_COUNT, 1000, tenths);
     blank(report);
     sw__page_styled(&report->page, SW__BOLD, "Where a step's time goes");
-    char text[SW__CELL];
     sw_text_count(text, steps->counted);
     sw_write_format(report->page.writer, " (mean of %s)\n", text);
-    size_t width = report->page.columns > 80 ? 40 : report->page.columns - 37;
-    for (unsigned shown = 0; shown < SW_PHASE_COUNT; shown++) {
-        unsigned best = SW_PHASE_COUNT;
-        for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
-            if (!done[p] && steps->phase[p].measured &&
-                (best == SW_PHASE_COUNT || amounts[p] > amounts[best])) {
-                best = p;
-            }
-        }
-        if (best == SW_PHASE_COUNT || amounts[best] == 0) {
+    size_t shown = 0;
+    for (; shown < count; shown++) {
+        /* What is small is told together, if it is more than one. */
+        if (!report->everything && shown >= PHASES_LEAST && shown + 1 < count &&
+            lines[shown].tenths < PHASE_TENTHS) {
             break;
         }
-        done[best] = true;
-        duration(report, text, (double)amounts[best] / (double)steps->counted);
-        sw_write_format(report->page.writer, "  %-13s", sw_phase_name(best));
-        size_t columns = sw_text_columns(text, strlen(text));
-        sw_write_repeat(report->page.writer, " ", columns < 10 ? 10 - columns : 0);
-        sw_write_format(report->page.writer, "%s  %3u.%u %%", text,
-                        (unsigned)tenths[best] / 10, (unsigned)tenths[best] % 10);
-        sw__page_bar(&report->page, (double)amounts[best] / (double)most, width);
-        blank(report);
+        const struct sw__phase_line *line = &lines[shown];
+        put_phase(report, sw_phase_name(line->phase), line->mean_ns, line->tenths,
+                  line->mean_ns / lines[0].mean_ns);
     }
-    put_idle(report, steps);
+    if (shown < count) {
+        double ns = 0;
+        unsigned tenths = 0;
+        snprintf(text, sizeof text, "%zu more", count - shown);
+        for (; shown < count; shown++) {
+            ns += lines[shown].mean_ns;
+            tenths += lines[shown].tenths;
+        }
+        put_phase(report, text, ns, tenths, ns / lines[0].mean_ns);
+    }
+    if (report->everything) {
+        put_idle(report, steps);
+    }
 }
 
 /* Slow steps are worth a line when they are slower than the others. */
