@@ -82,7 +82,8 @@ void sw__html_row_end(sw_writer *w)
 
 void sw__html_cell(sw_writer *w, const char *text)
 {
-    sw_write_text(w, "<td>");
+    /* Long ones may break anywhere, and then need some width. */
+    sw_write_text(w, text && strlen(text) > 40 ? "<td class=\"w\">" : "<td>");
     sw__html_text(w, text && *text ? text : "-");
     sw_write_text(w, "</td>");
 }

@@ -146,7 +146,7 @@ static void put_figures(const struct sw__html_report *it)
         }
     }
     if (isfinite(overhead->percent)) {
-        sw__text_number(text, sizeof text - 2, overhead->percent);
+        sw__text_small(text, sizeof text - 2, overhead->percent);
         strcat(text, " %");
         put_figure(it, "recording cost", text);
     }

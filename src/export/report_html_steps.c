@@ -61,7 +61,8 @@ static void put_phase_rows(const struct sw__html_report *it,
         const sw_summary_phase *phase = &steps->phase[lines[i].phase];
         const char *name = sw_phase_name(lines[i].phase);
         sw__html_row_begin(it->w);
-        sw_write_format(it->w, "<td><span class=\"key p-%s\"></span>%s</td>", name, name);
+        sw_write_format(it->w, "<td class=\"p\"><span class=\"key p-%s\"></span>%s</td>",
+                        name, name);
         sw__html_duration(it->w, lines[i].mean_ns);
         sw_write_format(it->w, "<td class=\"n\">%u.%u %%</td>", lines[i].tenths / 10,
                         lines[i].tenths % 10);

@@ -285,24 +285,6 @@ static void put_worst(const struct report *report, const sw_summary_steps *steps
 
 /* --- foot --- */
 
-/* A percentage with two significant digits, as text. */
-static void small_percent(char *out, size_t size, double percent)
-{
-    if (!isfinite(percent)) {
-        snprintf(out, size, "?");
-        return;
-    }
-    snprintf(out, size, percent >= 10 ? "%.0f" : percent >= 1 ? "%.1f" : "%.2g", percent);
-    if (strchr(out, 'e')) {
-        snprintf(out, size, "0.0001");
-    }
-    for (char *c = out; *c; c++) {
-        if (*c == ',') {
-            *c = '.';
-        }
-    }
-}
-
 static void put_overhead(const struct report *report)
 {
     const sw_summary_overhead *overhead = sw_summary_get_overhead(report->summary);
@@ -315,9 +297,9 @@ static void put_overhead(const struct report *report)
         char percent[24];
         char low[24];
         char high[24];
-        small_percent(percent, sizeof percent, overhead->percent);
-        small_percent(low, sizeof low, overhead->low);
-        small_percent(high, sizeof high, overhead->high);
+        sw__text_small(percent, sizeof percent, overhead->percent);
+        sw__text_small(low, sizeof low, overhead->low);
+        sw__text_small(high, sizeof high, overhead->high);
         snprintf(text, sizeof text, "cost %s %% of the time (%s to %s %%); %s events",
                  percent, low, high, events);
     }

@@ -367,3 +367,20 @@ void sw__text_number(char *out, size_t size, double value)
         }
     }
 }
+
+void sw__text_small(char *out, size_t size, double percent)
+{
+    if (!isfinite(percent)) {
+        snprintf(out, size, "?");
+        return;
+    }
+    snprintf(out, size, percent >= 10 ? "%.0f" : percent >= 1 ? "%.1f" : "%.2g", percent);
+    if (strchr(out, 'e')) {
+        snprintf(out, size, "0.0001");
+    }
+    for (char *c = out; *c; c++) {
+        if (*c == ',') {
+            *c = '.';
+        }
+    }
+}

@@ -69,6 +69,8 @@ void sw__table_free(struct sw__table *table);
 /* --- cells --- */
 
 void sw__text_percent(char *out, size_t size, uint64_t amount, uint64_t whole);
+/* A percentage with two significant digits, without its sign. */
+void sw__text_small(char *out, size_t size, double percent);
 /* A number with four significant digits. */
 void sw__text_number(char *out, size_t size, double value);
 
