@@ -139,6 +139,10 @@ static int write_report(const struct request *request, const struct cli_case *it
         sw_text_options look = cli_text_options(file.fd, request->width, request->colour,
                                                 request->characters, request->top);
         sw_export_report_text(writer, it->summary, it->findings, &look);
+        if (request->top == 0) {
+            sw_write_text(writer,
+                          "More  --top 20 shows tables, --html FILE writes a page\n");
+        }
     }
     int error = writer ? sw_writer_close(writer, &info) : SW_ENOMEM;
     if (error) {

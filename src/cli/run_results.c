@@ -144,8 +144,8 @@ static void show_profiles(sw_writer *writer, const sw_summary *summary,
     }
 }
 
-/* Leaves one report in the run directory, whole or not at all. */
-static void leave_file(const struct run_dir *dir, const char *file,
+/* Leaves one report in the run directory, whole or not at all. True: it is there. */
+static bool leave_file(const struct run_dir *dir, const char *file,
                        const struct cli_case *it,
                        void (*put)(sw_writer *writer, const sw_summary *summary,
                                    const sw_findings *findings))
@@ -160,7 +160,9 @@ static void leave_file(const struct run_dir *dir, const char *file,
         char path[PATH_MAX + 32];
         snprintf(path, sizeof path, "%s/%s", dir->path, file);
         unlink(path);
+        return false;
     }
+    return writer != NULL;
 }
 
 /* Writes and shows the report. True: the traces hold calls of functions. */
@@ -175,8 +177,8 @@ static bool leave_report(const struct run_results *results)
                      info.message[0] ? info.message : sw_error_text(error));
         return false;
     }
-    leave_file(dir, "report.json", &it, sw_export_report_json);
-    leave_file(dir, "report.html", &it, sw_export_report_html);
+    const bool json = leave_file(dir, "report.json", &it, sw_export_report_json);
+    const bool html = leave_file(dir, "report.html", &it, sw_export_report_html);
 
     sw_text_options look =
         cli_text_options(STDERR_FILENO, 0, "auto", CLI_CHARACTERS_AUTO, 0);
@@ -186,6 +188,11 @@ static bool leave_report(const struct run_results *results)
         sw_export_report_text(writer, it.summary, it.findings, &look);
     }
     show_profiles(writer, it.summary, &look);
+    if (writer && (json || html)) {
+        sw_write_format(writer, "Report: %s%s%s; tables: stepwatch report --top 20\n",
+                        html ? "report.html" : "", html && json ? ", " : "",
+                        json ? "report.json" : "");
+    }
     sw_writer_close(writer, NULL);
     if (results->history) {
         run_compare_previous(dir, it.summary, !look.unicode);

@@ -200,6 +200,21 @@ static void put_fact(const struct sw__html_report *it, const char *name,
     }
 }
 
+/* Facts that stand elsewhere on the page, or that tell nothing about time. */
+static bool is_told(const char *key)
+{
+    static const char *const told[] = {"command",       "pid",  "ppid",
+                                       "uid",           "host", "python",
+                                       "started_utc",   "name", "stepwatch_version",
+                                       "format_version"};
+    for (size_t i = 0; i < sizeof told / sizeof told[0]; i++) {
+        if (strcmp(key, told[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void put_environment(const struct sw__html_report *it)
 {
     static const char *const headers[] = {"what", "value"};
@@ -219,7 +234,7 @@ static void put_environment(const struct sw__html_report *it)
                                 ? sw__summary_trace(it->summary, it->summary->step_trace)
                                 : NULL;
     for (size_t i = 0; trace && sw_trace_fact_at(trace, i, &key, &value); i++) {
-        if (strcmp(key, "command") != 0) {
+        if (!is_told(key)) {
             put_fact(it, key, value);
         }
     }

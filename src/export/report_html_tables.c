@@ -13,6 +13,7 @@
 
 #define ROWS_MOST 200
 #define FUNCTIONS_MOST 50
+#define SAMPLED_MOST 20
 
 /* "train.py:12", the folders left out. */
 static void put_place(sw_writer *w, const char *file, uint32_t line)
@@ -263,7 +264,7 @@ void sw__html_samples(const struct sw__html_report *it)
     if (count > 0) {
         sw__html_section_begin(it->w, "samples", "Where Python was (sampled)");
         sw__html_table_begin(it->w, headers, sizeof headers / sizeof headers[0]);
-        for (size_t i = 0; i < count && i < FUNCTIONS_MOST; i++) {
+        for (size_t i = 0; i < count && i < SAMPLED_MOST; i++) {
             const sw_stacks_place *place = &places[i];
             sw__html_row_begin(it->w);
             put_name(it->w, place->frame.name, strlen(place->frame.name), 0);
@@ -275,7 +276,7 @@ void sw__html_samples(const struct sw__html_report *it)
             sw__html_row_end(it->w);
         }
         sw__html_table_end(it->w);
-        sw__html_more(it->w, count > FUNCTIONS_MOST ? count - FUNCTIONS_MOST : 0,
+        sw__html_more(it->w, count > SAMPLED_MOST ? count - SAMPLED_MOST : 0,
                       "functions");
         sw__html_section_end(it->w);
     }
