@@ -30,6 +30,7 @@ FRAMEWORKS = {
     "test_frameworks.py",
     "test_jax_hooks.py",
     "test_logs.py",
+    "test_report_schema.py",
     "test_run_launchers.py",
     "test_run_torch.py",
     "test_sweeps.py",
