@@ -54,7 +54,6 @@ PUBLIC: dict[str, str] = {
     "compare.h": "analyze",
     "history.h": "history",
     "export.h": "export",
-    "history.h": "history",
 }
 
 # The umbrella includes all of them, so the core itself must not include it.

@@ -40,7 +40,8 @@ for epoch in range(3):
 
 
 def problems(document: Any) -> list[str]:
-    return [f"{list(error.absolute_path)}: {error.message}" for error in CHECK.iter_errors(document)]
+    found = CHECK.iter_errors(document)
+    return [f"{list(error.absolute_path)}: {error.message}" for error in found]
 
 
 def report(folder: Path) -> dict[str, Any]:

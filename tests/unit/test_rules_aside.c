@@ -8,7 +8,9 @@
 
 #include "rules_scene.h"
 
-#define USUAL [SW_PHASE_DATA_WAIT] = 1, [SW_PHASE_FORWARD] = 4, [SW_PHASE_BACKWARD] = 5
+#define USUAL                                                                            \
+    [SW_PHASE_DATA_WAIT] = 0.1, [SW_PHASE_OTHER] = 0.9, [SW_PHASE_FORWARD] = 4,          \
+    [SW_PHASE_BACKWARD] = 5
 
 /* Every `period` steps `ms` of a phase more. */
 static struct scene *periodic(unsigned steps, unsigned period, unsigned phase, double ms)
@@ -132,7 +134,7 @@ static void slow_steps_by_chance(void **state)
         const double more =
             i == 31 || i == 57 || i == 120 || i == 133 || i == 190 ? 3 : 1;
         scene_step(scene,
-                   PHASES([SW_PHASE_DATA_WAIT] = more, [SW_PHASE_FORWARD] = 4 * more,
+                   PHASES([SW_PHASE_OTHER] = more, [SW_PHASE_FORWARD] = 4 * more,
                           [SW_PHASE_BACKWARD] = 5 * more),
                    0);
     }

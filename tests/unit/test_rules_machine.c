@@ -115,7 +115,7 @@ static void ranks_that_are_alike(void **state)
     for (unsigned i = 0; i < 3; i++) {
         const char number[] = {(char)('0' + i), 0};
         rank(scene, number,
-             PHASES(COMPUTE, [SW_PHASE_DATA_WAIT] = 1, [SW_PHASE_COMMUNICATION] = 0.5));
+             PHASES(COMPUTE, [SW_PHASE_DATA_WAIT] = 0.1, [SW_PHASE_COMMUNICATION] = 0.5));
     }
     scene_look(scene);
     assert_silent(scene);
