@@ -41,6 +41,7 @@ struct sw__loader_facts {
     double cpu_ns;     /* of these, time on a processor */
     double blocked;    /* share of made_ns in which it waits for files, network, locks */
     double delay;      /* time runnable without a processor, against time on one */
+    double delay_ns;   /* the same, of a step */
     double unpack_ns, send_ns, bytes;
     struct sw__loader_stage transform, collate, getitem; /* the dearest of each kind */
 

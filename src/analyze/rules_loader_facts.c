@@ -86,14 +86,33 @@ static bool measure_waits(sw_findings *all, struct sw__loader_facts *facts)
 
 static void measure_delay(const struct sw__case *it, struct sw__loader_facts *facts)
 {
-    double delay = 0, cpu = 0;
+    double delay = 0, cpu = 0, steps = 0;
     for (size_t i = 0; i < it->count; i++) {
         if (it->step[i].cpu_ns != SW_UNKNOWN && it->step[i].run_delay_ns != SW_UNKNOWN) {
             delay += (double)it->step[i].run_delay_ns;
             cpu += (double)it->step[i].cpu_ns;
+            steps += it->step[i].usage_steps;
         }
     }
     facts->delay = cpu > 0 ? delay / cpu : NAN;
+    facts->delay_ns = steps > 0 ? delay / steps : NAN;
+}
+
+/* The share of waiting were the machine quiet, where the training thread makes the batches itself: what it waited for a
+ * processor is taken off, from making as far as its processor time tells, the rest from the rest of the step. */
+static double quiet_share(const struct sw__loader_facts *facts)
+{
+    if (facts->way != SW__LOADER_ITSELF || !(facts->delay > 0.05) ||
+        !(facts->cpu_ns >= 0) || !(facts->made_ns > 0)) {
+        return facts->share.low;
+    }
+    const double blocked = facts->blocked > 0 ? facts->blocked * facts->made_ns : 0;
+    const double made = facts->cpu_ns + blocked;
+    const double off = facts->made_ns > made ? facts->made_ns - made : 0;
+    const double rest = facts->delay_ns > off ? facts->delay_ns - off : 0;
+    const double compute = facts->compute_ns > rest ? facts->compute_ns - rest : 0;
+    const double share = made + compute > 0 ? made / (made + compute) : 0;
+    return share < facts->share.low ? share : facts->share.low;
 }
 
 static const sw_training_stage *dearest(const sw_training_loader *loader, unsigned kind)
@@ -339,7 +358,7 @@ bool sw__loader_begin(sw_findings *all, struct sw__loader_facts *facts, const ch
         return false;
     }
     /* A batch that is there in time has to be taken over all the same. */
-    facts->late = facts->share.low -
+    facts->late = quiet_share(facts) -
                   (facts->unpack_ns > 0 && elapsed > 0 ? facts->unpack_ns / elapsed : 0);
     return true;
 }
