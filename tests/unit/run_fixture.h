@@ -88,9 +88,10 @@ static inline void call(struct tb *tb, struct tb_lane *lane, uint32_t section,
     tb_end(tb, lane, at + ns, 0);
 }
 
-/* Appends a step record with an epoch; the lane's totals follow. */
-static inline void step(struct tb *tb, struct tb_lane *lane, uint64_t begin,
-                        const uint64_t *phases, uint32_t epoch, unsigned flags)
+/* Appends a step record with an epoch and what its thread used (0 of both: not read); the lane's totals follow. */
+static inline void step_used(struct tb *tb, struct tb_lane *lane, uint64_t begin,
+                             const uint64_t *phases, uint32_t epoch, unsigned flags,
+                             uint64_t cpu_ns, uint64_t run_delay_ns)
 {
     sw_record_step record = {.head = {.kind = SW_RECORD_STEP,
                                       .units = sizeof record / SW_RECORD_UNIT,
@@ -99,7 +100,10 @@ static inline void step(struct tb *tb, struct tb_lane *lane, uint64_t begin,
                              .number = lane->file->steps,
                              .epoch = epoch,
                              .unit = SW_STEP_BATCH,
-                             .domain = lane->domain};
+                             .domain = lane->domain,
+                             .usage_steps = cpu_ns || run_delay_ns,
+                             .cpu_ns = cpu_ns,
+                             .run_delay_ns = run_delay_ns};
     uint64_t total = 0;
     for (size_t i = 0; i < SW_PHASE_SLOTS; i++) {
         record.phase_ticks[i] = phases[i];
@@ -120,6 +124,12 @@ static inline void step(struct tb *tb, struct tb_lane *lane, uint64_t begin,
         file->phase_ticks[i] += phases[i];
     }
     tb_count(tb, file->step_hist, total);
+}
+
+static inline void step(struct tb *tb, struct tb_lane *lane, uint64_t begin,
+                        const uint64_t *phases, uint32_t epoch, unsigned flags)
+{
+    step_used(tb, lane, begin, phases, epoch, flags, 0, 0);
 }
 
 #endif

@@ -47,7 +47,7 @@ struct plan {
     double decode, collate;           /* of these: a transform, and collating besides */
     double (*made_of)(unsigned step); /* of a batch in its worker; else the sum above */
     double start, shutdown;           /* of a pass */
-    double delay;                     /* waiting for a core, against time on one */
+    double cpu, delay;                /* of a step: on a core, and waiting for one */
     double h2d;                       /* of a step */
     double take;                      /* of a batch that is there; 0: 0.1 */
 };
@@ -201,7 +201,8 @@ static struct tb *training_trace(const struct plan *plan)
         if (plan->workers) {
             batch(tb, plan, i, at, false);
         }
-        step(tb, lane, at, phases, i / plan->steps, 0);
+        step_used(tb, lane, at, phases, i / plan->steps, 0, ticks(plan->cpu),
+                  ticks(plan->delay));
         for (unsigned p = 0; p < SW_PHASE_SLOTS; p++) {
             at += phases[p];
         }
@@ -439,6 +440,25 @@ static void chance_and_warm_up_are_no_evidence(void **state)
     assert_none(&plan);
     plan.wait_of = at_first;
     assert_none(&plan);
+}
+
+/* Making a batch takes 1 ms of a core and waits 9 ms for one; the rest of the step sleeps. */
+static void a_busy_machine_is_no_fault_of_the_loader(void **state)
+{
+    (void)state;
+    struct plan plan = slow_samples;
+    plan.wait = 10;
+    plan.getitem = 10;
+    plan.getitem_cpu = 0.9;
+    plan.collate = 0.1;
+    plan.cpu = 1;
+    plan.delay = 9.2;
+    assert_none(&plan);
+    plan.cpu = 30; /* a core of its own: the samples wait for something else */
+    plan.delay = 0;
+    struct result result = find(&plan);
+    assert_one(&result, SW_FINDING_LOADER_IO);
+    done(&result);
 }
 
 static void one_core_has_no_room_for_workers(void **state)
@@ -785,6 +805,7 @@ int main(void)
         cmocka_unit_test(more_workers_than_before),
         cmocka_unit_test(a_loader_that_keeps_up_is_fine),
         cmocka_unit_test(chance_and_warm_up_are_no_evidence),
+        cmocka_unit_test(a_busy_machine_is_no_fault_of_the_loader),
         cmocka_unit_test(one_core_has_no_room_for_workers),
         cmocka_unit_test(cores_that_are_used_up),
         cmocka_unit_test(a_transform_dominates),
