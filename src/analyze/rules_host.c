@@ -7,8 +7,8 @@
 #include "analyze/rules.h"
 
 /* Less than this share of the steps' time is not worth a finding. */
-#define PYTHON_LEAST 0.05
-#define BATCH_LEAST 0.07
+#define PYTHON_LEAST 0.03
+#define BATCH_LEAST 0.05
 #define ASYNCHRONOUS_LEAST 0.2 /* where it may be hidden */
 #define LOGGING_LEAST 0.03
 #define METRICS_LEAST 0.10

@@ -169,9 +169,8 @@ static void starved(sw_findings *all, const struct pressure *pressure)
     sw__draft_number(draft, "cores_usable", all->it.cores);
     draft->finding.share = pressure->delay.mean;
     draft->finding.confidence = 0.7;
-    /* Nothing in the program causes it, so that no change of the program can be predicted. */
-    draft->finding.severity =
-        pressure->delay.low > 0.8 ? SW_SEVERITY_MEDIUM : SW_SEVERITY_LOW;
+    /* Nothing in the program causes it, and no change of the program gains anything. */
+    draft->finding.severity = SW_SEVERITY_LOW;
     sw__draft_advise(
         all, draft,
         "Other programs on this machine, or the CPU limit of its container, "

@@ -263,7 +263,7 @@ static bool straggler(sw_findings *all, const struct rank *ranks, size_t count)
                     sw__findings_format(all, "rank %.0f", slow->number));
     sw__draft_title(
         all, draft,
-        "Rank %.0f makes the others wait: its %s takes %.1f ms, theirs %.1f ms",
+        "Rank %.0f makes the others wait: phase %s takes it %.1f ms, them %.1f ms",
         slow->number, sw_phase_name(phase), slow->mean[phase] / 1e6, usual / 1e6);
     sw__draft_number(draft, "rank", slow->number);
     sw__draft_number(draft, "ranks", (double)count);
