@@ -296,6 +296,7 @@ static void add_stack(struct reading *reading, const sw_stack *stack, int phase,
         phase == SW_PHASE_OPTIMIZER && in_closure(reading->stacks, frames, loop);
     reading->hot->closure += closure ? samples : 0;
     bool package = depth < stack->depth; /* what was left out is deep in something */
+    bool machinery = false;
     size_t inner = depth;
     while (inner > 0) {
         const char *file = sw_stacks_get_frame(reading->stacks, frames[inner - 1])->file;
@@ -303,6 +304,8 @@ static void add_stack(struct reading *reading, const sw_stack *stack, int phase,
             break;
         }
         package = package || !*file || installed(file);
+        machinery = machinery || strstr(file, "/torch/utils/data/") ||
+                    strstr(file, "/stepwatch/integrations/");
         inner--;
     }
     if (inner == 0) {
@@ -328,8 +331,8 @@ static void add_stack(struct reading *reading, const sw_stack *stack, int phase,
             key.frame = i < inner ? frame : key.frame;
         }
     }
-    if (key.as == SW_PHASE_OTHER && is_caller(reading->hot, key.frame)) {
-        return; /* the framework is called there that calls the model: its time, not the user's */
+    if (key.as == SW_PHASE_OTHER && (machinery || is_caller(reading->hot, key.frame))) {
+        return; /* the time of a loader, of the recorder, or of what calls the model: not the user's */
     }
     struct sw__hot_line *line = line_of(reading, &key);
     if (line) {
