@@ -69,5 +69,6 @@ sw__hot_where_called(sw_findings *all, struct sw__draft *draft, uint64_t phases)
 /* The innermost of the user's functions from which the training is run. */
 void sw__hot_where_loop(sw_findings *all, struct sw__draft *draft);
 bool sw__user_file(const char *file);
+bool sw__same_function(const sw_stack_frame *a, const sw_stack_frame *b);
 
 #endif
