@@ -315,7 +315,12 @@ static void variance(sw_findings *all)
     /* Without a period it may be the machine: then all phases grow, and steps wait for a CPU. */
     const bool heavy = tail.p95 > 2 * step && tail.slow >= 8 && concentrated > 0.7 &&
                        tail.delay < 0.2 * tail.excess && excess.low / step > EXCESS_LEAST;
-    if ((!periodic && !heavy) || told(all, phase)) {
+    /* Where calls return early, one that waits now and then waits for many. */
+    const uint64_t waiting = SW__COMPUTE_PHASES | SW__PHASE_BIT(SW_PHASE_SYNC) |
+                             SW__PHASE_BIT(SW_PHASE_OPTIMIZER);
+    if ((!periodic && !heavy) ||
+        (waiting & SW__PHASE_BIT(phase) && sw__is_asynchronous(all)) ||
+        told(all, phase)) {
         return;
     }
     struct sw__draft *draft = sw__draft(all, SW_FINDING_VARIANCE, "RULE-61");

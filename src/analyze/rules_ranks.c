@@ -239,8 +239,9 @@ static bool straggler(sw_findings *all, const struct rank *ranks, size_t count)
     unsigned phase = 0;
     for (size_t i = 0; i < count; i++) {
         for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
-            if (p == SW_PHASE_COMMUNICATION || p == SW_PHASE_SYNC) {
-                continue; /* there the others wait */
+            if (p == SW_PHASE_COMMUNICATION || p == SW_PHASE_SYNC ||
+                p == SW_PHASE_BACKWARD) {
+                continue; /* there the others wait; DDP exchanges gradients in the backward */
             }
             const double by = slower(ranks, count, i, p);
             if (by > worst) {

@@ -108,6 +108,18 @@ static void one_rank_makes_the_others_wait(void **state)
     scene_free(scene);
 }
 
+/* DDP waits in the backward: a rank whose backward is longer has been faster before. */
+static void a_long_backward_is_waiting(void **state)
+{
+    (void)state;
+    struct scene *scene = scene_new();
+    rank(scene, "0", PHASES([SW_PHASE_FORWARD] = 4, [SW_PHASE_BACKWARD] = 9));
+    rank(scene, "1", PHASES([SW_PHASE_FORWARD] = 4, [SW_PHASE_BACKWARD] = 6));
+    scene_look(scene);
+    assert_silent(scene);
+    scene_free(scene);
+}
+
 static void ranks_that_are_alike(void **state)
 {
     (void)state;
@@ -165,6 +177,7 @@ int main(void)
         cmocka_unit_test(threads_that_fit),
         cmocka_unit_test(others_have_the_cores),
         cmocka_unit_test(one_rank_makes_the_others_wait),
+        cmocka_unit_test(a_long_backward_is_waiting),
         cmocka_unit_test(ranks_that_are_alike),
         cmocka_unit_test(collectives_that_take_long),
         cmocka_unit_test(what_was_not_watched_is_not_checked),
