@@ -83,10 +83,19 @@ _stepwatch()
             mapfile -t COMPREPLY < <(compgen -W "auto always never" -- "$current")
             return
             ;;
+        --csv)
+            mapfile -t COMPREPLY < <(compgen -d -- "$current")
+            compopt -o filenames 2>/dev/null
+            return
+            ;;
+        --html | -o | --out)
+            compopt -o default 2>/dev/null
+            return
+            ;;
         --top | --width) return ;;
         esac
         if [[ $current == -* ]]; then
-            mapfile -t COMPREPLY < <(compgen -W "--json --top --ascii --unicode --color --width \
+            mapfile -t COMPREPLY < <(compgen -W "--json --markdown --html --csv -o --out --top --ascii --unicode --color --width \
                 --help" -- "$current")
         else
             mapfile -t COMPREPLY < <(compgen -d -- "$current"; compgen -f -X '!*.stepwatch' -- "$current")

@@ -68,12 +68,13 @@ static void put_first(sw_writer *w, const sw_finding *finding)
     sw__gain_text(gain, finding);
     sw_write_text(w, finding->title ? finding->title : "?");
     const char *advice = finding->advice_count ? finding->advice[0] : NULL;
-    if (advice && strlen(advice) <= ADVICE_MOST) {
+    const bool told = advice && strlen(advice) <= ADVICE_MOST;
+    if (told) {
         sw_write_text(w, "; ");
         put_clause(w, advice);
     }
-    if (*gain) {
-        sw_write_text(w, " → ");
+    if (*gain) { /* one arrow is enough */
+        sw_write_text(w, told && strstr(advice, "→") ? ": " : " → ");
         sw_write_text(w, gain);
     }
 }

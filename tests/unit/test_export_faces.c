@@ -186,6 +186,11 @@ static void advice_that_is_no_sentence_keeps_its_capitals(void **state)
     char *text = text_of(summary, findings, (sw_text_options){.columns = 200});
     check_has(text, "waits for data; DataLoader(num_workers=2) -> 1.50x");
     free(text);
+    findings->list[0].advice[0] = "num_workers=0 → num_workers=2";
+    text = text_of(summary, findings, (sw_text_options){.columns = 200});
+    check_has(text, "waits for data; num_workers=0 -> num_workers=2: 1.50x");
+    free(text);
+    findings->list[0].advice[0] = "DataLoader(num_workers=2)";
     findings->list[0].predicted = false;
     text = text_of(summary, findings, (sw_text_options){.columns = 200});
     check_has(text, "Verdict  38 % of each step waits for data; DataLoader("
