@@ -7,13 +7,13 @@ _stepwatch()
     COMPREPLY=()
 
     if ((COMP_CWORD == 1)); then
-        mapfile -t COMPREPLY < <(compgen -W "run report history export stats doctor help --help --version" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "run report compare history export stats doctor help --help --version" -- "$current")
         return
     fi
 
     case $command in
     help)
-        mapfile -t COMPREPLY < <(compgen -W "run report history export stats doctor" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "run report compare history export stats doctor" -- "$current")
         ;;
     run)
         # After -- the words are those of another command, after a script or module they are its own.
@@ -115,6 +115,22 @@ _stepwatch()
                 --color --width --help" -- "$current")
         else
             mapfile -t COMPREPLY < <(compgen -d -- "$current")
+            compopt -o filenames 2>/dev/null
+        fi
+        ;;
+    compare)
+        case $previous in
+        --color)
+            mapfile -t COMPREPLY < <(compgen -W "auto always never" -- "$current")
+            return
+            ;;
+        --threshold | --top | --width) return ;;
+        esac
+        if [[ $current == -* ]]; then
+            mapfile -t COMPREPLY < <(compgen -W "--json --threshold --top --ascii --unicode --color \
+                --width --help" -- "$current")
+        else
+            mapfile -t COMPREPLY < <(compgen -f -- "$current")
             compopt -o filenames 2>/dev/null
         fi
         ;;

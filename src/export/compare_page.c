@@ -9,6 +9,7 @@
 #include "export/text_page.h"
 
 #define ROWS_USUAL 20
+#define PATH_SHOWN 40 /* bytes of a path in the table */
 
 struct compare_page {
     struct sw__page page;
@@ -74,13 +75,10 @@ static void put_answer(const struct compare_page *out, size_t index)
     const sw_compared_side *before = sw_comparison_baseline(out->comparison);
     const sw_compared *run = sw_comparison_get(out->comparison, index);
     char text[1200];
+    snprintf(text, sizeof text, "%.500s against %.500s", run->side.path, before->path);
     sw__page_style(&out->page, SW__BOLD);
-    const size_t half = (out->page.columns - 9) / 2;
-    sw__page_name(&out->page, run->side.path, strlen(run->side.path), half);
-    sw_write_text(out->page.writer, " against ");
-    sw__page_name(&out->page, before->path, strlen(before->path), half);
+    sw__page_wrap(&out->page, "", SW__PLAIN, text);
     sw__page_style(&out->page, SW__PLAIN);
-    blank(out);
     const size_t length = sw_comparison_sentence(
         out->comparison, index, !out->page.unicode, text, sizeof text - 64);
     if (length < sizeof text - 64) {
@@ -100,6 +98,22 @@ static void put_answer(const struct compare_page *out, size_t index)
 
 enum { STEPS, MEAN, MEDIAN, SAMPLES, DURATION, SPEEDUP, INTERVAL, VERDICT, RUN_COLUMNS };
 
+/* Paths differ at their end, so that is what is kept of a long one. */
+static void put_path(const struct compare_page *out, struct sw__cells *cells,
+                     const char *path)
+{
+    const size_t length = strlen(path);
+    const char *tail = length > PATH_SHOWN ? path + length - PATH_SHOWN : NULL;
+    const char *slash = tail ? strchr(tail, '/') : NULL;
+    if (slash && slash[1]) {
+        snprintf(cells->label, sizeof cells->label, "%s%s",
+                 out->page.unicode ? "…" : "...", slash);
+    } else {
+        cells->name = path;
+        cells->name_length = length;
+    }
+}
+
 static struct sw__cells *put_side(const struct compare_page *out, struct sw__table *table,
                                   const sw_compared_side *side)
 {
@@ -108,8 +122,7 @@ static struct sw__cells *put_side(const struct compare_page *out, struct sw__tab
     if (!cells) {
         return NULL;
     }
-    cells->name = side->path;
-    cells->name_length = strlen(side->path);
+    put_path(out, cells, side->path);
     if (side->steps != SW_UNKNOWN) {
         sw_text_count(number, side->steps);
         snprintf(cells->cell[STEPS], SW__CELL, "%s", number);

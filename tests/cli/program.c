@@ -1,6 +1,7 @@
 /* A program for the tests of the command: it records a little, then does what its arguments say.
  *
  *   steps N          N steps with sections; the 8th takes longer in data
+ *   work N           40 steps; their data takes N thousand rounds of counting, their forward 200
  *   print TEXT       TEXT on stdout
  *   complain TEXT    TEXT on stderr
  *   echo             copies stdin to stdout
@@ -52,6 +53,29 @@ static void run_steps(int count)
         }
         sw_counter("loss", 1.0 / (i + 1));
         sw_update();
+        sw_step_end();
+    }
+}
+
+/* The same work whatever the clock says. */
+static void count(long thousands)
+{
+    volatile unsigned value = 1;
+    for (long i = 0; i < thousands * 1000; i++) {
+        value = value * 1664525u + 1013904223u;
+    }
+}
+
+static void run_work(long thousands)
+{
+    for (int i = 0; i < 40; i++) {
+        sw_step_begin();
+        SW_SECTION("data") {
+            count(thousands);
+        }
+        SW_SECTION("forward") {
+            count(200);
+        }
         sw_step_end();
     }
 }
@@ -169,6 +193,8 @@ int main(int argc, char **argv)
         i++;
         if (strcmp(word, "steps") == 0) {
             run_steps(atoi(value));
+        } else if (strcmp(word, "work") == 0) {
+            run_work(atol(value));
         } else if (strcmp(word, "print") == 0) {
             printf("%s\n", value);
         } else if (strcmp(word, "complain") == 0) {

@@ -9,7 +9,7 @@ from typing import Callable
 import pytest
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
-COMMANDS = ("run", "report", "export", "doctor")
+COMMANDS = ("run", "report", "compare", "export", "doctor")
 
 
 def test_version(stepwatch: Run) -> None:
