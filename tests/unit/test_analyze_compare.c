@@ -481,7 +481,7 @@ static sw_compare_input *reported(const struct plan *plan)
     sw_compare_input *input;
     sw_error_info info = {0};
     size_t length;
-    sw_export_report_json(writer, summarise(fixture));
+    sw_export_report_json(writer, summarise(fixture), NULL);
     const char *text = sw_writer_text(writer, &length);
     assert_int_equal(
         sw_compare_input_read_report(&input, text, length, "report.json", &info), 0);
