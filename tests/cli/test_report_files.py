@@ -138,9 +138,9 @@ def test_csv(stepwatch: Run, recorded: Path, tmp_path: Path) -> None:
     assert [float(row["total_ns"]) / 1e6 for row in sections] == [
         row["total_ms"] for row in report["sections"]
     ]
-    phases = read_csv(tmp_path / "tables" / "phases.csv")
-    assert [row["phase"] for row in phases] == [row["phase"] for row in report["steps"]["phases"]]
-    assert sum(float(row["share"] or 0) for row in phases) == 1
+    by_phase = read_csv(tmp_path / "tables" / "phases.csv")
+    assert [row["phase"] for row in by_phase] == [row["phase"] for row in report["steps"]["phases"]]
+    assert sum(float(row["share"] or 0) for row in by_phase) == 1
     findings = read_csv(tmp_path / "tables" / "findings.csv")
     assert [row["id"] for row in findings] == [row["id"] for row in report["findings"]]
     assert read_csv(tmp_path / "tables" / "modules.csv") == []
