@@ -123,6 +123,25 @@ void sw__html_percent(sw_writer *w, double share)
     sw__html_number(w, text);
 }
 
+void sw__html_name(sw_writer *w, const char *bytes, size_t length, unsigned depth)
+{
+    sw_write_format(w, "<td class=\"t\" style=\"padding-left:%uem\">",
+                    depth < 12 ? depth : 12);
+    sw__html_text_n(w, length ? bytes : "(no name)", length ? length : 9);
+    sw_write_text(w, "</td>");
+}
+
+void sw__html_place(sw_writer *w, const char *file, uint32_t line)
+{
+    const char *slash = file ? strrchr(file, '/') : NULL;
+    sw_write_text(w, "<td><code>");
+    sw__html_text(w, slash ? slash + 1 : file ? file : "-");
+    if (file && line) {
+        sw_write_format(w, ":%u", line);
+    }
+    sw_write_text(w, "</code></td>");
+}
+
 void sw__html_more(sw_writer *w, size_t hidden, const char *what)
 {
     if (hidden > 0) {

@@ -26,6 +26,9 @@ void sw__html_count(sw_writer *w, uint64_t count);    /* SW_UNKNOWN: a dash */
 void sw__html_duration(sw_writer *w, double ns);      /* NaN: a dash */
 void sw__html_ns(sw_writer *w, uint64_t ns);          /* SW_UNKNOWN: a dash */
 void sw__html_percent(sw_writer *w, double share);    /* NaN: a dash */
+/* A name of the program, indented by its depth; and a place, "train.py:12", the folders left out (NULL: a dash). */
+void sw__html_name(sw_writer *w, const char *bytes, size_t length, unsigned depth);
+void sw__html_place(sw_writer *w, const char *file, uint32_t line);
 /* "N more …" below a table that was cut. */
 void sw__html_more(sw_writer *w, size_t hidden, const char *what);
 

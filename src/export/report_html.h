@@ -20,6 +20,9 @@ void sw__html_loader(const struct sw__html_report *it);
 void sw__html_modules(const struct sw__html_report *it);
 void sw__html_sections(const struct sw__html_report *it);
 void sw__html_functions(const struct sw__html_report *it);
+void sw__html_lines(const struct sw__html_report *it);
+void sw__html_waits(const struct sw__html_report *it);
+void sw__html_compilations(const struct sw__html_report *it);
 void sw__html_samples(const struct sw__html_report *it);
 void sw__html_counters(const struct sw__html_report *it);
 

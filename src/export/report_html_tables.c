@@ -1,39 +1,14 @@
-/* Tables of report.html: the loader, modules, sections, functions, samples, counters. */
+/* Tables of report.html: the loader, modules, sections, counters. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <stepwatch/export.h>
 
-#include "base/memory.h"
-#include "export/function_order.h"
 #include "export/html_page.h"
 #include "export/report_html.h"
 #include "export/text_page.h"
 
 #define ROWS_MOST 200
-#define FUNCTIONS_MOST 50
-#define SAMPLED_MOST 20
-
-/* "train.py:12", the folders left out. */
-static void put_place(sw_writer *w, const char *file, uint32_t line)
-{
-    const char *slash = file ? strrchr(file, '/') : NULL;
-    sw_write_text(w, "<td><code>");
-    sw__html_text(w, slash ? slash + 1 : file ? file : "-");
-    if (file && line) {
-        sw_write_format(w, ":%u", line);
-    }
-    sw_write_text(w, "</code></td>");
-}
-
-static void put_name(sw_writer *w, const char *bytes, size_t length, unsigned depth)
-{
-    sw_write_format(w, "<td class=\"t\" style=\"padding-left:%uem\">",
-                    depth < 12 ? depth : 12);
-    sw__html_text_n(w, length ? bytes : "(no name)", length ? length : 9);
-    sw_write_text(w, "</td>");
-}
 
 /* --- the loader --- */
 
@@ -155,7 +130,7 @@ void sw__html_modules(const struct sw__html_report *it)
         const sw_training_module *module = &modules[i];
         const double self = (double)module->self_ns;
         sw__html_row_begin(it->w);
-        put_name(it->w, module->name, strlen(module->name), 0);
+        sw__html_name(it->w, module->name, strlen(module->name), 0);
         sw__html_cell(it->w, module->type);
         sw__html_count(it->w, module->calls);
         sw__html_duration(it->w, steps ? self / (double)steps : NAN);
@@ -178,7 +153,7 @@ static void put_section(const struct sw__html_report *it, const sw_summary_secti
 {
     const uint64_t run_ns = sw_summary_get_run(it->summary)->duration_ns;
     sw__html_row_begin(it->w);
-    put_name(it->w, row->name, row->name_length, row->depth);
+    sw__html_name(it->w, row->name, row->name_length, row->depth);
     sw__html_cell(it->w, row->thread);
     sw__html_count(it->w, row->calls);
     sw__html_count(it->w, row->errors);
@@ -215,74 +190,6 @@ void sw__html_sections(const struct sw__html_report *it)
     sw__html_section_end(it->w);
 }
 
-/* --- functions --- */
-
-void sw__html_functions(const struct sw__html_report *it)
-{
-    static const char *const headers[] = {"function", "where",   ">calls",
-                                          ">self",    ">self %", ">total"};
-    const sw_functions *functions = sw_summary_functions(it->summary);
-    uint32_t *order =
-        functions ? sw__functions_sorted(functions, SW_FUNCTIONS_BY_SELF) : NULL;
-    if (!order) {
-        return;
-    }
-    const size_t count = sw_functions_count(functions);
-    const double unit = sw_functions_unit_ns(functions);
-    const double whole = (double)sw_functions_sum(functions).self;
-    sw__html_section_begin(it->w, "functions", "Functions by self time (exact)");
-    sw__html_table_begin(it->w, headers, sizeof headers / sizeof headers[0]);
-    for (size_t i = 0; i < count && i < FUNCTIONS_MOST; i++) {
-        const sw_function *function = sw_functions_get(functions, order[i]);
-        sw__html_row_begin(it->w);
-        put_name(it->w, function->qualname, function->qualname_length, 0);
-        put_place(it->w, function->native ? NULL : function->file, function->line);
-        sw__html_count(it->w, function->totals.calls);
-        sw__html_duration(it->w, (double)function->totals.self * unit);
-        sw__html_percent(it->w, whole > 0 ? (double)function->totals.self / whole : NAN);
-        sw__html_duration(it->w, (double)function->totals.total * unit);
-        sw__html_row_end(it->w);
-    }
-    sw__html_table_end(it->w);
-    sw__html_more(it->w, count > FUNCTIONS_MOST ? count - FUNCTIONS_MOST : 0,
-                  "functions");
-    sw__html_section_end(it->w);
-    sw__free(order);
-}
-
-/* --- samples --- */
-
-void sw__html_samples(const struct sw__html_report *it)
-{
-    static const char *const headers[] = {"function", "where", ">self",
-                                          ">low",     ">high", ">total"};
-    const sw_stacks *stacks = sw_summary_stacks(it->summary);
-    const sw_stacks_filter running = {.running_only = true};
-    size_t count = 0;
-    sw_stacks_place *places =
-        stacks ? sw_stacks_functions(stacks, &running, &count) : NULL;
-    if (count > 0) {
-        sw__html_section_begin(it->w, "samples", "Where Python was (sampled)");
-        sw__html_table_begin(it->w, headers, sizeof headers / sizeof headers[0]);
-        for (size_t i = 0; i < count && i < SAMPLED_MOST; i++) {
-            const sw_stacks_place *place = &places[i];
-            sw__html_row_begin(it->w);
-            put_name(it->w, place->frame.name, strlen(place->frame.name), 0);
-            put_place(it->w, place->frame.file, place->frame.first_line);
-            sw__html_percent(it->w, place->self.share);
-            sw__html_percent(it->w, place->self.low);
-            sw__html_percent(it->w, place->self.high);
-            sw__html_percent(it->w, place->total.share);
-            sw__html_row_end(it->w);
-        }
-        sw__html_table_end(it->w);
-        sw__html_more(it->w, count > SAMPLED_MOST ? count - SAMPLED_MOST : 0,
-                      "functions");
-        sw__html_section_end(it->w);
-    }
-    sw_stacks_release(places);
-}
-
 /* --- counters --- */
 
 void sw__html_counters(const struct sw__html_report *it)
@@ -300,7 +207,7 @@ void sw__html_counters(const struct sw__html_report *it)
         const double values[] = {counter->mean, counter->min, counter->max,
                                  counter->last};
         sw__html_row_begin(it->w);
-        put_name(it->w, counter->name, counter->name_length, 0);
+        sw__html_name(it->w, counter->name, counter->name_length, 0);
         sw__html_count(it->w, counter->count);
         for (size_t v = 0; v < 4; v++) {
             char text[SW__CELL];

@@ -265,3 +265,15 @@ def test_foreign_folders(stepwatch: Run, tmp_path: Path) -> None:
     for place in ("empty", "foreign", "absent"):
         sentence(stepwatch("report", place, "--html", "p.html", "--csv", "tables"))
     assert names(tmp_path) == ["empty", "foreign"]
+
+
+@pytest.mark.usefixtures("python_env")
+def test_source_lines_stay_text(stepwatch: Run, tmp_path: Path) -> None:
+    source = 'def work():\n    return "</code></td><script>alert(1)</script>" * 2\nwork()\n'
+    (tmp_path / "train.py").write_text(source)
+    words = ("--functions", "--lines", "train:work", "train.py")
+    assert stepwatch("run", "-o", "out", *words).returncode == 0
+    page = Page((tmp_path / "out" / "report.html").read_text())
+    check_alone(page)
+    assert 'return "</code></td><script>alert(1)</script>" * 2' in page.text
+    assert "Functions by self time (exact)" in page.text

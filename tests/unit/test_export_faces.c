@@ -268,6 +268,37 @@ static void the_page_has_everything(void **state)
     fixture_free(fixture);
 }
 
+/* Tables of the framework and of profiles, from the rows that a training writes. */
+static void the_page_has_places(void **state)
+{
+    (void)state;
+    struct fixture *fixture = fixture_new();
+    struct tb *tb = tb_new(SW_CLOCK_MONOTONIC);
+    tb_thread(tb, 0, "main");
+    static const char *const texts[] = {"Tensor.item<i>", "/src/train.py", "forward<b>",
+                                        "size mismatch & more"};
+    for (uint32_t i = 0; i < 4; i++) {
+        tb_name(tb, i + 1, texts[i], 1, 255);
+    }
+    tb_lane(tb, 0, 0);
+    tb_row(tb, &(sw_row){.table = SW_TABLE_WAIT,
+                         .key = {1, 2, 40, SW_WAIT_SYNC},
+                         .value = {100, MS, 4, 20, 0}});
+    tb_row(tb, &(sw_row){.table = SW_TABLE_COMPILED,
+                         .flags = SW_ROW_AGAIN,
+                         .key = {3, 4, 2, 5},
+                         .value = {3, 40 * MS}});
+    write_trace(fixture, tb);
+    const sw_summary *summary = summarise(fixture);
+    char *page = html_of(summary, NULL);
+    check_page(page);
+    check_has(page, "Tensor.item&lt;i&gt;</td><td><code>train.py:40</code></td>");
+    check_has(page, "forward&lt;b&gt;</td><td><code>train.py:5</code></td>");
+    check_has(page, "<td>yes</td><td>size mismatch &amp; more</td>");
+    free(page);
+    fixture_free(fixture);
+}
+
 static void names_stay_text_on_the_page(void **state)
 {
     (void)state;
@@ -481,6 +512,7 @@ int main(void)
         cmocka_unit_test(findings_of_programs_fit_every_width),
         cmocka_unit_test(advice_that_is_no_sentence_keeps_its_capitals),
         cmocka_unit_test(the_page_has_everything),
+        cmocka_unit_test(the_page_has_places),
         cmocka_unit_test(names_stay_text_on_the_page),
         cmocka_unit_test(the_page_does_not_depend_on_the_locale),
         cmocka_unit_test(a_run_without_steps_has_a_page),
