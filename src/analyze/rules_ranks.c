@@ -20,6 +20,7 @@ struct rank {
     size_t trace;
     uint64_t steps;
     double mean[SW_PHASE_COUNT], error[SW_PHASE_COUNT];
+    double cpu_ns, delay_ns; /* of a step: it ran, and it was ready to and had no core */
     /* The median step, and where it may lie: what happens now and then does not move it, nor does a busy machine. */
     double median[SW_PHASE_COUNT], low[SW_PHASE_COUNT], high[SW_PHASE_COUNT];
 };
@@ -68,6 +69,8 @@ static void read_rank(sw_trace *trace, struct rank *rank)
     uint64_t seen = 0;
     struct times times = {.room = total < STEPS_MOST ? (size_t)total : STEPS_MOST};
     bool room = true;
+    double cpu = 0;
+    double delay = 0;
     for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
         times.ns[p] = sw__alloc_zero(times.room + 1, sizeof(double));
         room = room && times.ns[p];
@@ -87,6 +90,10 @@ static void read_rank(sw_trace *trace, struct rank *rank)
                 break;
             }
             counts[group]++;
+            if (step->usage_steps && step->run_delay_ns != UINT64_MAX) {
+                cpu += (double)step->cpu_ns;
+                delay += (double)step->run_delay_ns;
+            }
             for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
                 const double time = (double)step->phase_ticks[p] * ns;
                 sum[group][p] += time;
@@ -101,6 +108,8 @@ static void read_rank(sw_trace *trace, struct rank *rank)
     if (room) {
         find_medians(rank, &times);
     }
+    rank->cpu_ns = seen ? cpu / (double)seen : 0;
+    rank->delay_ns = seen ? delay / (double)seen : 0;
     for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
         sw__free(times.ns[p]);
     }
@@ -203,6 +212,16 @@ static double waited_for(const struct rank *ranks, size_t count, size_t which,
     return by;
 }
 
+/* Whether a rank is slow for want of a core: then it has no more to do than the others, and which rank it is, is chance. */
+static bool starves(const struct rank *ranks, size_t count, size_t which, double step_ns)
+{
+    double most = 0;
+    for (size_t i = 0; i < count; i++) {
+        most = i != which && ranks[i].cpu_ns > most ? ranks[i].cpu_ns : most;
+    }
+    return ranks[which].delay_ns > 0.2 * step_ns && ranks[which].cpu_ns < 1.15 * most;
+}
+
 /* What the slow rank does there is known if it is the one whose steps are looked at. What else explains that time is of the
  * same group. */
 static void place_straggler(sw_findings *all, struct sw__draft *draft,
@@ -251,7 +270,8 @@ static bool straggler(sw_findings *all, const struct rank *ranks, size_t count)
             }
         }
     }
-    if (!(worst / all->it.mean_ns > STRAGGLER_LEAST)) {
+    if (!(worst / all->it.mean_ns > STRAGGLER_LEAST) ||
+        starves(ranks, count, which, all->it.mean_ns)) {
         return false;
     }
     const struct rank *slow = &ranks[which];

@@ -95,7 +95,7 @@ static inline void scene_step(struct scene *scene, const double ms[SW_PHASE_COUN
         total += record.phase_ticks[p];
     }
     record.end = scene->at + total;
-    record.cpu_ns = total;
+    record.cpu_ns = total > scene->run_delay_ns ? total - scene->run_delay_ns : 0;
     tb_record(scene->tb, 0, &record);
     struct sw__fmt_lane *file = scene->lane->file;
     file->steps++;

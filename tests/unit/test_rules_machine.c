@@ -108,6 +108,19 @@ static void one_rank_makes_the_others_wait(void **state)
     scene_free(scene);
 }
 
+/* Longer by the clock, not by what it computes: it had no core. */
+static void a_rank_without_a_core(void **state)
+{
+    (void)state;
+    struct scene *scene = scene_new();
+    rank(scene, "0", PHASES([SW_PHASE_FORWARD] = 5, [SW_PHASE_BACKWARD] = 9));
+    scene->run_delay_ns = 5 * MS;
+    rank(scene, "1", PHASES([SW_PHASE_FORWARD] = 10, [SW_PHASE_BACKWARD] = 4));
+    scene_look(scene);
+    assert_null(found(scene, SW_FINDING_STRAGGLER));
+    scene_free(scene);
+}
+
 /* DDP waits in the backward: a rank whose backward is longer has been faster before. */
 static void a_long_backward_is_waiting(void **state)
 {
@@ -177,6 +190,7 @@ int main(void)
         cmocka_unit_test(threads_that_fit),
         cmocka_unit_test(others_have_the_cores),
         cmocka_unit_test(one_rank_makes_the_others_wait),
+        cmocka_unit_test(a_rank_without_a_core),
         cmocka_unit_test(a_long_backward_is_waiting),
         cmocka_unit_test(ranks_that_are_alike),
         cmocka_unit_test(collectives_that_take_long),
