@@ -418,7 +418,7 @@ const struct sw__hot *sw__hot_code(sw_findings *all)
         if (!of_step_thread(all, stack.tag)) {
             continue;
         }
-        if (stack.tag->phase != SW_PHASE_INHERIT) {
+        if (stack.tag->phase >= 0 && stack.tag->phase < SW_PHASE_COUNT) {
             add_stack(&reading, &stack, stack.tag->phase, false);
         } else {
             const int phase = aside_of_tag(&reading, stack.tag);

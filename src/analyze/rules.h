@@ -46,7 +46,12 @@ double sw__core_wait(const sw_findings *all);
 bool sw__has_draft(const sw_findings *all, enum sw_finding_kind kind);
 /* The trace of the step thread. */
 sw_trace *sw__step_trace(const sw_summary *summary);
-/* File name without folders, for texts; "?" for NULL. */
+/* For texts: "?" for NULL. */
+static inline const char *sw__text(const char *text)
+{
+    return text ? text : "?";
+}
+/* File name without folders; "?" for NULL. */
 const char *sw__file_name(const char *path);
 
 #endif

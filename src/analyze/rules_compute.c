@@ -117,7 +117,7 @@ static void optimizer(sw_findings *all)
             sw__findings_note(all,
                               "The update is %.0f %% of a step: %s with fused=True goes "
                               "through memory once instead of several times (RULE-23).",
-                              share.mean * 100, is.kind);
+                              share.mean * 100, sw__text(is.kind));
         }
         return; /* torch's own choice, for tensors of which each is worth its call */
     }
@@ -126,7 +126,7 @@ static void optimizer(sw_findings *all)
     sw__draft_title(all, draft,
                     "%.0f %% of a step is the update: %s goes through %.0f "
                     "tensors one by one",
-                    share.mean * 100, is.kind ? is.kind : "the optimizer", is.tensors);
+                    share.mean * 100, sw__text(is.kind), is.tensors);
     sw__draft_number(draft, "optimizer_ms", time.mean / 1e6);
     sw__draft_number(draft, "optimizer_share", share.mean);
     sw__draft_number(draft, "tensors", is.tensors);
@@ -137,7 +137,7 @@ static void optimizer(sw_findings *all)
         if (site) {
             sw__draft_where(all, draft, site->file, site->line, is.kind);
         }
-        sw__draft_advise(all, draft, "Build %s with %s=True (%s:%u).", is.kind,
+        sw__draft_advise(all, draft, "Build %s with %s=True (%s:%u).", sw__text(is.kind),
                          is.fusible ? "fused" : "foreach",
                          sw__file_name(site ? site->file : NULL), site ? site->line : 0);
         if (is.fusible) {
@@ -318,8 +318,8 @@ static void recompile(sw_findings *all)
     }
     struct sw__draft *draft = sw__draft(all, SW_FINDING_RECOMPILE, "RULE-41");
     sw__draft_where(all, draft, at->file, at->line, at->function);
-    sw__draft_title(all, draft, "%s was compiled again %llu times%s", at->function,
-                    (unsigned long long)again.times,
+    sw__draft_title(all, draft, "%s was compiled again %llu times%s",
+                    sw__text(at->function), (unsigned long long)again.times,
                     later ? " while training went on" : " while training began");
     sw__draft_number(draft, "compilations_again", (double)again.times);
     sw__draft_number(draft, "compile_again_s", (double)again.ns / 1e9);

@@ -351,12 +351,11 @@ static void slow_module(sw_findings *all, const struct model *model)
     sw__draft_advise(all, draft,
                      "Look at %s (%s)%s%s: is it meant to be %.0f times as costly as "
                      "the others?",
-                     module->name, module->type ? module->type : "?",
-                     site ? ", built in " : "", site ? sw__file_name(site->file) : "",
-                     times);
+                     module->name, sw__text(module->type), site ? ", built in " : "",
+                     site ? sw__file_name(site->file) : "", times);
     sw__draft_advise(
         all, draft, "%s",
-        strncmp(module->type ? module->type : "", "Conv", 4) == 0
+        strncmp(sw__text(module->type), "Conv", 4) == 0
             ? "A smaller kernel, several small ones in a row, or a depthwise "
               "convolution computes much less."
             : "Make it as wide as its siblings, or use a cheaper kind of "

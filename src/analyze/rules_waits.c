@@ -57,7 +57,7 @@ static void host_sync(sw_findings *all)
         all, draft,
         "%.0f %% of a step the host waits for the device, because %s asks for "
         "a value (%s:%u)",
-        share.mean * 100, wait->call, sw__file_name(wait->file), wait->line);
+        share.mean * 100, sw__text(wait->call), sw__file_name(wait->file), wait->line);
     sw__draft_number(draft, "sync_ms", time.mean / 1e6);
     sw__draft_number(draft, "sync_share", share.mean);
     sw__draft_number(draft, "calls_per_step", per_step);
