@@ -441,6 +441,11 @@ static bool starts_again(sw_findings *all, const struct sw__loader_facts *facts)
     draft->finding.share = each * times / base;
     draft->finding.confidence = epochs >= 4 ? 0.9 : 0.7;
     sw__draft_saves(all, draft, each * times, low * times, high * times);
+    /* Of a step itself, only what the first ones of epochs wait longer. */
+    const double longer = first.mean > facts->made_ns ? first.mean - facts->made_ns : 0;
+    const double step =
+        all->it.steps->mean_ns - longer * times / (double)all->it.steps->counted;
+    draft->finding.step_ns = step > 0 ? (uint64_t)step : 0;
     return true;
 }
 

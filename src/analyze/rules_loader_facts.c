@@ -133,6 +133,14 @@ static double a_call(const sw_training_loader *loader, unsigned kind)
     return stage ? (double)stage->ns / (double)stage->calls : NAN;
 }
 
+/* Processor time of a call where it is known. */
+static double work_of(const sw_training_stage *stage)
+{
+    return !stage                        ? NAN
+           : stage->cpu_ns == SW_UNKNOWN ? (double)stage->ns / (double)stage->calls
+                                         : (double)stage->cpu_ns / (double)stage->calls;
+}
+
 static struct sw__loader_stage stage_of(const sw_training_loader *loader, unsigned kind,
                                         double whole)
 {
@@ -192,12 +200,11 @@ static void measure_stages(sw_findings *all, struct sw__loader_facts *facts)
     facts->transform = stage_of(loader, SW_STAGE_TRANSFORM, whole);
     facts->collate = stage_of(loader, SW_STAGE_COLLATE, whole);
     facts->getitem = stage_of(loader, SW_STAGE_GETITEM, whole);
-    facts->send_ns = a_call(loader, SW_STAGE_SERIALISE);
+    facts->send_ns = work_of(dearest(loader, SW_STAGE_SERIALISE));
     facts->unpack_ns = a_call(loader, SW_STAGE_UNPICKLE);
-    const sw_training_stage *sample = facts->getitem.stage ? facts->getitem.stage : fetch;
     facts->blocked = blocked_by_samples(all->it.summary);
     if (isnan(facts->blocked)) {
-        facts->blocked = blocked_by_time(sample, facts->delay);
+        facts->blocked = blocked_by_time(fetch, facts->delay);
     }
     /* Waiting is at most what is left beside the processor's time. */
     const double most = isnan(facts->cpu_ns) ? 1 : 1 - facts->cpu_ns / facts->made_ns;
@@ -354,6 +361,10 @@ bool sw__loader_begin(sw_findings *all, struct sw__loader_facts *facts, const ch
         facts->way == SW__LOADER_WORKERS && elapsed > 0
             ? facts->made_ns * (1 - (facts->blocked > 0 ? facts->blocked : 0)) / elapsed
             : 0;
+    /* Workers that compute all the time wait for a core longer than a thread that sleeps most of it. */
+    const double stretch =
+        facts->cpu_ns > 0 ? facts->making * elapsed / facts->cpu_ns - 1 : 0;
+    facts->crowd = stretch > 0 && !(facts->delay > stretch) ? stretch : facts->delay;
     if (!make_steps(all, facts)) {
         return false;
     }

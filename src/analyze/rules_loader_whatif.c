@@ -59,8 +59,12 @@ struct sw__replay_setting sw__loader_setting(const sw_findings *all,
     static const double moved[3] = {1.15, 1, 0.85};
     const double cores = all->it.cores >= 1 ? all->it.cores : 1;
     const double busy = threads(all, facts, cores, guess);
-    const double delay = facts->delay > 0.05 ? facts->delay : 0;
-    const double runnable = busy + facts->making;
+    const double delay = facts->crowd > 0.05 ? facts->crowd : 0;
+    /* With workers, what was recorded is what they met on average: the loop computes in a part of the time only. */
+    const double elapsed = facts->compute_ns + facts->wait.mean;
+    const double runnable = facts->making > 0 && elapsed > 0
+                                ? busy * facts->compute_ns / elapsed + facts->making
+                                : busy;
     const double others = delay > 0 ? cores * (1 + delay) - runnable : 0;
     /* The cores that it had, were they all there is. */
     const double had = runnable / (1 + delay);
@@ -77,13 +81,13 @@ struct sw__replay_setting sw__loader_setting(const sw_findings *all,
         .block_scale =
             guess == SW__GUESS_LOW && workers > facts->workers && workers > 1 ? 1.25 : 1,
     };
-    setting.compute_scale = sw__replay_rate(&setting, runnable);
+    setting.compute_scale = facts->delay > 0.05 ? 1 / (1 + facts->delay) : 1;
     /* The processor time of a worker is known; of the training thread, the time it took as it was. */
     setting.make_scale = facts->way == SW__LOADER_WORKERS && facts->cpu_ns >= 0
                              ? 1
                              : sw__replay_rate(&setting, 1 + facts->making);
     if (workers > 0) {
-        setting.hand_ns = guessed(facts->unpack_ns, hand, guess);
+        setting.hand_ns = guessed(facts->unpack_ns * setting.compute_scale, hand, guess);
         setting.send_ns = guessed(facts->send_ns, send, guess);
         setting.start_ns = start_of(all, facts, guess);
         setting.make_scale *= moves ? moved[guess] : 1;
