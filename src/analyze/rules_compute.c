@@ -211,7 +211,7 @@ static void dtype(sw_findings *all)
                      "torch.set_default_dtype(torch.float64), .double() and "
                      "torch.from_numpy are the usual reasons.");
     /* Half the bytes, twice as many numbers in a vector; what is overhead stays. */
-    sw__draft_saves_in_steps(all, draft, time, 0.45, 0.15, 0.62);
+    sw__draft_saves_in_steps(all, draft, time, 0.5, 0.2, 0.62);
 }
 
 /* --- compilations --- */

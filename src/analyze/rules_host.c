@@ -112,7 +112,7 @@ static struct sw__draft *python_overhead(sw_findings *all)
     /* What takes its place costs something; the others may have other reasons. */
     struct sw__estimate range = time;
     range.low = own.low < time.low ? own.low : time.low;
-    sw__draft_saves_in_steps(all, draft, range, 0.93, 0.75, 1);
+    sw__draft_saves_in_steps(all, draft, range, 0.95, 0.75, 1);
     return draft;
 }
 
@@ -404,7 +404,7 @@ static void garbage(sw_findings *all)
                          "Take gc.collect() out of line %u of %s, or call it once in an "
                          "epoch.",
                          at->frame.line, sw__file_name(at->frame.file));
-        sw__draft_saves_in_steps(all, draft, time, 0.98, 0.85, 1);
+        sw__draft_saves_in_steps(all, draft, time, 0.995, 0.85, 1);
         return;
     }
     sw__draft_advise(all, draft,

@@ -445,8 +445,8 @@ static void launch_bound(sw_findings *all, const struct model *model)
     sw__draft_advise(all, draft,
                      "torch.compile puts small operations together; larger batches make "
                      "each of them worth its call.");
-    sw__draft_saves_in_steps(all, draft, both, by_code ? 0.85 : 0.4, by_code ? 0.5 : 0.1,
-                             by_code ? 0.98 : 0.7);
+    sw__draft_saves_in_steps(all, draft, both, by_code ? 0.93 : 0.4, by_code ? 0.5 : 0.1,
+                             by_code ? 0.99 : 0.7);
 }
 
 /* --- results that nobody uses --- */
