@@ -13,7 +13,7 @@
 /* Of blocks that stand in a row; of layers of one type; of layers that have little to learn. */
 #define BLOCK_TIMES 3.0
 #define BLOCK_LEAST 0.3
-#define LAYER_TIMES 5.0
+#define LAYER_TIMES 4.5
 #define LAYER_LEAST 0.4
 #define OWN_LEAST 0.35
 /* Calls of layers in a step, and what share of the forward the interpreter has between them. */
@@ -28,7 +28,8 @@ struct part {
     const sw_training_module *module;
     size_t parent_length; /* of the name up to the last dot */
     bool leaf;            /* no part of it was called by itself */
-    double step_ns;       /* forward and backward, all below included */
+    double forward_ns;    /* of a step, all below included: exact */
+    double step_ns;       /* with the backward, which is measured in few steps */
 };
 
 struct model {
@@ -95,6 +96,7 @@ static bool find_parts(sw_findings *all, struct model *model)
                               /* A wrapper's parts have names of their own. */
                               .leaf = 10 * (module->self_ns / 9) >= module->total_ns &&
                                       !has_parts(modules, count, module),
+                              .forward_ns = (double)module->total_ns / (double)steps,
                               .step_ns = (double)module->total_ns / (double)steps +
                                          part_of_backward * backward.mean};
         if (part->leaf) {
@@ -109,7 +111,7 @@ static bool find_parts(sw_findings *all, struct model *model)
 
 struct outlier {
     const struct part *part;
-    double usual_ns; /* what it would take if it were like its siblings */
+    double usual_ns; /* of its forward, if it were like its siblings */
     size_t siblings;
     const char *how; /* "its siblings" */
 };
@@ -157,7 +159,7 @@ static bool block_outlier(const struct model *model, const struct part *part,
     for (size_t i = 0; i < model->count; i++) {
         const struct part *other = &model->parts[i];
         if (other != part && same_type(part, other) && in_a_row(part, other)) {
-            scratch[count++] = other->step_ns;
+            scratch[count++] = other->forward_ns;
         }
     }
     if (count < 2) {
@@ -167,7 +169,7 @@ static bool block_outlier(const struct model *model, const struct part *part,
                             .usual_ns = median(scratch, count),
                             .siblings = count,
                             .how = "the median of its siblings"};
-    return part->step_ns > BLOCK_TIMES * out->usual_ns;
+    return part->forward_ns > BLOCK_TIMES * out->usual_ns;
 }
 
 /* A convolution against all others of its model. */
@@ -183,7 +185,7 @@ static bool layer_outlier(const struct model *model, const struct part *part,
     for (size_t i = 0; i < model->count; i++) {
         const struct part *other = &model->parts[i];
         if (other != part && same_type(part, other)) {
-            second = other->step_ns > second ? other->step_ns : second;
+            second = other->forward_ns > second ? other->forward_ns : second;
             count++;
         }
     }
@@ -191,7 +193,7 @@ static bool layer_outlier(const struct model *model, const struct part *part,
                             .usual_ns = second,
                             .siblings = count,
                             .how = "the second slowest of its type"};
-    return count >= 3 && part->step_ns > LAYER_TIMES * second;
+    return count >= 3 && part->forward_ns > LAYER_TIMES * second;
 }
 
 /* Whether a class is one of torch.nn, by its name without the number of dimensions. */
@@ -283,7 +285,7 @@ static bool own_outlier(const struct model *model, const struct part *part,
         if (other != part && other->leaf && other->module->parameters > 0) {
             largest =
                 other->module->parameters > largest ? other->module->parameters : largest;
-            scratch[count++] = other->step_ns;
+            scratch[count++] = other->forward_ns;
         }
     }
     if (count < 3 || module->parameters > largest / 10) {
@@ -293,7 +295,7 @@ static bool own_outlier(const struct model *model, const struct part *part,
                             .usual_ns = median(scratch, count),
                             .siblings = count,
                             .how = "the median of the layers that learn"};
-    return part->step_ns > BLOCK_TIMES * out->usual_ns;
+    return part->forward_ns > BLOCK_TIMES * out->usual_ns;
 }
 
 static bool worse(const struct outlier *a, const struct outlier *b)
@@ -329,7 +331,8 @@ static void slow_module(sw_findings *all, const struct model *model)
     }
     const sw_training_module *module = worst.part->module;
     const double share = worst.part->step_ns / compute.mean;
-    const double times = worst.part->step_ns / worst.usual_ns;
+    const double times = worst.part->forward_ns / worst.usual_ns;
+    const double usual_ns = worst.part->step_ns / times;
     struct sw__draft *draft = sw__draft(all, SW_FINDING_SLOW_MODULE, "RULE-05");
     sw__draft_rule(draft, "RULE-01");
     draft->group = SW__GROUP_COMPUTE;
@@ -341,7 +344,7 @@ static void slow_module(sw_findings *all, const struct model *model)
     sw__draft_title(all, draft, "%s takes %.0f %% of forward and backward, %.0f times %s",
                     module->name, share * 100, times, worst.how);
     sw__draft_number(draft, "module_ms", worst.part->step_ns / 1e6);
-    sw__draft_number(draft, "usual_ms", worst.usual_ns / 1e6);
+    sw__draft_number(draft, "usual_ms", usual_ns / 1e6);
     sw__draft_number(draft, "compute_share", share);
     sw__draft_number(draft, "times_usual", times);
     sw__draft_number(draft, "siblings", (double)worst.siblings);
@@ -361,7 +364,7 @@ static void slow_module(sw_findings *all, const struct model *model)
             : "Make it as wide as its siblings, or use a cheaper kind of "
               "layer.");
     /* The backward of modules is measured in few steps. */
-    const double excess = worst.part->step_ns - worst.usual_ns;
+    const double excess = worst.part->step_ns - usual_ns;
     const double most = compute.high < excess ? compute.high : excess;
     const struct sw__estimate saved = {.mean = most, .low = most, .high = most};
     sw__draft_saves_in_steps(all, draft, saved, 1, 0.8, 1.04);
