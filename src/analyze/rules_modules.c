@@ -300,7 +300,8 @@ static bool own_outlier(const struct model *model, const struct part *part,
 
 static bool worse(const struct outlier *a, const struct outlier *b)
 {
-    return !b->part || a->part->step_ns - a->usual_ns > b->part->step_ns - b->usual_ns;
+    return !b->part ||
+           a->part->forward_ns - a->usual_ns > b->part->forward_ns - b->usual_ns;
 }
 
 static void slow_module(sw_findings *all, const struct model *model)
