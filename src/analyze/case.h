@@ -8,8 +8,8 @@
 #define SW__CASE_LEAST 12
 
 /* Invariants: every step in `step` is complete and outside the warm-up; `count` may be smaller than what the summary
- * counted, where records were given up. `base_ns` is what speed is measured by: the time of all complete steps outside the
- * warm-up, and of validation and checkpoints, whether within or between steps. */
+ * counted, where records were given up. `base_ns` is what speed is measured by: the time of all steps outside the warm-up,
+ * of validation and checkpoints, and of what else lies between steps. */
 struct sw__case {
     const sw_summary *summary;
     const sw_summary_steps *steps;

@@ -116,7 +116,7 @@ static void optimizer(sw_findings *all)
         if (is.fusible && is.rereads) {
             sw__findings_note(all,
                               "The update is %.0f %% of a step: %s with fused=True goes "
-                              "through memory once instead of several times (RULE-23).",
+                              "through memory once instead of several times.",
                               share.mean * 100, sw__text(is.kind));
         }
         return; /* torch's own choice, for tensors of which each is worth its call */

@@ -126,19 +126,16 @@ static void remark_on_steps(sw_findings *all)
     }
     if (steps->counted == 0 && steps->count > 0) {
         sw__findings_note(all, "All steps are warm-up: what they show says little about "
-                               "training (RULE-46).");
+                               "training.");
     } else if (steps->count < STEPS_LEAST) {
-        sw__findings_note(all,
-                          "Only %llu steps were recorded: a longer run says more "
-                          "(RULE-46).",
+        sw__findings_note(all, "Only %llu steps were recorded: a longer run says more.",
                           (unsigned long long)steps->count);
     }
     if (all->it.count && steps->phase[SW_PHASE_OTHER].share > 0.3 &&
         !steps->phase[SW_PHASE_FORWARD].measured) {
         sw__findings_note(all,
                           "No phase is known for %.0f %% of a step: sections named "
-                          "forward, backward and so on would tell it apart (RULE-21, "
-                          "RULE-42).",
+                          "forward, backward and so on would tell it apart.",
                           steps->phase[SW_PHASE_OTHER].share * 100);
     }
 }
@@ -151,14 +148,13 @@ static void remark_on_recording(sw_findings *all)
         sw__findings_note(
             all,
             "Recording took %.1f %% of the time, most of it for %llu sections: "
-            "fewer of them, or a schedule, cost less (RULE-53).",
+            "fewer of them, or a schedule, cost less.",
             overhead->percent, (unsigned long long)overhead->calls);
     }
     if (all->it.steps && (double)run->duration_ns > LONG_RUN_NS) {
         sw__findings_note(all,
                           "The run took more than an hour: a schedule that records some "
-                          "steps now and then is enough for a production run (RULE-45, "
-                          "RULE-55, RULE-56).");
+                          "steps now and then is enough for a production run.");
     }
 }
 
@@ -168,7 +164,7 @@ static void remark_on_loading(sw_findings *all)
         sw__findings_note(
             all, "The loader alone can be measured with "
                  "stepwatch.benchmark_dataloader(loader), and with several batch "
-                 "sizes (RULE-49, RULE-50).");
+                 "sizes.");
     }
 }
 
@@ -177,7 +173,7 @@ static void remark_on_ranks(sw_findings *all)
     if (all->it.count && sw__setting_number(all, "data_parallel", "devices") > 0) {
         sw__findings_note(all,
                           "The model is in DataParallel, which copies it in every step: "
-                          "DistributedDataParallel does not (RULE-65).");
+                          "DistributedDataParallel does not.");
     }
 }
 
