@@ -1,57 +1,57 @@
 """Pretrain a very small BERT with the Trainer."""
 
 import argparse
+import random
 import time
 
 import torch
-from collator import MaskingCollator, TensorMaskingCollator
+from collator import WORDS, Collator, CroppingCollator
 from transformers import BertConfig, BertForMaskedLM, Trainer, TrainingArguments
 
 
-class Sentences(torch.utils.data.Dataset):
-    def __init__(self, count, vocabulary):
-        generator = torch.Generator().manual_seed(0)
-        lengths = torch.randint(100, 180, (count,), generator=generator).tolist()
-        self.rows = [torch.randint(2, vocabulary, (n,), generator=generator) for n in lengths]
+class Texts(torch.utils.data.Dataset):
+    def __init__(self, count):
+        rng = random.Random(0)
+        words = ["".join(rng.choices("aeioulnrst", k=rng.randrange(2, 9))) for _ in range(400)]
+        self.texts = [" ".join(rng.choices(words, k=2000)) for _ in range(count)]
 
     def __len__(self):
-        return len(self.rows)
+        return len(self.texts)
 
     def __getitem__(self, index):
-        return {"input_ids": self.rows[index]}
+        return {"text": self.texts[index]}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tensor-collator", action="store_true")
+    parser.add_argument("--crop-first", action="store_true")
     args = parser.parse_args()
     torch.set_num_threads(1)
-    vocabulary = 300
     config = BertConfig(
-        vocab_size=vocabulary,
-        hidden_size=32,
-        num_hidden_layers=1,
+        vocab_size=WORDS,
+        hidden_size=48,
+        num_hidden_layers=2,
         num_attention_heads=2,
-        intermediate_size=64,
+        intermediate_size=96,
     )
     training = TrainingArguments(
         output_dir="pretrained",
-        max_steps=100,
+        max_steps=80,
         per_device_train_batch_size=16,
+        optim="adamw_torch_fused",
         save_strategy="no",
-        logging_steps=50,
+        logging_steps=40,
         report_to=[],
         disable_tqdm=True,
         use_cpu=True,
         remove_unused_columns=False,
         seed=0,
     )
-    collator = (TensorMaskingCollator if args.tensor_collator else MaskingCollator)(vocabulary)
     trainer = Trainer(
         BertForMaskedLM(config),
         training,
-        train_dataset=Sentences(1600, vocabulary),
-        data_collator=collator,
+        train_dataset=Texts(320),
+        data_collator=(CroppingCollator if args.crop_first else Collator)(48),
     )
     start = time.perf_counter()
     trainer.train()

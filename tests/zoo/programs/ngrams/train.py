@@ -23,12 +23,14 @@ class PairFeatures:
     def __init__(self):
         self.index = {a + b: n for n, (a, b) in enumerate((a, b) for a in LETTERS for b in LETTERS)}
 
+    def count(self, text):
+        counts = np.zeros(PAIRS, np.float32)
+        for position in range(len(text) - 1):
+            counts[self.index[text[position : position + 2]]] += 1
+        return counts
+
     def __call__(self, texts):
-        features = np.zeros((len(texts), PAIRS), np.float32)
-        for row, text in enumerate(texts):
-            for position in range(len(text) - 1):
-                features[row, self.index[text[position : position + 2]]] += 1
-        return features
+        return np.stack([self.count(text) for text in texts])
 
 
 class FastPairFeatures:

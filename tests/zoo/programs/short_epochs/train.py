@@ -47,9 +47,9 @@ def main():
         persistent_workers=args.keep_workers,
     )
     model = nn.Sequential(
-        nn.Linear(128, 1024), nn.ReLU(), nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 2)
+        nn.Linear(128, 1536), nn.ReLU(), nn.Linear(1536, 1536), nn.ReLU(), nn.Linear(1536, 2)
     )
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
     start = time.perf_counter()
     for epoch in range(4):
         print(f"epoch {epoch}: {run_epoch(model, loader, optimizer):.3f}")

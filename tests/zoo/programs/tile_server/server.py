@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 
-LATENCY = 0.004
+LATENCY = 0.003
 
 
 class Handler(socketserver.BaseRequestHandler):

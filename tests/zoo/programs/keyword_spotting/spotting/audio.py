@@ -5,7 +5,7 @@ import numpy as np
 RATE = 8000
 
 
-def synthesize(rng, word, seconds=0.7):
+def synthesize(rng, word, seconds=0.5):
     """A made-up word: a few gliding tones."""
     t = np.arange(int(RATE * seconds)) / RATE
     wave = np.zeros_like(t)

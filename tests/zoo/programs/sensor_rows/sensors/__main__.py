@@ -11,7 +11,7 @@ from sensors.dataset import ParsedWindows, Windows
 
 
 class Detector(nn.Module):
-    def __init__(self, features=8, width=96):
+    def __init__(self, features=8, width=64):
         super().__init__()
         self.rnn = nn.GRU(features, width, batch_first=True)
         self.out = nn.Linear(width, 2)
@@ -44,7 +44,7 @@ def main():
     args = parser.parse_args()
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    dataset = (ParsedWindows if args.parse_first else Windows)(1280)
+    dataset = (ParsedWindows if args.parse_first else Windows)(960)
     start = time.perf_counter()
     count, loss = train(dataset, args.epochs)
     print(f"last loss {loss:.3f}")

@@ -4,7 +4,7 @@ import datetime
 import random
 
 
-def write_lines(count, channels=6, points=48, seed=3):
+def write_lines(count, channels=6, points=144, seed=3):
     rng = random.Random(seed)
     begin = datetime.datetime(2024, 1, 1)
     lines = []
