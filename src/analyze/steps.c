@@ -263,8 +263,8 @@ static int explain_worst(sw_summary *summary, sw_summary_steps *steps,
         worst->usual_ns = steps->phase[worst->phase].median_ns;
         char taken[24];
         char usual[24];
-        sw_text_duration(taken, (double)worst->phase_ns, true);
-        sw_text_duration(usual, (double)worst->usual_ns, true);
+        sw_text_duration(taken, (double)worst->phase_ns, false);
+        sw_text_duration(usual, (double)worst->usual_ns, false);
         worst->why = grown == 0
                          ? "no longer than usual in any phase"
                          : sw__summary_format(summary, "%s %s against %s usually",

@@ -84,7 +84,7 @@ int report_write_csv(const struct cli_case *it, const char *folder)
     sw_error_info info = {0};
     const bool made = mkdir(folder, 0777) == 0;
     if (!made && errno != EEXIST) {
-        cli_complain("the folder %.300s cannot be made: %s.", folder, strerror(errno));
+        cli_complain("the folder '%.300s' cannot be made: %s.", folder, strerror(errno));
         return CLI_UNREADABLE;
     }
     if (stat(folder, &status) != 0 || !S_ISDIR(status.st_mode)) {

@@ -34,7 +34,6 @@ void sw__report_verdict(const struct sw__page *page, const sw_summary *summary,
                       : verdict == SW__VERDICT_CHANGE ? SW__RED
                                                       : SW__BOLD,
                       text);
-        sw_write_text(page->writer, "\n");
     }
     sw_writer_close(sentence, NULL);
 }

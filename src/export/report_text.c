@@ -292,7 +292,8 @@ static void put_overhead(const struct report *report)
     char events[32];
     sw_text_count(events, overhead->events);
     if (isnan(overhead->percent)) {
-        snprintf(text, sizeof text, "cost not known; %s events", events);
+        snprintf(text, sizeof text, "cost not known; %s event%s", events,
+                 overhead->events == 1 ? "" : "s");
     } else {
         char percent[24];
         char low[24];
@@ -300,8 +301,8 @@ static void put_overhead(const struct report *report)
         sw__text_small(percent, sizeof percent, overhead->percent);
         sw__text_small(low, sizeof low, overhead->low);
         sw__text_small(high, sizeof high, overhead->high);
-        snprintf(text, sizeof text, "cost %s %% of the time (%s to %s %%); %s events",
-                 percent, low, high, events);
+        snprintf(text, sizeof text, "cost %s %% of the time (%s to %s %%); %s event%s",
+                 percent, low, high, events, overhead->events == 1 ? "" : "s");
     }
     char lost[32];
     if (overhead->dropped) {
@@ -414,6 +415,9 @@ void sw_export_report_text(sw_writer *writer, const sw_summary *summary,
     put_title(&report);
     sw__report_verdict(&report.page, summary, findings);
     if (steps) {
+        if (findings) {
+            blank(&report);
+        }
         put_step_line(&report, steps);
         put_timeline(&report);
         put_phases(&report, steps);
