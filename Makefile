@@ -23,7 +23,7 @@ FUZZ_TARGETS = $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 .DEFAULT_GOAL := help
 .PHONY: help demo test check build install-deps lint tidy format bench bench-check \
 	sanitize sanitize-address sanitize-thread sanitize-python valgrind-python \
-	test-pythons fuzz docs zoo clean
+	test-pythons test-findings fuzz docs zoo clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -50,7 +50,7 @@ install-deps: ## install what every target needs
 test: build lint ## everything a change must pass
 	@tools/setup.sh extra
 	$(MESON) test -C $(BUILD) --no-rebuild --print-errorlogs
-	$(call TEST_ENV,$(BUILD)) tools/pytest_twice.sh $(PYTEST) -m "not frameworks"
+	$(call TEST_ENV,$(BUILD)) tools/pytest_twice.sh $(PYTEST) -m "not frameworks and not timed"
 	$(call TEST_ENV,$(BUILD)) tools/pytest_twice.sh $(PYTEST) -m frameworks -n auto --timeout 300
 	@$(call TEST_ENV,$(BUILD)) tools/test_pythons.sh
 
@@ -96,6 +96,10 @@ bench-check: ## measure, and fail where a promised ratio does not hold
 	@$(call configure,build-bench,$(BENCH_OPTIONS))
 	@$(VENV)/bin/ninja -C build-bench --quiet
 	$(call TEST_ENV,build-bench) $(PYTHON_BIN) bench/run.py --build build-bench --check $(SUITES)
+
+test-findings: build ## findings about real programs; takes minutes and wants an idle machine
+	@tools/setup.sh extra
+	$(call TEST_ENV,$(BUILD)) tools/pytest_twice.sh $(PYTEST) -m timed --timeout 300
 
 # Some programs only: make zoo ZOO="--only shapes --only ragged".
 ZOO ?=

@@ -25,8 +25,6 @@ def stepwatch_cli(build_dir: Path) -> Path:
 # Files whose tests start programs that import a framework, which takes seconds each. They look at
 # counts and results, not at time, so that several may run at once.
 FRAMEWORKS = {
-    "test_findings_loader.py",
-    "test_findings.py",
     "test_frameworks.py",
     "test_jax_hooks.py",
     "test_logs.py",
@@ -45,8 +43,14 @@ FRAMEWORKS = {
 }
 
 
+# Those that look at how long real programs take: they want a machine for themselves.
+TIMED = {"test_findings.py", "test_findings_loader.py"}
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests of those files."""
     for item in items:
         if item.path.name in FRAMEWORKS:
             item.add_marker(pytest.mark.frameworks)
+        if item.path.name in TIMED:
+            item.add_marker(pytest.mark.timed)

@@ -187,7 +187,7 @@ void sw__draft_saves(sw_findings *all, struct sw__draft *draft, double saved_ns,
     const double gain = saved_ns / base;
     finding->severity = gain >= 0.5    ? SW_SEVERITY_CRITICAL
                         : gain >= 0.2  ? SW_SEVERITY_HIGH
-                        : gain >= 0.05 ? SW_SEVERITY_MEDIUM
+                        : gain >= 0.1 ? SW_SEVERITY_MEDIUM
                                        : SW_SEVERITY_LOW;
     if (isnan(finding->share)) {
         finding->share = gain;

@@ -66,7 +66,7 @@ static bool transform_dominates(sw_findings *all, const struct sw__loader_facts 
                                 unsigned workers)
 {
     const struct sw__replay_range range = cheaper(all, facts, part->share);
-    if (range.mean < SW__LOADER_GAIN) {
+    if (range.mean < SW__LOADER_REWRITE) {
         return false;
     }
     struct sw__draft *draft =
@@ -99,7 +99,7 @@ static bool collate_dominates(sw_findings *all, const struct sw__loader_facts *f
     const struct sw__replay_range range = part->share >= DOMINATES
                                               ? cheaper(all, facts, part->share)
                                               : (struct sw__replay_range){0};
-    if (range.mean < SW__LOADER_GAIN) {
+    if (range.mean < SW__LOADER_REWRITE) {
         return false;
     }
     const char *name = part->stage->name ? part->stage->name : "collate_fn";

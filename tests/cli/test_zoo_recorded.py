@@ -1,0 +1,75 @@
+"""Verdicts on recorded runs of the zoo: the same trace, the same findings, on any machine.
+
+tests/zoo/recorded holds the traces of a few programs, as ``make zoo ZOO="--keep DIR"`` leaves them,
+made on a machine of two cores.
+"""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .conftest import Run
+
+RECORDED = Path(__file__).parents[1] / "zoo" / "recorded"
+
+# Program → (kind of the first finding, file, name).
+PLANTED = {
+    "batch_augment": ("loader_main_process", "augment.py", "augment"),
+    "elastic": ("loader_transform", "transforms.py", "Elastic"),
+    "eval_often": ("validation", "train.py", None),
+    "ragged": ("loader_collate", "train.py", "pad_batch"),
+    "shapes": ("loader_workers", "train.py", "loader"),
+    "short_epochs": ("loader_restart", "train.py", "loader"),
+}
+HEALTHY = ("healthy_images", "healthy_torch")
+
+
+def report_on(stepwatch: Run, name: str, folder: Path) -> dict[str, Any]:
+    with tarfile.open(RECORDED / f"{name}.tar.xz") as archive:
+        for member in archive.getmembers():
+            assert member.isfile()
+            source = archive.extractfile(member)
+            assert source
+            path = folder / name / Path(member.name).name
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(source.read())
+    result = stepwatch("report", folder / name, "--json")
+    assert result.returncode == 0, result.stderr
+    report: dict[str, Any] = json.loads(result.stdout)
+    return report
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_planted(stepwatch: Run, tmp_path: Path, name: str) -> None:
+    report = report_on(stepwatch, name, tmp_path)
+    first = report["findings"][0]
+    kind, file, where = PLANTED[name]
+    assert first["kind"] == kind
+    assert Path(first["where"]["file"]).name == file
+    assert where is None or first["where"]["name"] == where
+    assert first["severity"] in ("high", "critical")
+    assert first["advice"]
+    assert first["evidence"]
+    predicted = first["predicted"]
+    assert 1 < predicted["low"] <= predicted["speedup"] <= predicted["high"]
+    assert predicted["step_ms"] < report["steps"]["step_ms"]["mean"]
+
+
+@pytest.mark.parametrize("name", HEALTHY)
+def test_healthy(stepwatch: Run, tmp_path: Path, name: str) -> None:
+    report = report_on(stepwatch, name, tmp_path)
+    assert [finding["kind"] for finding in report["findings"]] == []
+    assert report["bound"].startswith("compute: ")
+    assert sum(entry["checked"] for entry in report["checked"]) > 15
+
+
+def test_the_same_twice(stepwatch: Run, tmp_path: Path) -> None:
+    (tmp_path / "again").mkdir()
+    first = report_on(stepwatch, "shapes", tmp_path)
+    again = report_on(stepwatch, "shapes", tmp_path / "again")
+    assert first["findings"] == again["findings"]
