@@ -185,10 +185,10 @@ void sw__draft_saves(sw_findings *all, struct sw__draft *draft, double saved_ns,
     const double step = all->it.steps->mean_ns - saved_ns / counted;
     finding->step_ns = step > 0 ? (uint64_t)step : 0;
     const double gain = saved_ns / base;
-    finding->severity = gain >= 0.5    ? SW_SEVERITY_CRITICAL
-                        : gain >= 0.2  ? SW_SEVERITY_HIGH
+    finding->severity = gain >= 0.5   ? SW_SEVERITY_CRITICAL
+                        : gain >= 0.2 ? SW_SEVERITY_HIGH
                         : gain >= 0.1 ? SW_SEVERITY_MEDIUM
-                                       : SW_SEVERITY_LOW;
+                                      : SW_SEVERITY_LOW;
     if (isnan(finding->share)) {
         finding->share = gain;
     }
