@@ -1,7 +1,7 @@
 /* Rules about the loader: whether the loop waits for batches, why, and what to change.
  *
- * The most specific cause is told: workers that are started again, then a stage that dominates, then waiting for files, then
- * bursts, and workers that are too few where nothing else explains it. */
+ * The most specific cause is told: workers that are started again, then a stage that dominates, then bursts (which need enough workers
+ * on average), then waiting for files, and workers that are too few where nothing else explains it. */
 #include "analyze/rules_loader.h"
 
 #include <math.h>
@@ -14,8 +14,8 @@
 
 enum specific {
     ANY_WORKERS = 1,
-    BURSTY,
     WAITS_FOR_FILES,
+    BURSTY,
     TRANSFORMS,
     COLLATES,
     RESTARTS

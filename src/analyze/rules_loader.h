@@ -44,6 +44,7 @@ struct sw__loader_facts {
     double blocked;    /* share of made_ns in which it waits for files, network, locks */
     double delay;      /* time runnable without a processor, against time on one */
     double delay_ns;   /* the same, of a step */
+    double used_ns;    /* time of the training thread on a processor, of a step */
     double crowd; /* the same, of whichever waits more: the training thread or workers */
     double unpack_ns, send_ns, bytes;
     struct sw__loader_stage transform, collate, getitem; /* the dearest of each kind */

@@ -94,8 +94,23 @@ static void measure_delay(const struct sw__case *it, struct sw__loader_facts *fa
             steps += it->step[i].usage_steps;
         }
     }
+    facts->used_ns = steps > 0 ? cpu / steps : NAN;
     facts->delay = cpu > 0 ? delay / cpu : NAN;
     facts->delay_ns = steps > 0 ? delay / steps : NAN;
+}
+
+/* The part of compute in which the training thread neither runs nor wants to: it waits for a device, or sleeps. */
+static double idle_share(const struct sw__loader_facts *facts)
+{
+    if (!(facts->used_ns > 0) || !(facts->compute_ns > 0)) {
+        return 0;
+    }
+    const bool itself = facts->way == SW__LOADER_ITSELF;
+    const double made = itself && facts->cpu_ns > 0 ? facts->cpu_ns : 0;
+    const double used = facts->used_ns > made ? facts->used_ns - made : 0;
+    const double idle =
+        1 - used * (1 + (facts->delay > 0 ? facts->delay : 0)) / facts->compute_ns;
+    return idle > 0.1 ? idle : 0;
 }
 
 /* The share of waiting were the machine quiet, where the training thread makes the batches itself: what it waited for a
@@ -268,6 +283,7 @@ static bool make_steps(sw_findings *all, struct sw__loader_facts *facts)
     const double unpack = median_unpack(list, known, &facts->bytes);
     facts->unpack_ns = unpack >= 0 ? unpack : facts->unpack_ns;
     sw__batches_by_step(list, known);
+    const double idle = idle_share(facts);
     const double on_cpu = facts->way == SW__LOADER_WORKERS ? 1 : 0;
     for (size_t i = begin; i < it->count; i++) {
         struct sw__replay_step *step = &facts->steps[i - begin];
@@ -276,7 +292,9 @@ static bool make_steps(sw_findings *all, struct sw__loader_facts *facts)
             sw__batches_of_step(list, known, it->step[i].number);
         step->first = first_of_epoch(it, i);
         step->aside_ns = in_phases(&it->step[i], ASIDE);
-        step->compute_ns = length(&it->step[i]) - wait - step->aside_ns;
+        const double compute = length(&it->step[i]) - wait - step->aside_ns;
+        step->compute_ns = compute * (1 - idle);
+        step->aside_ns += compute * idle;
         if (on_cpu > 0 && batch && batch->make_ns != SW_UNKNOWN) {
             const double cpu = batch->cpu_ns == SW_UNKNOWN ? NAN : (double)batch->cpu_ns;
             split(facts, (double)batch->make_ns, cpu, step);

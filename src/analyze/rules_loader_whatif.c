@@ -66,8 +66,10 @@ struct sw__replay_setting sw__loader_setting(const sw_findings *all,
                                 ? busy * facts->compute_ns / elapsed + facts->making
                                 : busy;
     const double others = delay > 0 ? cores * (1 + delay) - runnable : 0;
-    /* The cores that it had, were they all there is. */
-    const double had = runnable / (1 + delay);
+    /* The cores that it had, were they all there is; threads on other cores may get as much there. */
+    const double least = runnable / (1 + delay), most = cores / (1 + delay);
+    const double had =
+        guess == SW__GUESS_LOW || most < least ? least : (least + most) / 2;
     static const double grouped[3] = {1, 0.5, 0};
     const bool moves = workers > 0 && facts->way != SW__LOADER_WORKERS;
     struct sw__replay_setting setting = {
