@@ -461,6 +461,24 @@ static void a_busy_machine_is_no_fault_of_the_loader(void **state)
     done(&result);
 }
 
+/* Training that waits for its device leaves its core to the worker: two cores are enough for all of the gain. */
+static void steps_that_sleep_need_no_core(void **state)
+{
+    (void)state;
+    struct plan plan = slow_samples;
+    plan.cores = "2.00";
+    plan.cpu = 60; /* computes all the time */
+    struct result result = find(&plan);
+    const double busy = assert_one(&result, SW_FINDING_LOADER_WORKERS)->speedup;
+    done(&result);
+    plan.cpu = 31; /* 30 of them to make the batch */
+    result = find(&plan);
+    const sw_finding *it = assert_one(&result, SW_FINDING_LOADER_WORKERS);
+    assert_true(it->speedup > busy + 0.1);
+    assert_true(it->speedup > 1.8);
+    done(&result);
+}
+
 static void one_core_has_no_room_for_workers(void **state)
 {
     (void)state;
@@ -672,6 +690,18 @@ static void batches_come_in_bursts(void **state)
     done(&result);
 }
 
+/* The same from files: workers are enough on average, so it is the bursts that are told. */
+static void bursts_of_waiting(void **state)
+{
+    (void)state;
+    struct plan plan = bursts;
+    plan.getitem_cpu = 1;
+    struct result result = find(&plan);
+    const sw_finding *it = assert_one(&result, SW_FINDING_LOADER_BURSTY);
+    assert_true(number(it, "blocked_share") > 0.5);
+    done(&result);
+}
+
 static void bursts_that_the_queue_bridges(void **state)
 {
     (void)state;
@@ -806,6 +836,7 @@ int main(void)
         cmocka_unit_test(a_loader_that_keeps_up_is_fine),
         cmocka_unit_test(chance_and_warm_up_are_no_evidence),
         cmocka_unit_test(a_busy_machine_is_no_fault_of_the_loader),
+        cmocka_unit_test(steps_that_sleep_need_no_core),
         cmocka_unit_test(one_core_has_no_room_for_workers),
         cmocka_unit_test(cores_that_are_used_up),
         cmocka_unit_test(a_transform_dominates),
@@ -816,6 +847,7 @@ int main(void)
         cmocka_unit_test(workers_that_stay_are_fine),
         cmocka_unit_test(a_loader_built_in_every_epoch),
         cmocka_unit_test(batches_come_in_bursts),
+        cmocka_unit_test(bursts_of_waiting),
         cmocka_unit_test(bursts_that_the_queue_bridges),
         cmocka_unit_test(a_loader_of_someone_else),
         cmocka_unit_test(pages_are_pinned_for_a_gpu_only),
