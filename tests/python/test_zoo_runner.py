@@ -13,6 +13,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
+pytest.importorskip("tomllib", reason="the manifest of the zoo is read since Python 3.11")
+
 from tests.zoo import run  # noqa: E402
 from tests.zoo.execute import Outcome  # noqa: E402
 from tests.zoo.manifest import ManifestError, Program, Where, read_manifest  # noqa: E402
