@@ -300,16 +300,16 @@ static void unknown_loader(sw_findings *all, const struct sw__loader_facts *fact
                      "The settings of this loader are not known to stepwatch.");
     sw__loader_where(all, draft, NULL);
     sw__loader_common(all, draft, facts);
+    /* By what is waited, where no gain can be told. */
+    draft->finding.severity = facts->share.mean > 0.5   ? SW_SEVERITY_CRITICAL
+                              : facts->share.mean > 0.2 ? SW_SEVERITY_HIGH
+                                                        : SW_SEVERITY_MEDIUM;
     if (itself) {
         const struct sw__loader_change change = {
             .workers = 1, .prefetch = 2, .make_scale = {1, 1, 1}};
         struct sw__replay_range range = sw__loader_saves(all, facts, &change);
         range.low = range.low < 0 ? range.low : 0;
         draft_saves(all, draft, &range);
-    } else {
-        draft->finding.severity = facts->share.mean > 0.5   ? SW_SEVERITY_CRITICAL
-                                  : facts->share.mean > 0.2 ? SW_SEVERITY_HIGH
-                                                            : SW_SEVERITY_MEDIUM;
     }
 }
 
