@@ -8,18 +8,16 @@
 #include <stepwatch/compare.h>
 
 #include "cli/cli.h"
+#include "cli/look.h"
 #include "cli/option_parser.h"
 
-enum { JSON, THRESHOLD, TOP, ASCII, UNICODE, COLOUR, WIDTH, OPTIONS };
+enum { JSON, THRESHOLD, TOP, LOOK, OPTIONS = LOOK + LOOK_OPTIONS };
 
 static const struct option_spec options[OPTIONS] = {
     [JSON] = {"json", 0, NULL, "one JSON document, schema stepwatch.compare/1"},
     [THRESHOLD] = {"threshold", 0, "PCT", "a run slower by more is a regression; 5"},
     [TOP] = {"top", 0, "N", "rows of each table, 20 unless told; 'all' shows all"},
-    [ASCII] = {"ascii", 0, NULL, "ASCII characters only"},
-    [UNICODE] = {"unicode", 0, NULL, "Unicode, whatever the locale says"},
-    [COLOUR] = {"color", 0, "WHEN", "auto, always or never"},
-    [WIDTH] = {"width", 0, "N", "columns, 60 to 200; else the terminal's"},
+    LOOK_SPECS,
 };
 
 static const struct command command = {
@@ -41,9 +39,8 @@ struct request {
     size_t path_count;
     bool json;
     sw_compare_options compare;
-    const char *colour;
-    int characters;
-    size_t width, top;
+    struct look look;
+    size_t top;
 };
 
 static bool parse_threshold(const char *value, double *out)
@@ -69,31 +66,10 @@ static bool parse_option(struct request *request, int option, const char *value)
         return true;
     case THRESHOLD:
         return parse_threshold(value, &request->compare.threshold_percent);
-    case ASCII:
-        request->characters = CLI_CHARACTERS_ASCII;
-        return true;
-    case UNICODE:
-        request->characters = CLI_CHARACTERS_UNICODE;
-        return true;
     case TOP:
-        if (strcmp(value, "all") == 0) {
-            request->top = SW_TEXT_ALL;
-            return true;
-        }
-        return option_count(&command, "top", value, 1, 1000000, &request->top);
-    case WIDTH:
-        return option_count(&command, "width", value, SW_TEXT_COLUMNS_MIN,
-                            SW_TEXT_COLUMNS_MAX, &request->width);
-    case COLOUR:
-        request->colour = value;
-        if (strcmp(value, "auto") == 0 || strcmp(value, "always") == 0 ||
-            strcmp(value, "never") == 0) {
-            return true;
-        }
-        cli_complain("compare: --color takes auto, always or never, not '%.60s'.", value);
-        return false;
+        return look_rows(&command, "top", value, &request->top);
     default:
-        return false;
+        return look_option(&request->look, &command, option - LOOK, value);
     }
 }
 
@@ -146,9 +122,7 @@ static int write_result(const struct request *request, const sw_comparison *comp
     if (writer && request->json) {
         sw_export_compare_json(writer, comparison);
     } else if (writer) {
-        const sw_text_options look =
-            cli_text_options(STDOUT_FILENO, request->width, request->colour,
-                             request->characters, request->top);
+        const sw_text_options look = look_on(&request->look, STDOUT_FILENO, request->top);
         sw_export_compare_text(writer, comparison, &look);
     }
     const int error = writer ? sw_writer_close(writer, &info) : SW_ENOMEM;
@@ -185,8 +159,7 @@ static int compare(const struct request *request, sw_compare_input **inputs)
 
 int cmd_compare(int argc, char **argv)
 {
-    struct request request = {.colour = "auto",
-                              .compare = {.threshold_percent = SW_COMPARE_THRESHOLD}};
+    struct request request = {.compare = {.threshold_percent = SW_COMPARE_THRESHOLD}};
     sw_compare_input **inputs = calloc((size_t)argc + 1, sizeof *inputs);
     int code = CLI_UNREADABLE;
     request.paths = calloc((size_t)argc + 1, sizeof *request.paths);

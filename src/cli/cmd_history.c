@@ -11,9 +11,10 @@
 #include <stepwatch/history.h>
 
 #include "cli/cli.h"
+#include "cli/look.h"
 #include "cli/option_parser.h"
 
-enum { JSON, LIMIT, PROGRAM, REBUILD, ASCII, UNICODE, COLOUR, WIDTH, OPTIONS };
+enum { JSON, LIMIT, PROGRAM, REBUILD, LOOK, OPTIONS = LOOK + LOOK_OPTIONS };
 
 #define LIMIT_USUAL 20
 
@@ -22,10 +23,7 @@ static const struct option_spec options[OPTIONS] = {
     [LIMIT] = {"limit", 0, "N", "newest runs only, 20 unless told; 'all' shows all"},
     [PROGRAM] = {"program", 0, "TEXT", "runs whose program or name contains the text"},
     [REBUILD] = {"rebuild", 0, NULL, "read every run directory again before"},
-    [ASCII] = {"ascii", 0, NULL, "ASCII characters only"},
-    [UNICODE] = {"unicode", 0, NULL, "Unicode, whatever the locale says"},
-    [COLOUR] = {"color", 0, "WHEN", "auto, always or never"},
-    [WIDTH] = {"width", 0, "N", "columns, 60 to 200; else the terminal's"},
+    LOOK_SPECS,
 };
 
 static const struct command command = {
@@ -43,9 +41,8 @@ struct request {
     const char *folder; /* NULL: that of the configuration */
     const char *program;
     bool json, rebuild;
-    const char *colour;
-    int characters;
-    size_t width, limit;
+    struct look look;
+    size_t limit;
 };
 
 static bool parse_option(struct request *request, int option, const char *value)
@@ -67,32 +64,10 @@ static bool parse_option(struct request *request, int option, const char *value)
     case PROGRAM:
         request->program = value;
         return true;
-    case ASCII:
-        request->characters = CLI_CHARACTERS_ASCII;
-        return true;
-    case UNICODE:
-        request->characters = CLI_CHARACTERS_UNICODE;
-        return true;
     case LIMIT:
-        if (strcmp(value, "all") == 0) {
-            request->limit = SW_TEXT_ALL;
-            return true;
-        }
-        return option_count(&command, "limit", value, 1, 1000000, &request->limit);
-    case WIDTH:
-        return option_count(&command, "width", value, SW_TEXT_COLUMNS_MIN,
-                            SW_TEXT_COLUMNS_MAX, &request->width);
-    case COLOUR:
-        request->colour = value;
-        if (strcmp(value, "auto") != 0 && strcmp(value, "always") != 0 &&
-            strcmp(value, "never") != 0) {
-            cli_complain("history: --color takes auto, always or never, not '%.60s'.",
-                         value);
-            return false;
-        }
-        return true;
+        return look_rows(&command, "limit", value, &request->limit);
     default:
-        return false;
+        return look_option(&request->look, &command, option - LOOK, value);
     }
 }
 
@@ -160,8 +135,7 @@ static int write_history(const sw_history *history, const struct request *reques
                               request->limit == SW_TEXT_ALL ? 0 : request->limit);
     } else if (writer) {
         const sw_text_options look =
-            cli_text_options(STDOUT_FILENO, request->width, request->colour,
-                             request->characters, request->limit);
+            look_on(&request->look, STDOUT_FILENO, request->limit);
         if (sw_history_count(history) == 0) {
             sw_write_text(
                 writer, request->program
@@ -181,7 +155,7 @@ static int write_history(const sw_history *history, const struct request *reques
 
 int cmd_history(int argc, char **argv)
 {
-    struct request request = {.colour = "auto", .limit = LIMIT_USUAL};
+    struct request request = {.limit = LIMIT_USUAL};
     sw_history *history = NULL;
     int code;
     if (!parse(&request, argc, argv, &code)) {

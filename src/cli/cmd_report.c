@@ -6,11 +6,12 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/look.h"
 #include "cli/option_parser.h"
 #include "cli/out_file.h"
 #include "cli/report_files.h"
 
-enum { JSON, MARKDOWN, HTML, CSV, OUT, TOP, ASCII, UNICODE, COLOUR, WIDTH, OPTIONS };
+enum { JSON, MARKDOWN, HTML, CSV, OUT, TOP, LOOK, OPTIONS = LOOK + LOOK_OPTIONS };
 
 static const struct option_spec options[OPTIONS] = {
     [JSON] = {"json", 0, NULL, "one JSON document, schema stepwatch.report/1"},
@@ -19,10 +20,7 @@ static const struct option_spec options[OPTIONS] = {
     [CSV] = {"csv", 0, "DIR", "write tables as well: DIR/steps.csv and others"},
     [OUT] = {"out", 'o', "FILE", "write there instead of stdout; replaces FILE"},
     [TOP] = {"top", 0, "N", "the tables too, N rows of each; 'all' shows all"},
-    [ASCII] = {"ascii", 0, NULL, "ASCII characters only"},
-    [UNICODE] = {"unicode", 0, NULL, "Unicode, whatever the locale says"},
-    [COLOUR] = {"color", 0, "WHEN", "auto, always or never"},
-    [WIDTH] = {"width", 0, "N", "columns, 60 to 200; else the terminal's"},
+    LOOK_SPECS,
 };
 
 static const struct command command = {
@@ -39,9 +37,8 @@ static const struct command command = {
 struct request {
     const char *path, *html, *csv, *out;
     bool json, markdown;
-    const char *colour;
-    int characters;
-    size_t width, top;
+    struct look look;
+    size_t top;
 };
 
 /* True when the arguments make sense; else `*code` is what to exit with. */
@@ -78,36 +75,16 @@ static bool parse(struct request *request, int argc, char **argv, int *code)
         case OUT:
             request->out = value;
             break;
-        case ASCII:
-            request->characters = CLI_CHARACTERS_ASCII;
-            break;
-        case UNICODE:
-            request->characters = CLI_CHARACTERS_UNICODE;
-            break;
         case TOP:
-            if (strcmp(value, "all") == 0) {
-                request->top = SW_TEXT_ALL;
-            } else if (!option_count(&command, "top", value, 1, 1000000, &request->top)) {
-                return false;
-            }
-            break;
-        case WIDTH:
-            if (!option_count(&command, "width", value, SW_TEXT_COLUMNS_MIN,
-                              SW_TEXT_COLUMNS_MAX, &request->width)) {
-                return false;
-            }
-            break;
-        case COLOUR:
-            request->colour = value;
-            if (strcmp(value, "auto") != 0 && strcmp(value, "always") != 0 &&
-                strcmp(value, "never") != 0) {
-                cli_complain("report: --color takes auto, always or never, not '%.60s'.",
-                             value);
+            if (!look_rows(&command, "top", value, &request->top)) {
                 return false;
             }
             break;
         default:
-            return false;
+            if (!look_option(&request->look, &command, option - LOOK, value)) {
+                return false;
+            }
+            break;
         }
     }
     if (!request->path) {
@@ -136,8 +113,7 @@ static int write_report(const struct request *request, const struct cli_case *it
     } else if (writer && request->markdown) {
         sw_export_report_markdown(writer, it->summary, it->findings);
     } else if (writer) {
-        sw_text_options look = cli_text_options(file.fd, request->width, request->colour,
-                                                request->characters, request->top);
+        sw_text_options look = look_on(&request->look, file.fd, request->top);
         sw_export_report_text(writer, it->summary, it->findings, &look);
         if (request->top == 0) {
             sw_write_text(writer,
@@ -163,7 +139,7 @@ static int write_report(const struct request *request, const struct cli_case *it
 
 int cmd_report(int argc, char **argv)
 {
-    struct request request = {.colour = "auto"};
+    struct request request = {0};
     int code;
     if (!parse(&request, argc, argv, &code)) {
         return code;

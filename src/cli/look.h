@@ -1,0 +1,32 @@
+/* Options of the commands that print a page: how it looks. */
+#ifndef SW_CLI_LOOK_H
+#define SW_CLI_LOOK_H
+
+#include "cli/cli.h"
+#include "cli/option_parser.h"
+
+/* They stand last in a command's table, from LOOK on: enum { …, LOOK, OPTIONS = LOOK + LOOK_OPTIONS }. */
+enum { LOOK_ASCII, LOOK_UNICODE, LOOK_COLOUR, LOOK_WIDTH, LOOK_OPTIONS };
+#define LOOK_SPECS                                                                       \
+    [LOOK + LOOK_ASCII] = {"ascii", 0, NULL, "ASCII characters only"},                   \
+    [LOOK + LOOK_UNICODE] = {"unicode", 0, NULL, "Unicode, whatever the locale says"},   \
+    [LOOK + LOOK_COLOUR] = {"color", 0, "WHEN", "auto, always or never"},                \
+    [LOOK + LOOK_WIDTH] = {"width", 0, "N", "columns, 60 to 200; else the terminal's"}
+
+struct look {
+    const char *colour; /* NULL: auto */
+    int characters;
+    size_t width;
+};
+
+/* Takes option number LOOK + `which`. False: its value is none, or there is no such option; the former has been
+ * complained of. */
+bool look_option(struct look *look, const struct command *command, int which,
+                 const char *value);
+/* How many rows: a number, or "all". False when it is neither, which has been complained of. */
+bool look_rows(const struct command *command, const char *option, const char *value,
+               size_t *out);
+/* What a page on this descriptor looks like. */
+sw_text_options look_on(const struct look *look, int fd, size_t rows);
+
+#endif
