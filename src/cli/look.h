@@ -5,13 +5,15 @@
 #include "cli/cli.h"
 #include "cli/option_parser.h"
 
-/* They stand last in a command's table, from LOOK on: enum { …, LOOK, OPTIONS = LOOK + LOOK_OPTIONS }. */
+/* They stand last in a command's table, in this order, from LOOK on: enum { …, LOOK, OPTIONS = LOOK + LOOK_OPTIONS }. */
 enum { LOOK_ASCII, LOOK_UNICODE, LOOK_COLOUR, LOOK_WIDTH, LOOK_OPTIONS };
 #define LOOK_SPECS                                                                       \
-    [LOOK + LOOK_ASCII] = {"ascii", 0, NULL, "ASCII characters only"},                   \
-    [LOOK + LOOK_UNICODE] = {"unicode", 0, NULL, "Unicode, whatever the locale says"},   \
-    [LOOK + LOOK_COLOUR] = {"color", 0, "WHEN", "auto, always or never"},                \
-    [LOOK + LOOK_WIDTH] = {"width", 0, "N", "columns, 60 to 200; else the terminal's"}
+    {"ascii", 0, NULL, "ASCII characters only"},                                         \
+        {"unicode", 0, NULL, "Unicode, whatever the locale says"},                       \
+        {"color", 0, "WHEN", "auto, always or never"},                                   \
+    {                                                                                    \
+        "width", 0, "N", "columns, 60 to 200; else the terminal's"                       \
+    }
 
 struct look {
     const char *colour; /* NULL: auto */
