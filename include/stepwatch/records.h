@@ -360,6 +360,7 @@ enum sw_table {
 };
 #define SW_ROW_NATIVE 0x0001     /* CODE: not written in Python */
 #define SW_ROW_IN_CONTEXT 0x0001 /* STACK: the parent is a CONTEXT */
+#define SW_ROW_NO_STEP 0x0001    /* CONTEXT: its steps turned out to be none */
 #define SW_ROW_MODEL 0x0001      /* MODULE: root of a model */
 #define SW_ROW_LOSS 0x0002       /* MODULE: a loss */
 #define SW_ROW_AGAIN 0x0001      /* COMPILED: not the first of the function */

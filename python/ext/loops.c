@@ -1,5 +1,6 @@
 /* Which loop of the program is its training loop, and its steps. See loops.h. */
 #include "loops.h"
+#include "sampler.h"
 #include "section.h"
 #include "ticks.h"
 #include "training.h"
@@ -28,6 +29,7 @@ static unsigned long main_thread;
 static uint64_t began;       /* tick */
 static uint64_t least;       /* ticks of the shortest iteration that is a step */
 static uint64_t half_second; /* in ticks */
+static uint64_t patience;    /* ticks of a loop before it is chosen, at least */
 
 /* The steps of the chosen loop. Invariant: `waiting` only while `open`. */
 static struct {
@@ -35,6 +37,7 @@ static struct {
         *unit;
     sw_section *wait;
     bool open, waiting;
+    bool again; /* the same recording goes on with another loop */
     unsigned refused, switches;
     uint64_t steps, skipped, abandoned;
     uint32_t recording; /* that has the rows */
@@ -193,6 +196,8 @@ static void step_ask(core_pass *pass)
         emit.site = emit.settings[0] = emit.settings[1] = emit.settings[2] = 0;
         emit.open = emit.waiting = false;
         emit.steps = 0;
+        emit.abandoned = emit.again ? emit.abandoned : 0;
+        emit.again = false;
         rows_put(pass->loop);
     }
     wait_end();
@@ -274,6 +279,9 @@ static bool qualifies(const core_pass *pass, uint64_t now)
     if (threshold > half_second) {
         threshold = half_second;
     }
+    if (threshold < patience) {
+        threshold = patience;
+    }
     if (!is_long(loop) || loop->ticks < threshold) {
         return false;
     }
@@ -319,6 +327,13 @@ static bool is_other_cell(const core_loop *loop)
             core_chosen->line == loop->line);
 }
 
+/* Below which share of this loop, that is around the chosen one, the chosen one is a part of its steps. A loop that is
+ * itself within another has batches more likely than epochs: of epochs, little is not spent with their batches. */
+static double part_of_step(const core_pass *pass)
+{
+    return pass > passes && pass->loop->longest >= ENOUGH ? 0.85 : 0.3;
+}
+
 /* Whether this loop should take the place of the chosen one, whose pass does not go on. */
 static bool is_better(const core_pass *pass, uint64_t now)
 {
@@ -331,7 +346,7 @@ static bool is_better(const core_pass *pass, uint64_t now)
     }
     if (is_around(loop, core_chosen)) {
         return loop == core_chosen->parent && loop->intervals >= ENOUGH &&
-               share_of(core_chosen) < 0.3 && qualifies(pass, now);
+               share_of(core_chosen) < part_of_step(pass) && qualifies(pass, now);
     }
     return loop->ticks > core_chosen->ticks && qualifies(pass, now);
 }
@@ -346,7 +361,9 @@ static void choose(core_pass *pass)
         core_chosen->state = LOOP_SEARCHED;
         if (!is_other_cell(pass->loop)) {
             emit.switches++;
-            emit.abandoned = emit.steps;
+            emit.abandoned += emit.steps;
+            emit.again = emit.recording == sw_recording_number();
+            sampler_forget_steps();
         }
     }
     emit.skipped = pass->loop->asks;
@@ -557,6 +574,17 @@ static PyObject *loops_start(PyObject *module, PyObject *Py_UNUSED(ignored))
     Py_RETURN_NONE;
 }
 
+static PyObject *loops_patience(PyObject *Py_UNUSED(module), PyObject *seconds)
+{
+    const double value = PyFloat_AsDouble(seconds);
+    if (value == -1.0 && PyErr_Occurred()) {
+        return NULL;
+    }
+    core_ticks_init();
+    patience = value > 0 ? (uint64_t)(value * 1e9 / core_ticks_ns()) : 0;
+    Py_RETURN_NONE;
+}
+
 static PyObject *loops_stop(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
     if (core_loops_on) {
@@ -624,6 +652,8 @@ static PyObject *loops_now(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(igno
 
 static PyMethodDef loops_methods[] = {
     {"_loops_start", loops_start, METH_NOARGS, PyDoc_STR("Look for the training loop.")},
+    {"_loops_patience", loops_patience, METH_O,
+     PyDoc_STR("Seconds that a loop has to take before it is chosen.")},
     {"_loops_stop", loops_stop, METH_NOARGS, PyDoc_STR("Look no more.")},
     {"_loops_forked", loops_forked, METH_NOARGS, PyDoc_STR("In a child of fork.")},
     {"_loops_watch", loops_watch, METH_O,

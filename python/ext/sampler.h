@@ -47,6 +47,7 @@ typedef struct tree_context {
     uint32_t section; /* name id, 0 none */
     uint16_t domain;
     uint8_t phase;
+    bool no_step; /* its steps turned out to be none; nothing is added to it any more */
     uint64_t running, waiting; /* in recording `number` */
     uint32_t row, number;
     uint64_t handle;
@@ -99,6 +100,8 @@ uint32_t tree_function_get(sampler_tree *tree, tree_text file, tree_text qualnam
 /* Counts a sample, `depth` frames, leaf first, and records it. Returns its node. */
 uint32_t tree_add(sampler_tree *tree, const tree_tag *tag, const tree_frame *frames,
                   size_t depth);
+/* What was seen within steps of this thread until now was outside of them. */
+void tree_forget_steps(sampler_tree *tree, uint32_t tid);
 /* Takes the counters over, and into the trace. */
 void tree_put_totals(sampler_tree *tree, double hz, const tree_totals *totals);
 tree_totals tree_get_totals(const sampler_tree *tree);
@@ -209,6 +212,8 @@ bool sampler_is_running(void);
 void sampler_forked_child(void);
 /* The tree of the running sampler, or of the last one; NULL when there was none. The caller owns a share of it. */
 sampler_tree *sampler_tree_now(void);
+/* The steps of the calling thread until now were none. */
+void sampler_forget_steps(void);
 /* A number that changes with every tree. */
 uint64_t sampler_tree_number(void);
 double sampler_hz(void);

@@ -885,6 +885,15 @@ sampler_tree *sampler_tree_now(void)
     return sampler.tree;
 }
 
+void sampler_forget_steps(void)
+{
+    if (sampler.tree) {
+        tree_lock(sampler.tree);
+        tree_forget_steps(sampler.tree, (uint32_t)own_tid());
+        tree_unlock(sampler.tree);
+    }
+}
+
 uint64_t sampler_tree_number(void)
 {
     return sampler.number;

@@ -231,7 +231,7 @@ static uint32_t context_get(sampler_tree *tree, const tree_tag *tag)
         const tree_context *at = &tree->contexts[i];
         if (at->tid == tag->tid && at->thread == tag->thread &&
             at->section == tag->section && at->phase == tag->phase &&
-            at->domain == tag->domain) {
+            at->domain == tag->domain && !at->no_step) {
             return i;
         }
     }
@@ -295,11 +295,25 @@ static bool context_row(sampler_tree *tree, tree_context *context)
     context_put(tree, context);
     sw_row row = {
         .table = SW_TABLE_CONTEXT,
+        .flags = context->no_step ? SW_ROW_NO_STEP : 0,
         .key = {context->thread, context->section, context->phase, context->domain},
         .value = {context->running, context->waiting}};
     context->handle = sw_row_put(context->handle, &row);
     context->row = row.index;
     return context->handle != 0;
+}
+
+void tree_forget_steps(sampler_tree *tree, uint32_t tid)
+{
+    for (uint32_t i = 0; i < tree->context_count; i++) {
+        tree_context *context = &tree->contexts[i];
+        if (context->tid == tid && context->phase < SW_PHASE_COUNT) {
+            context->no_step = true;
+            if (context->handle && context->number == tree->number) {
+                (void)context_row(tree, context);
+            }
+        }
+    }
 }
 
 /* Makes or changes the row of a node whose parent has one. */

@@ -4,6 +4,7 @@
  * here what it saw, and the strongest source that there is draws the boundaries. What is not known at the time is decided
  * later: the first batches of a loader may turn out to be those of a validation, and then their step did not happen. */
 #include "training.h"
+#include "sampler.h"
 #include "section.h"
 #include <string.h>
 
@@ -210,6 +211,17 @@ static bool step_counts(train_state *state)
 }
 
 /* Ends the open step, if there is one, and begins the next. */
+/* A source has proved itself. */
+static void rank_raise(train_state *state, int rank)
+{
+    if (rank > state->rank) {
+        if (state->rank == TRAIN_LOOP) {
+            sampler_forget_steps(); /* It was another loop than the one that trains. */
+        }
+        state->rank = rank;
+    }
+}
+
 static void step_begin(train_state *state, int rank, PyObject *owner, const void *group,
                        int unit)
 {
@@ -235,7 +247,7 @@ static void step_begin(train_state *state, int rank, PyObject *owner, const void
     state->updates = 0;
     state->other = NULL;
     if (rank != TRAIN_LOADER) {
-        state->rank = rank > state->rank ? rank : state->rank;
+        rank_raise(state, rank);
     }
     step_told();
 }
@@ -315,7 +327,7 @@ void core_train_explicit(void)
         validation_end(state);
         step_forget(state);
         owner_clear(state);
-        state->rank = TRAIN_EXPLICIT;
+        rank_raise(state, TRAIN_EXPLICIT);
     }
 }
 
@@ -343,14 +355,12 @@ void core_train_works(bool backward)
                           !state->owner && !backward))) {
         /* There is no loader. The step begins with the forward that the first backward follows; those before were trials. */
         step_forget(state);
-        if (state->rank != TRAIN_LOOP) {
-            step_begin(state, TRAIN_UPDATE, NULL, NULL, SW_STEP_UPDATE);
-        }
+        step_begin(state, TRAIN_UPDATE, NULL, NULL, SW_STEP_UPDATE);
     }
     state->worked = true;
     state->backward |= backward;
     if (state->open && state->open_rank == TRAIN_LOADER && state->rank < TRAIN_LOADER) {
-        state->rank = TRAIN_LOADER;
+        rank_raise(state, TRAIN_LOADER);
     }
     if (state->open && state->group && backward) {
         train_group *group = group_find(state, state->group);
@@ -606,7 +616,7 @@ static PyObject *train_update(PyObject *Py_UNUSED(module), PyObject *owner)
     validation_end(state);
     sw_update();
     state->updates++;
-    if (state->rank <= TRAIN_UPDATE && state->rank != TRAIN_LOOP &&
+    if (state->rank <= TRAIN_UPDATE && (state->rank != TRAIN_LOOP || !state->open) &&
         (!state->open || state->open_rank == TRAIN_UPDATE) &&
         (!state->owner || state->owner == owner)) {
         step_begin(state, TRAIN_UPDATE, owner, NULL, SW_STEP_UPDATE);

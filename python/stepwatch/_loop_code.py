@@ -47,6 +47,8 @@ _JUMPS = frozenset(
 )
 _FOR = opcode.opmap["FOR_ITER"]
 _GET = opcode.opmap["GET_ITER"]
+# What a comprehension does with each item; the argument says how many loops it has, plus 1.
+_ADDS = frozenset(opcode.opmap[name] for name in ("LIST_APPEND", "SET_ADD", "MAP_ADD"))
 
 
 class Loop:
@@ -167,7 +169,11 @@ def find(code: CodeType) -> list[Loop]:
 
 def _find(code: CodeType) -> tuple[list[Loop], list[Instruction], list[_Block]]:
     """Return the loops, all instructions and caches, and the blocks they form."""
-    if len(code.co_code) > _LONGEST or _BACK.isdisjoint(code.co_code[::2]):
+    if (
+        len(code.co_code) > _LONGEST
+        or _BACK.isdisjoint(code.co_code[::2])
+        or code.co_name == "<genexpr>"
+    ):
         return [], [], []
     instructions, everything = _decode(code)
     if not any(one.target is not None and one.target.old <= one.old for one in instructions):
@@ -229,12 +235,23 @@ def _find(code: CodeType) -> tuple[list[Loop], list[Instruction], list[_Block]]:
                 loop.exits.add(last.unit)
         loops.append(loop)
     loops.sort(key=lambda one: (-len(one.units), min(one.heads)))
+    loops = _statements(loops, instructions)
     for index, loop in enumerate(loops):
         for outer in range(index - 1, -1, -1):
             if loop.units < loops[outer].units:
                 loop.outer = outer
                 break
     return loops, everything, blocks
+
+
+def _statements(loops: list[Loop], instructions: list[Instruction]) -> list[Loop]:
+    """Return those that are no part of a comprehension: nobody trains in one."""
+    parts: set[int] = set()
+    for one in instructions:
+        if one.op in _ADDS and one.arg > 1:
+            around = [index for index, loop in enumerate(loops) if one.unit in loop.units]
+            parts.update(around[1 - one.arg :])
+    return [loop for index, loop in enumerate(loops) if index not in parts]
 
 
 def _body(

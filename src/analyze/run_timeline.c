@@ -149,7 +149,7 @@ static int move_aside(sw_summary *summary, const struct sw__step_list *list,
     for (unsigned kind = 0; kind < SW__ASIDES; kind++) {
         const uint64_t warmup = list->aside_ns[kind][1];
         uint64_t steps = list->aside_ns[kind][0];
-        if (list->lane && list->count < list->lane->steps) {
+        if (list->lane && list->count + list->skipped < list->lane->steps) {
             /* Records were given up; the totals of complete steps were not. */
             const uint64_t all = list->lane->phase_ns[phases[kind]];
             steps = sw__sub(all, warmup) > steps ? sw__sub(all, warmup) : steps;

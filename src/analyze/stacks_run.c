@@ -38,8 +38,9 @@ static int load_contexts(struct job *job)
             const sw_stack_tag tag = {
                 .thread = sw__thread_name(job->trace, row->key[0]),
                 .section = name_text(job->trace, row->key[1]),
-                .phase =
-                    row->key[2] < SW_PHASE_COUNT ? (int)row->key[2] : SW_PHASE_INHERIT,
+                .phase = row->key[2] < SW_PHASE_COUNT && !(row->flags & SW_ROW_NO_STEP)
+                             ? (int)row->key[2]
+                             : SW_PHASE_INHERIT,
                 .pid = sw_trace_get_info(job->trace)->pid,
                 .main = is_main_thread(job->trace, row->key[0]),
             };

@@ -1,5 +1,6 @@
 /* The steps one by one: their records, and what lies between them. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyze/aside.h"
 #include "analyze/shares.h"
@@ -9,7 +10,7 @@
 
 /* --- records --- */
 
-sw_cursor *sw__steps_open(const sw_trace *trace, const sw_trace_lane *lane)
+static sw_cursor *records_open(const sw_trace *trace, const sw_trace_lane *lane)
 {
     sw_cursor *cursor = NULL;
     sw_cursor_filter filter = {.kinds = 1u << SW_RECORD_STEP,
@@ -20,8 +21,8 @@ sw_cursor *sw__steps_open(const sw_trace *trace, const sw_trace_lane *lane)
     return sw_cursor_open(&cursor, &source, 1, &filter, NULL) == SW_OK ? cursor : NULL;
 }
 
-const sw_record_step *sw__steps_next(sw_cursor *cursor, const sw_trace_lane *lane,
-                                     sw_event *event)
+static const sw_record_step *records_next(sw_cursor *cursor, const sw_trace_lane *lane,
+                                          sw_event *event)
 {
     while (sw_cursor_next(cursor, event) == SW_OK) {
         const sw_record *record = event->record;
@@ -34,6 +35,69 @@ const sw_record_step *sw__steps_next(sw_cursor *cursor, const sw_trace_lane *lan
         }
     }
     return NULL;
+}
+
+/* Whether loops gave steps at first, and somebody else later. */
+static bool somebody_else_came(const sw_trace *trace, const sw_trace_lane *lane)
+{
+    sw_cursor *cursor = records_open(trace, lane);
+    sw_event event;
+    const sw_record_step *step = cursor ? records_next(cursor, lane, &event) : NULL;
+    bool came = false;
+    if (step && step->unit == SW_STEP_LOOP) {
+        while (!came && (step = records_next(cursor, lane, &event)) != NULL) {
+            came = step->unit != SW_STEP_LOOP;
+        }
+    }
+    sw_cursor_free(cursor);
+    return came;
+}
+
+/* Steps of loops that were chosen before another one was. */
+static uint64_t abandoned(const sw_trace *trace)
+{
+    for (size_t i = 0; i < sw_trace_row_count(trace, SW_TABLE_SETTING); i++) {
+        const sw_row *row = sw_trace_get_row(trace, SW_TABLE_SETTING, i);
+        const sw_trace_name *name = row ? sw_trace_get_name(trace, row->key[0]) : NULL;
+        if (name && name->text && strcmp(name->text, "loop.abandoned") == 0) {
+            double count;
+            memcpy(&count, &row->value[0], sizeof count);
+            return count > 0 && count < 0x1p53 ? (uint64_t)count : 0;
+        }
+    }
+    return 0;
+}
+
+void sw__steps_open(struct sw__step_reader *reader, const sw_trace *trace,
+                    const sw_trace_lane *lane)
+{
+    *reader = (struct sw__step_reader){.cursor = records_open(trace, lane), .lane = lane};
+    if (reader->cursor) {
+        reader->no_loops = somebody_else_came(trace, lane);
+        reader->to_skip = abandoned(trace);
+    }
+}
+
+const sw_record_step *sw__steps_next(struct sw__step_reader *reader, sw_event *event)
+{
+    const sw_record_step *step;
+    while ((step = records_next(reader->cursor, reader->lane, event)) != NULL) {
+        if (step->unit != SW_STEP_LOOP ||
+            (!reader->no_loops && reader->skipped >= reader->to_skip)) {
+            return step;
+        }
+        reader->skipped++;
+        reader->skipped_incomplete += (step->head.flags & SW_STEP_INCOMPLETE) != 0;
+        reader->skipped_ns =
+            sw__add(reader->skipped_ns, sw__sub(event->end_ns, event->begin_ns));
+    }
+    return NULL;
+}
+
+void sw__steps_close(struct sw__step_reader *reader)
+{
+    sw_cursor_free(reader->cursor);
+    reader->cursor = NULL;
 }
 
 void sw__step_phases(const sw_record_step *record, uint64_t ns,
@@ -96,12 +160,13 @@ static void fill_step(sw_summary_step *step, const sw_record_step *record,
 static int read_series(const sw_summary *summary, struct series *series)
 {
     const sw_trace *trace = sw__summary_trace(summary, summary->step_trace);
-    sw_cursor *cursor = sw__steps_open(trace, summary->step_lane);
+    struct sw__step_reader reader;
+    sw__steps_open(&reader, trace, summary->step_lane);
     sw_event event;
     const sw_record_step *record;
     int error = SW_OK;
-    while (cursor && !error &&
-           (record = sw__steps_next(cursor, summary->step_lane, &event)) != NULL) {
+    while (reader.cursor && !error &&
+           (record = sw__steps_next(&reader, &event)) != NULL) {
         sw_summary_step *step = next_place(series);
         if (!step) {
             error = SW_ENOMEM;
@@ -111,7 +176,7 @@ static int read_series(const sw_summary *summary, struct series *series)
         fill_step(step, record, &event, place < summary->warmup_end,
                   place ? step - 1 : NULL);
     }
-    sw_cursor_free(cursor);
+    sw__steps_close(&reader);
     return error;
 }
 

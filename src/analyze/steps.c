@@ -77,17 +77,18 @@ static int find_step_lane(sw_summary *summary, struct sw__step_list *list)
 
 /* --- durations --- */
 
-static int read_steps(struct sw__step_list *list)
+static int read_steps(sw_summary *summary, struct sw__step_list *list)
 {
     list->unit = -1;
-    sw_cursor *cursor = sw__steps_open(list->trace, list->lane);
-    if (!cursor) {
+    struct sw__step_reader reader;
+    sw__steps_open(&reader, list->trace, list->lane);
+    if (!reader.cursor) {
         return SW_OK; /* as if no record were there; totals remain */
     }
     sw_event event;
     const sw_record_step *record;
     int error = SW_OK;
-    while (!error && (record = sw__steps_next(cursor, list->lane, &event)) != NULL) {
+    while (!error && (record = sw__steps_next(&reader, &event)) != NULL) {
         if (list->count == list->room) {
             size_t room = list->room ? list->room * 2 : 1024;
             struct sw__step *grown = sw__realloc(list->steps, room, sizeof *grown);
@@ -109,7 +110,12 @@ static int read_steps(struct sw__step_list *list)
             .compiles = record->phase_ticks[SW_PHASE_COMPILE] > 0,
         };
     }
-    sw_cursor_free(cursor);
+    list->skipped = reader.skipped;
+    sw_summary_step_thread *thread = &summary->step_threads[0];
+    thread->count = sw__sub(thread->count, reader.skipped);
+    thread->incomplete = sw__sub(thread->incomplete, reader.skipped_incomplete);
+    thread->total_ns = sw__sub(thread->total_ns, reader.skipped_ns);
+    sw__steps_close(&reader);
     return error;
 }
 
@@ -175,12 +181,13 @@ static int read_phases(struct sw__step_list *list, sw_summary_steps *steps,
                        struct phase_tables *tables,
                        uint64_t kept[SW_SUMMARY_WORST][SW_PHASE_COUNT])
 {
-    sw_cursor *cursor = list->count ? sw__steps_open(list->trace, list->lane) : NULL;
+    struct sw__step_reader reader;
+    sw__steps_open(&reader, list->trace, list->lane);
     sw_event event;
     const sw_record_step *record;
     int error = SW_OK;
-    for (size_t i = 0; cursor && i < list->count && !error; i++) {
-        record = sw__steps_next(cursor, list->lane, &event);
+    for (size_t i = 0; reader.cursor && i < list->count && !error; i++) {
+        record = sw__steps_next(&reader, &event);
         if (!record) {
             break;
         }
@@ -201,7 +208,7 @@ static int read_phases(struct sw__step_list *list, sw_summary_steps *steps,
         }
         offer_worst(steps, step, phases, kept);
     }
-    sw_cursor_free(cursor);
+    sw__steps_close(&reader);
     return error;
 }
 
@@ -379,7 +386,7 @@ static int fill_steps(sw_summary *summary, struct sw__step_list *list)
                                 .domain = thread->domain,
                                 .unit = list->unit,
                                 .records = list->count,
-                                .thinned = list->count < lane->steps,
+                                .thinned = list->count + list->skipped < lane->steps,
                                 .min_ns = SW_UNKNOWN,
                                 .max_ns = SW_UNKNOWN,
                                 .p50_ns = SW_UNKNOWN,
@@ -439,7 +446,7 @@ int sw__summary_steps(sw_summary *summary)
     struct sw__step_list list = {.unit = -1};
     int error = find_step_lane(summary, &list);
     if (!error && list.lane) {
-        error = read_steps(&list);
+        error = read_steps(summary, &list);
         if (!error) {
             error = fill_steps(summary, &list);
         }

@@ -20,15 +20,26 @@ struct sw__step_list {
     const sw_trace_lane *lane;
     size_t lane_index, trace_index;
     int unit;
+    uint64_t skipped; /* records that are no steps */
     /* Validation and checkpoints (enum sw__aside_kind) within steps: [1] of the warm-up, [0] of the others. */
     uint64_t aside_ns[2][2];
 };
 
-/* Step records of a lane, in order of their end; NULL when they cannot be read. */
-sw_cursor *sw__steps_open(const sw_trace *trace, const sw_trace_lane *lane);
+/* Reads the step records of a lane, in order of their end, but for those that turned out to be no steps: of loops that were
+ * taken for the training loop until another was found, or until somebody who knows better gave the steps. */
+struct sw__step_reader {
+    sw_cursor *cursor; /* NULL: they cannot be read */
+    const sw_trace_lane *lane;
+    bool no_loops;    /* those of loops are none */
+    uint64_t to_skip; /* of the first ones of loops */
+    uint64_t skipped, skipped_ns, skipped_incomplete;
+};
+/* The caller closes it, whether or not records can be read. */
+void sw__steps_open(struct sw__step_reader *reader, const sw_trace *trace,
+                    const sw_trace_lane *lane);
 /* NULL past the last. */
-const sw_record_step *sw__steps_next(sw_cursor *cursor, const sw_trace_lane *lane,
-                                     sw_event *event);
+const sw_record_step *sw__steps_next(struct sw__step_reader *reader, sw_event *event);
+void sw__steps_close(struct sw__step_reader *reader);
 /* Phases of a step in ns that sum to its duration exactly. Slots beyond the known phases count as
  * `other`. */
 void sw__step_phases(const sw_record_step *record, uint64_t ns,

@@ -814,5 +814,57 @@ def test_loops_of_code() -> None:
 
 
 def test_code_without_loops() -> None:
-    assert _loop_code.find(complete.__code__) == [] or sys.version_info >= (3, 12)
+    assert _loop_code.find(complete.__code__) == []
     assert _loop_code.find(test_code_without_loops.__code__) == []
+
+
+def with_comprehensions(rows: list[list[int]]) -> list[int]:
+    total = []
+    for row in rows:
+        total += [x + y for x in row for y in row if y]
+        total = [*total, len({x: x for x in row})]
+    return total
+
+
+def test_comprehensions_are_no_loops() -> None:
+    first = with_comprehensions.__code__.co_firstlineno
+    (loop,) = _loop_code.find(with_comprehensions.__code__)
+    assert (loop.line - first, loop.is_for, loop.outer) == (2, True, -1)
+
+
+def test_samples_within_batches_are_no_steps(run: Runner) -> None:
+    outcome = run("""
+        def features(samples):
+            out = []
+            for sample in samples:
+                out.append(work(sample))
+            return out
+        for epoch in range(3):
+            for batch in range(40):  # STEP
+                features(range(32))
+                tuple(map(work, range(16)))  # the update
+        """)
+    assert outcome.line == outcome.marked
+    assert outcome.chosen["abandoned"] > 0
+
+
+def test_preparing_data_is_no_step(run: Runner) -> None:
+    """The report leaves out steps of a loop that another one has overtaken."""
+    outcome = run("""
+        def load():
+            for file in range(200):
+                work()
+        def train():
+            for epoch in range(2):
+                for batch in range(400):  # STEP
+                    work()
+        load()
+        train()
+        """)
+    report = outcome.run.report().to_dict()
+    assert outcome.line == outcome.marked
+    chosen = outcome.chosen
+    assert chosen["abandoned"] > 0
+    assert len(outcome.steps) == chosen["abandoned"] + chosen["steps"]
+    assert report["steps"]["count"] == chosen["steps"]
+    assert chosen["steps"] + chosen["skipped"] == 800
