@@ -8,6 +8,7 @@ from types import FunctionType
 
 from stepwatch import _core
 from stepwatch.integrations import _dynamo, _notes, _patch, torch_modules
+from stepwatch.integrations._settings import setting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ class _Nodes:
             _dynamo.keep_out(_torch, hook)
             return hook
 
+        names = set()
         waiting = [tensor.grad_fn for tensor in tensors if tensor.grad_fn is not None]
         seen = set(waiting)
         while waiting and len(seen) < MOST_NODES:
@@ -75,17 +77,22 @@ class _Nodes:
             following = node.next_functions
             # Where a gradient ends up is the last thing in a module; such nodes have no number.
             if following:
+                names.add(node.name())
                 self._hooks.append(node.register_prehook(hook_of(node._sequence_nr())))
             for other, _ in following:
                 if other is not None and other not in seen:
                     seen.add(other)
                     waiting.append(other)
 
+        self._names = len(names)
+
     def end(self) -> None:
         """Take the hooks away and add up."""
         end = _core.now()
         for hook in self._hooks:
             hook.remove()
+        setting("autograd", "nodes", len(self._began))
+        setting("autograd", "functions", self._names)
         firsts = [call[2] for call in self._calls]
         spent: dict[int, int] = {}
         ends = [*(began for began, _ in self._began[1:]), end]

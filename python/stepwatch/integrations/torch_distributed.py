@@ -12,6 +12,7 @@ import weakref
 
 from stepwatch import _core, _imports
 from stepwatch.integrations import _dynamo, _notes, _patch, _steps
+from stepwatch.integrations._settings import setting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 _COMMUNICATION = _core.section("communication", "communication")
-_SETTING = 14  # the table
 _STEPS_BETWEEN_LOOKS = 100  # DDP itself measures the first ten iterations and then one in a hundred
 
 _COLLECTIVES = (
@@ -48,7 +48,6 @@ _COLLECTIVES = (
 
 _local = threading.local()
 _sequences: dict[str, int] = {}
-_settings: dict[tuple[str, str], tuple[int, str]] = {}
 _models: list[tuple[str, weakref.ref[Any]]] = []
 _replaced: dict[Any, Any] = {}  # ours by the original
 
@@ -62,17 +61,6 @@ def install(_: Any) -> None:
 
 def remove() -> None:
     """Forget nothing: what was put in place is taken back by ``_patch``."""
-
-
-def setting(what: str, name: str, value: float | str) -> None:
-    """Keep a setting; a number that changes keeps its row."""
-    text = value if isinstance(value, str) else ""
-    number = float("nan") if isinstance(value, str) else float(value)
-    handle, before = _settings.get((what, name), (0, text))
-    if before != text:
-        handle = 0
-    handle, _ = _core.put_row(handle, _SETTING, 0, (what, name, text), (number,))
-    _settings[what, name] = handle, text
 
 
 # --- Collectives ---------------------------------------------------------------------------
