@@ -312,6 +312,7 @@ static void add_stack(struct reading *reading, const sw_stack *stack, int phase,
         hot->samples += samples;
         hot->phase_samples[phase] += samples;
         hot->phase_interpreted[phase] += sw__sub(samples, stack->in_call);
+        hot->phase_waiting[phase] += stack->waiting;
     }
     size_t loop = 0;
     enum sw__hot_when when = SW__HOT_UNKNOWN;

@@ -100,9 +100,41 @@ static void validation(sw_findings *all)
     sw__draft_saves(all, draft, 0.9 * ns, 0.5 * ns, ns);
 }
 
+/* Whether a function of the user's saves, and is no part of what trains: then what else it does (making folders, fsync,
+ * renaming) is part of saving. */
+static bool saves(const struct sw__hot *hot, const struct sw__hot_function *function)
+{
+    for (size_t i = 0; i < hot->caller_count; i++) {
+        if (sw__same_function(hot->callers[i], &function->frame)) {
+            return false;
+        }
+    }
+    return function->by_phase[SW_PHASE_CHECKPOINT] > 0;
+}
+
+#define SAVING_PHASES (SW__PHASE_BIT(SW_PHASE_CHECKPOINT) | SW__PHASE_BIT(SW_PHASE_OTHER))
+
+/* What functions that save take in a step beside the saving itself. */
+static double beside_saving(sw_findings *all)
+{
+    size_t count;
+    uint64_t beside[SW_PHASE_COUNT] = {0};
+    const struct sw__hot *hot = sw__hot_code(all);
+    const struct sw__hot_function *list =
+        sw__hot_functions(all, SAVING_PHASES, SW__HOT_ANY, false, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (saves(hot, &list[i])) {
+            beside[SW_PHASE_OTHER] += list[i].by_phase[SW_PHASE_OTHER];
+        }
+    }
+    return beside[SW_PHASE_OTHER] ? sw__hot_time(all, beside).mean : 0;
+}
+
 static void checkpoint(sw_findings *all)
 {
-    const double share = (double)all->it.checkpoint_ns / (double)all->it.base_ns;
+    const double ns = (double)all->it.checkpoint_ns +
+                      beside_saving(all) * (double)all->it.steps->counted;
+    const double share = ns / (double)all->it.base_ns;
     const char *name;
     const uint64_t times = sw__phase_calls(all, SW_PHASE_CHECKPOINT, &name);
     if (!(share > CHECKPOINT_LEAST) || times < TIMES_LEAST) {
@@ -113,10 +145,9 @@ static void checkpoint(sw_findings *all)
         sw__hot_where(all, draft, SW__PHASE_BIT(SW_PHASE_CHECKPOINT), true);
     sw__draft_title(all, draft, "%.0f %% of the time is saving state", share * 100);
     sw__draft_number(draft, "checkpoint_share", share);
-    sw__draft_number(draft, "checkpoint_s", (double)all->it.checkpoint_ns / 1e9);
+    sw__draft_number(draft, "checkpoint_s", ns / 1e9);
     sw__draft_number(draft, "checkpoints", (double)times);
-    sw__draft_number(draft, "checkpoint_each_ms",
-                     (double)all->it.checkpoint_ns / (double)times / 1e6);
+    sw__draft_number(draft, "checkpoint_each_ms", ns / (double)times / 1e6);
     sw__draft_number(draft, "steps_between",
                      (double)all->it.steps->counted / (double)times);
     draft->finding.share = share;
@@ -130,7 +161,6 @@ static void checkpoint(sw_findings *all)
     sw__draft_advise(all, draft,
                      "Copy the state and write it in a thread beside training "
                      "(torch.distributed.checkpoint.async_save), and to a fast disk.");
-    const double ns = (double)all->it.checkpoint_ns;
     sw__draft_saves(all, draft, 0.95 * ns, 0.5 * ns, ns);
 }
 
@@ -306,6 +336,11 @@ static void variance(sw_findings *all)
     unsigned phase = 0;
     for (unsigned p = 1; p < SW_PHASE_COUNT; p++) {
         phase = tail.by_phase[p] > tail.by_phase[phase] ? p : phase;
+    }
+    if (phase == SW_PHASE_OTHER &&
+        beside_saving(all) > 0.3 * tail.by_phase[phase] / (double)all->it.count) {
+        phase = SW_PHASE_CHECKPOINT; /* Both grow in the same steps. */
+        tail.by_phase[phase] += tail.by_phase[SW_PHASE_OTHER];
     }
     const double concentrated = tail.by_phase[phase] / tail.excess;
     const struct sw__estimate excess = sw__case_mean(&all->it, excess_of, &tail);

@@ -7,6 +7,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "analyze/hot_code.h"
+#include "analyze/rules.h"
 #include "analyze/summary.h"
 
 /* One stage dominates from this share of making a batch on (RULE-38), waiting from this one. */
@@ -272,9 +274,64 @@ static bool costs_to_take(sw_findings *all, const struct sw__loader_facts *facts
     return true;
 }
 
+/* What the samples know of waiting for a loader that is not known otherwise: a function of the user's that makes the
+ * batches on the training thread, and whether it computes or waits for something itself. */
+static bool loader_in_samples(sw_findings *all, const struct sw__loader_facts *facts)
+{
+    const struct sw__hot *hot = sw__hot_code(all);
+    const uint64_t samples = hot->phase_samples[SW_PHASE_DATA_WAIT];
+    size_t count;
+    const struct sw__hot_function *top = sw__hot_functions(
+        all, SW__PHASE_BIT(SW_PHASE_DATA_WAIT), SW__HOT_ANY, false, &count);
+    const sw_share made = sw_share_of(top ? top->samples : 0, samples);
+    const sw_share waiting = sw_share_of(hot->phase_waiting[SW_PHASE_DATA_WAIT], samples);
+    const bool io = waiting.low > 0.5;
+    if (samples < 20 || !(made.low > 0.4) || (!io && waiting.high > 0.4)) {
+        return false;
+    }
+    struct sw__draft *draft =
+        draft_loader(all, io ? SW_FINDING_LOADER_IO : SW_FINDING_LOADER_TRANSFORM,
+                     io ? "RULE-06" : NULL, ANY_WORKERS);
+    const char *file = sw__file_name(top->frame.file);
+    sw__draft_title(all, draft,
+                    io ? "%s waits for files or the network, and training waits for it: "
+                         "%.0f %% of a step"
+                       : "%s makes batches while training waits: %.0f %% of a step",
+                    top->frame.name, facts->share.mean * made.share * 100);
+    sw__draft_where(all, draft, top->frame.file, top->frame.line, top->frame.name);
+    sw__draft_number(draft, "waiting_share", waiting.share);
+    sw__draft_number(draft, "function_share", made.share);
+    if (io) {
+        sw__draft_advise(all, draft,
+                         "Ask for many at once: let threads run %s (%s, line %u) ahead "
+                         "for the next batches while this one is trained on.",
+                         top->frame.name, file, top->frame.line);
+        sw__draft_advise(all, draft,
+                         "Keep what is read again in memory, or on a local disk.");
+    } else {
+        sw__draft_advise(all, draft,
+                         "Make %s (%s, line %u) cheaper, or do it once beforehand and "
+                         "keep the result.",
+                         top->frame.name, file, top->frame.line);
+        sw__draft_advise(
+            all, draft,
+            "The training thread makes the batches itself: make the next one "
+            "in another process while this one is trained on.");
+    }
+    sw__loader_common(all, draft, facts);
+    const double share = facts->share.mean * made.share;
+    const struct sw__replay_range range = {
+        (io ? 0.97 : 0.9) * share, 0.5 * facts->share.low * made.low, facts->share.high};
+    draft_saves(all, draft, &range);
+    return true;
+}
+
 /* Nothing is known of the loader but that the loop waits for it. */
 static void unknown_loader(sw_findings *all, const struct sw__loader_facts *facts)
 {
+    if (loader_in_samples(all, facts)) {
+        return;
+    }
     double cpu = 0, time = 0, wait = 0;
     for (size_t i = 0; i < all->it.count; i++) {
         const sw_summary_step *step = &all->it.step[i];

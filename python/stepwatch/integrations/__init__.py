@@ -32,7 +32,7 @@ _ADAPTERS: tuple[tuple[str, str], ...] = (
     ("grain", "any_loader"),
 )
 # Those that need no framework.
-_ALWAYS = ("logs", "collector", "loops")
+_ALWAYS = ("logs", "saving", "collector", "loops")
 
 _installed = False
 
