@@ -17,6 +17,8 @@
 #define SAMPLES_LEAST 50
 /* A function that is more than this in the interpreter itself is Python, not calls of something small. */
 #define MOSTLY_PYTHON 0.4
+/* The same inside the model, where calls of layers have some by themselves. */
+#define PYTHON_IN_MODEL 0.65
 
 static double percent(double share)
 {
@@ -40,7 +42,7 @@ static bool calls_operations(const struct sw__hot_function *function)
         compute += SW__COMPUTE_PHASES & SW__PHASE_BIT(p) ? function->own_by_phase[p] : 0;
     }
     return 2 * compute > function->own &&
-           (double)function->interpreted < MOSTLY_PYTHON * (double)function->own;
+           (double)function->interpreted < PYTHON_IN_MODEL * (double)function->own;
 }
 
 /* Interpreter time of all functions, by phase; `*top`: the one with most. */
@@ -309,15 +311,39 @@ static void logging_in_steps(sw_findings *all)
     sw__draft_saves_in_steps(all, draft, time, 1 - 1 / n, 0.8, 1);
 }
 
+#define AFTER_PHASES                                                                     \
+    (SW__PHASE_BIT(SW_PHASE_OTHER) | SW__PHASE_BIT(SW_PHASE_COMMUNICATION) |             \
+     SW__PHASE_BIT(SW_PHASE_CHECKPOINT))
+
+/* Whether a function that runs after the backward may be about metrics: one that exchanges gradients, saves or updates
+ * weights is not. */
+static bool measures(const struct sw__hot_function *function)
+{
+    static const char *const updates[] = {"ema",  "EMA",  "average", "clip",
+                                          "sync", "grad", "polyak",  "soft_update"};
+    for (size_t i = 0; i < sizeof updates / sizeof updates[0]; i++) {
+        if (strstr(function->frame.name, updates[i])) {
+            return false;
+        }
+    }
+    return 10 * (function->by_phase[SW_PHASE_COMMUNICATION] +
+                 function->by_phase[SW_PHASE_CHECKPOINT]) <
+           function->samples;
+}
+
 /* Native work after the update that no phase claims: metrics and the like. */
 void sw__rules_metrics(sw_findings *all)
 {
     size_t count;
-    const struct sw__hot_function *list = sw__hot_functions(
-        all, SW__PHASE_BIT(SW_PHASE_OTHER), SW__HOT_AFTER, false, &count);
+    const struct sw__hot_function *list =
+        sw__hot_functions(all, AFTER_PHASES, SW__HOT_AFTER, false, &count);
     const struct sw__hot *hot = sw__hot_code(all);
-    if (!list || hot->samples < SAMPLES_LEAST || !hot->phase_samples[SW_PHASE_BACKWARD] ||
-        sw__hot_interpreted(all, list)) {
+    while (count > 0 && !measures(list)) {
+        list++;
+        count--;
+    }
+    if (count == 0 || hot->samples < SAMPLES_LEAST ||
+        !hot->phase_samples[SW_PHASE_BACKWARD] || sw__hot_interpreted(all, list)) {
         return;
     }
     const struct sw__estimate time = sw__hot_time(all, list->by_phase);
