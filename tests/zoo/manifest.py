@@ -165,14 +165,16 @@ def read_program(table: Mapping[str, Any], programs: Path) -> Program:
 
 
 def read_manifest(path: Path, programs: Path | None = None) -> list[Program]:
-    """Read all programs; ``programs`` is the folder that they lie in."""
+    """Read all programs; ``programs`` is the folder that they lie in, else the list names it."""
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8")).get("program")
+        manifest = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ManifestError(f"{path}: {error}") from error
+    tables = manifest.get("program")
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise ManifestError(f"{path}: it has no [[program]]")
-    found = [read_program(table, programs or path.parent / "programs") for table in tables]
+    programs = programs or path.parent / manifest.get("programs", "programs")
+    found = [read_program(table, programs) for table in tables]
     seen: set[str] = set()
     for program in found:
         if program.name in seen:
