@@ -1,6 +1,7 @@
 """torchrun --nproc-per-node 2 train.py: data parallel by hand, with gloo."""
 
 import argparse
+import os
 import time
 
 import torch
@@ -10,7 +11,7 @@ from torch import nn
 from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
 
-def build(depth=60, width=32):
+def build(depth=16, width=128):
     layers = []
     for _ in range(depth):
         layers += [nn.Linear(width, width), nn.LayerNorm(width), nn.Tanh()]
@@ -22,12 +23,13 @@ def main():
     parser.add_argument("--at-once", action="store_true")
     args = parser.parse_args()
     torch.set_num_threads(1)
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     dist.init_process_group("gloo")
     torch.manual_seed(0)
     sync = average_gradients_at_once if args.at_once else average_gradients
-    x = torch.randn(100 * 64 * 2, 32)
+    x = torch.randn(150 * 256 * 2, 128)
     data = TensorDataset(x, x.norm(dim=1, keepdim=True))
-    loader = DataLoader(data, batch_size=64, sampler=DistributedSampler(data))
+    loader = DataLoader(data, batch_size=256, sampler=DistributedSampler(data))
     model = build()
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
     dist.barrier()
@@ -40,6 +42,7 @@ def main():
         optimizer.step()
     if dist.get_rank() == 0:
         print(f"trained {len(loader)} steps in {time.perf_counter() - start:.3f} s")
+    dist.barrier()
     dist.destroy_process_group()
 
 

@@ -1,5 +1,6 @@
 """torchrun --nproc-per-node 2 train.py"""
 
+import os
 import time
 
 import torch
@@ -12,6 +13,7 @@ from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 def main():
     torch.set_num_threads(1)
     torch.manual_seed(0)
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     dist.init_process_group("gloo")
     x = torch.randn(120 * 2 * 512, 64)
     data = TensorDataset(x, x[:, :4].argmax(1))
@@ -31,6 +33,7 @@ def main():
         optimizer.step()
     if dist.get_rank() == 0:
         print(f"trained {len(loader)} steps in {time.perf_counter() - start:.3f} s")
+    dist.barrier()
     dist.destroy_process_group()
 
 

@@ -10,24 +10,24 @@ from transformers import BertConfig, BertForSequenceClassification, Trainer, Tra
 class Reviews(torch.utils.data.Dataset):
     def __init__(self, count, length=48):
         generator = torch.Generator().manual_seed(0)
-        self.ids = torch.randint(5, 2000, (count, length), generator=generator)
+        self.ids = torch.randint(5, 12000, (count, length), generator=generator)
 
     def __len__(self):
         return len(self.ids)
 
     def __getitem__(self, index):
         ids = self.ids[index]
-        return {"input_ids": ids, "labels": (ids[0] > 1000).long()}
+        return {"input_ids": ids, "labels": (ids[0] > 6000).long()}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--save-steps", type=int, default=5)
+    parser.add_argument("--save-steps", type=int, default=2)
     args = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(0)
     config = BertConfig(
-        vocab_size=2000,
+        vocab_size=12000,
         hidden_size=128,
         num_hidden_layers=2,
         num_attention_heads=4,

@@ -17,13 +17,13 @@ class Documents(Dataset):
         self.count = count
         self.buckets = buckets
         rng = random.Random(0)
-        self.words = [rng.randrange(100_000) for _ in range(800_000)]
+        self.words = [rng.randrange(100_000) for _ in range(1_001_000)]
 
     def __len__(self):
         return self.count
 
     def length(self, index):
-        return 800_000 if index % 480 == 240 else 60
+        return 1_000_000 if index % 960 == 640 else 60
 
     def __getitem__(self, index):
         begin = index * 7 % 1000
@@ -34,8 +34,7 @@ class Documents(Dataset):
             counts[(word * 31 + previous) % self.buckets] += 1
             previous = word
         bag = torch.zeros(self.buckets)
-        for bucket, number in counts.items():
-            bag[bucket] = number
+        bag[list(counts)] = torch.tensor(list(counts.values()), dtype=torch.float32)
         return bag / bag.norm(), index % 2
 
 
@@ -46,13 +45,13 @@ def main():
     torch.set_num_threads(1)
     torch.manual_seed(0)
     loader = DataLoader(
-        Documents(4320),
-        batch_size=16,
+        Documents(9600),
+        batch_size=32,
         num_workers=2,
         prefetch_factor=args.prefetch,
     )
     model = nn.Sequential(
-        nn.Linear(2048, 1024), nn.ReLU(), nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 2)
+        nn.Linear(2048, 1536), nn.ReLU(), nn.Linear(1536, 1536), nn.ReLU(), nn.Linear(1536, 2)
     )
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     start = time.perf_counter()

@@ -1,4 +1,4 @@
-def render_preview(pictures, path, columns=4):
+def render_preview(pictures, path, columns=8):
     """Write a grid of grey pictures as a PGM file."""
     rows = []
     for begin in range(0, len(pictures), columns):

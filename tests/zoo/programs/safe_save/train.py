@@ -11,13 +11,16 @@ from torch.utils.data import DataLoader, TensorDataset
 
 def save(path, model, optimizer, step):
     state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step}
-    torch.save(state, path + ".new")
+    with open(path + ".new", "wb") as file:
+        torch.save(state, file)
+        file.flush()
+        os.fsync(file.fileno())
     os.replace(path + ".new", path)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--save-every", type=int, default=5)
+    parser.add_argument("--save-every", type=int, default=2)
     parser.add_argument("--checkpoint", default="last.pt")
     args = parser.parse_args()
     torch.manual_seed(0)

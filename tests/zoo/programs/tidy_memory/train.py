@@ -42,7 +42,7 @@ class Scorer(nn.Module):
     def __init__(self):
         super().__init__()
         self.embedding = nn.Embedding(5000, 64)
-        self.mlp = nn.Sequential(nn.Linear(640, 512), nn.ReLU(), nn.Linear(512, 1))
+        self.mlp = nn.Sequential(nn.Linear(640, 1536), nn.ReLU(), nn.Linear(1536, 1))
 
     def forward(self, features):
         return self.mlp(self.embedding(features).flatten(1))[:, 0]

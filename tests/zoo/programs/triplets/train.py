@@ -12,9 +12,9 @@ args = parser.parse_args()
 
 torch.manual_seed(0)
 torch.set_num_threads(1)
-labels = torch.randint(0, 16, (7680,))
-points = torch.randn(16, 64)[labels] + 0.8 * torch.randn(7680, 64)
-loader = DataLoader(TensorDataset(points, labels), batch_size=64, shuffle=True)
+labels = torch.randint(0, 16, (40960,))
+points = torch.randn(16, 64)[labels] + 0.8 * torch.randn(40960, 64)
+loader = DataLoader(TensorDataset(points, labels), batch_size=256, shuffle=True)
 
 model = nn.Sequential(
     nn.Linear(64, 768), nn.ReLU(), nn.Linear(768, 768), nn.ReLU(), nn.Linear(768, 32)
