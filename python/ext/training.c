@@ -128,6 +128,21 @@ static train_group *group_find(train_state *state, const void *object)
     return NULL;
 }
 
+/* Passes over those that were trained on and are gone: where a loader is built for every epoch, a new one goes on from the
+ * last. */
+static uint32_t passes_before(const train_state *state)
+{
+    uint32_t most = 0;
+    for (size_t i = 0; i < GROUPS; i++) {
+        const train_group *group = &state->groups[i];
+        if (group->kind == GROUP_TRAINS && group->weak && group->passes > most &&
+            !weak_is(group->weak, group->object)) {
+            most = group->passes;
+        }
+    }
+    return most;
+}
+
 /* The entry of a group; the oldest one gives way. */
 static train_group *group_get(train_state *state, PyObject *object)
 {
@@ -142,9 +157,11 @@ static train_group *group_get(train_state *state, PyObject *object)
     if (at == GROUPS) {
         at = state->newest++ % GROUPS;
     }
+    const uint32_t passes = passes_before(state);
     group = &state->groups[at];
     Py_CLEAR(group->weak);
-    *group = (train_group){.object = object, .weak = weak_of(object, NULL)};
+    *group =
+        (train_group){.object = object, .weak = weak_of(object, NULL), .passes = passes};
     return group;
 }
 

@@ -47,6 +47,7 @@ _JUMPS = frozenset(
 )
 _FOR = opcode.opmap["FOR_ITER"]
 _GET = opcode.opmap["GET_ITER"]
+_PREFIX = opcode.EXTENDED_ARG
 # What a comprehension does with each item; the argument says how many loops it has, plus 1.
 _ADDS = frozenset(opcode.opmap[name] for name in ("LIST_APPEND", "SET_ADD", "MAP_ADD"))
 
@@ -283,12 +284,19 @@ def table(code: CodeType) -> list[tuple[int, bool, int, tuple[int, ...], tuple[i
         inside = bytearray(length)
         for unit in loop.units:
             inside[unit] = 1
+        heads = set(loop.heads)
+        if loop.is_for:
+            # Jumps lead to the prefixes of a FOR_ITER that goes far; the branch is its own.
+            unit = min(heads)
+            while code.co_code[2 * unit] == _PREFIX:
+                unit += 1
+            heads.add(unit)
         result.append(
             (
                 loop.line,
                 loop.is_for,
                 loop.outer,
-                tuple(sorted(loop.heads)),
+                tuple(sorted(heads)),
                 tuple(sorted(loop.exits)),
                 bytes(inside),
             )

@@ -868,3 +868,18 @@ def test_preparing_data_is_no_step(run: Runner) -> None:
     assert len(outcome.steps) == chosen["abandoned"] + chosen["steps"]
     assert report["steps"]["count"] == chosen["steps"]
     assert chosen["steps"] + chosen["skipped"] == 800
+
+
+def test_long_bodies(run: Runner) -> None:
+    """Jumps over many instructions have prefixes."""
+    lines = "\n".join(f"    values.append(batch * {n} + {n})" for n in range(400))
+    outcome = run(
+        "values = []\nfor batch in range(120):  # STEP\n    work()\n"
+        + lines
+        + "\n    values.clear()\n"
+    )
+    assert outcome.line == outcome.marked
+    assert outcome.iterations == 120
+    report = outcome.run.report().to_dict()
+    shares = {one["phase"]: one["share"] for one in report["steps"]["phases"]}
+    assert shares["data_wait"] < 0.5 < shares["other"]

@@ -34,6 +34,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--build", type=Path, default=ROOT / "build")
     parser.add_argument("--manifest", type=Path, default=Path(__file__).parent / "zoo.toml")
     options = parser.parse_args(arguments)
+    options.manifest = options.manifest.resolve()
     if options.repeat < 1:
         parser.error("--repeat needs a number from 1 on")
     if options.keep:
