@@ -45,6 +45,16 @@ static bool in_list(const char *text, const char *const *list, size_t count)
 }
 #define HAS_ONE_OF(text, list) in_list(text, list, sizeof list / sizeof list[0])
 
+/* Whether an installed package is slow in the interpreter itself: time in it is that of whoever calls it over and over.
+ * Frameworks and those around compiled code are not meant. */
+static bool is_python(const char *file)
+{
+    static const char *const packages[] = {
+        "/pandas/", "/networkx/", "/nltk/",      "/dateutil/", "/yaml/",  "/bs4/",
+        "/sympy/",  "/xarray/",   "/gymnasium/", "/gym/",      "/simpy/", "/pydantic/"};
+    return HAS_ONE_OF(file, packages);
+}
+
 /* Whether a function writes down what happens: a package for that, or one of the user's that is named so. */
 static bool writes_logs(const sw_stack_frame *frame)
 {
@@ -330,7 +340,7 @@ static void add_stack(struct reading *reading, const sw_stack *stack, int phase,
         if (sw__user_file(file)) {
             break;
         }
-        package = package || !*file || installed(file);
+        package = package || !*file || (installed(file) && !is_python(file));
         machinery = machinery || strstr(file, "/torch/utils/data/") ||
                     strstr(file, "/stepwatch/integrations/");
         inner--;

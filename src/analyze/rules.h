@@ -13,7 +13,8 @@
 
 /* Parts of the rules of findings.h that have files of their own. */
 void sw__rules_waits(sw_findings *all);   /* host_sync, transfer */
-void sw__rules_modules(sw_findings *all); /* slow_module, launch_bound, redundant_work */
+void sw__rules_modules(sw_findings *all); /* slow_module, launch_bound */
+void sw__rules_redundant(sw_findings *all);
 void sw__rules_ranks(sw_findings *all);   /* straggler, communication */
 void sw__rules_metrics(sw_findings *all); /* logging: work after the update */
 
@@ -51,6 +52,8 @@ static inline const char *sw__text(const char *text)
 {
     return text ? text : "?";
 }
+/* Whether a class is one of torch.nn, by its name without the number of dimensions. */
+bool sw__of_torch(const char *type);
 /* File name without folders; "?" for NULL. */
 const char *sw__file_name(const char *path);
 

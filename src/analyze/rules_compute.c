@@ -81,6 +81,64 @@ static struct sw__estimate part_of(struct sw__estimate of, double part)
     return of;
 }
 
+/* The table of vectors that is most of the model; NULL: none is. */
+static const sw_training_module *large_table(const sw_findings *all, double *part)
+{
+    size_t count;
+    double sum = 0;
+    const sw_training_module *top = NULL;
+    const sw_training_module *modules = sw_training_modules(all->it.training, &count);
+    for (size_t i = 0; i < count; i++) {
+        sum += (double)modules[i].trainable;
+        if (modules[i].type && strncmp(modules[i].type, "Embedding", 9) == 0 &&
+            (!top || modules[i].trainable > top->trainable)) {
+            top = &modules[i];
+        }
+    }
+    *part = top && sum > 0 ? (double)top->trainable / sum : 0;
+    return *part > 0.7 ? top : NULL;
+}
+
+/* A dense gradient updates every row of a table, of which a batch uses few: that is most of the update then. */
+static bool whole_table(sw_findings *all, struct sw__estimate share,
+                        struct sw__estimate time, const struct optimizer *is)
+{
+    double part;
+    const sw_training_module *table = large_table(all, &part);
+    if (!table || !(share.low > OPTIMIZER_DEFAULT_LEAST) || table->backward_calls == 0 ||
+        !(time.mean > 4 * (double)table->total_ns / (double)(table->calls + 1))) {
+        return false;
+    }
+    const struct sw__estimate backward =
+        sw__phase_time(all, SW__PHASE_BIT(SW_PHASE_BACKWARD));
+    const double back = (double)table->backward_ns / (double)table->backward_calls;
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_OPTIMIZER, "RULE-23");
+    const sw_training_site *site = sw__site_of(all, SW_SITE_OPTIMIZER);
+    if (site) {
+        sw__draft_where(all, draft, site->file, site->line, sw__text(is->kind));
+    }
+    sw__draft_title(all, draft,
+                    "%.0f %% of a step is the update of %s, all of whose rows it goes "
+                    "through",
+                    share.mean * 100, table->name);
+    sw__draft_number(draft, "optimizer_ms", time.mean / 1e6);
+    sw__draft_number(draft, "optimizer_share", share.mean);
+    sw__draft_number(draft, "table_part_of_parameters", part);
+    sw__draft_number(draft, "table_backward_ms", back / 1e6);
+    draft->finding.share = share.mean;
+    draft->finding.confidence = 0.75;
+    sw__draft_advise(all, draft,
+                     "%s: sparse=True makes its gradient the rows that a batch used, and "
+                     "SGD, Adagrad or SparseAdam update those alone.",
+                     table->name);
+    struct sw__estimate saved = part_of(time, part);
+    const double more = back < backward.mean ? back : backward.mean;
+    saved.mean += more;
+    saved.high += more;
+    sw__draft_saves_in_steps(all, draft, saved, 0.95, 0.6, 1);
+    return true;
+}
+
 static void optimizer(sw_findings *all)
 {
     const uint64_t phase = SW__PHASE_BIT(SW_PHASE_OPTIMIZER);
@@ -99,6 +157,9 @@ static void optimizer(sw_findings *all)
     if (!(share.low >
           (chosen || !is.known ? OPTIMIZER_LEAST : OPTIMIZER_DEFAULT_LEAST)) ||
         !is.what || is_true(is.foreach) || is_true(is.fused)) {
+        return;
+    }
+    if (whole_table(all, share, time, &is)) {
         return;
     }
     const double tensor_us = time.mean / is.tensors / 1e3;

@@ -450,13 +450,21 @@ static struct cost first_batches(const sw_summary *summary)
 static bool starts_again(sw_findings *all, const struct sw__loader_facts *facts)
 {
     const sw_training_loader *loader = all->it.loader;
-    const size_t epochs = sw_summary_epoch_count(all->it.summary);
-    if (facts->way != SW__LOADER_WORKERS || epochs < 2 || loader->passes == SW_UNKNOWN ||
+    size_t epochs = sw_summary_epoch_count(all->it.summary);
+    if (facts->way != SW__LOADER_WORKERS || loader->passes == SW_UNKNOWN ||
         loader->passes < 2) {
         return false;
     }
     const struct cost start = again(loader, SW_STAGE_START);
-    const struct cost first = first_batches(all->it.summary);
+    struct cost first = first_batches(all->it.summary);
+    if (epochs < 2) {
+        /* A new loader for every epoch: no step knows which it belongs to. */
+        epochs = loader->passes < 1u << 30 ? (size_t)loader->passes : 0;
+        first = again(loader, SW_STAGE_FIRST);
+        if (epochs < 2 || start.mean == 0) {
+            return false;
+        }
+    }
     const struct cost end = again(loader, SW_STAGE_SHUTDOWN);
     /* The first batch has to be made in any case. */
     const double times = (double)(epochs - 1);

@@ -26,7 +26,6 @@
 #define NODE_MOST_NS 25e3
 /* How often the same function must come again: those of a model in layers do so some tens of times. */
 #define AGAIN_LEAST 15
-#define REDUNDANT_LEAST 0.05
 
 /* --- what modules cost --- */
 
@@ -202,78 +201,43 @@ static bool layer_outlier(const struct model *model, const struct part *part,
     return count >= 2 && part->forward_ns > LAYER_TIMES * second;
 }
 
-/* Whether a class is one of torch.nn, by its name without the number of dimensions. */
-static bool of_torch(const char *type)
+/* Of layers that learn and are made to be large, one may well be most of the model. */
+static bool may_be_large(const char *type)
 {
-    static const char *const names[] = {"AdaptiveAvgPool",
-                                        "AdaptiveMaxPool",
-                                        "AlphaDropout",
-                                        "AvgPool",
-                                        "BatchNorm",
-                                        "Bilinear",
-                                        "CELU",
-                                        "Conv",
-                                        "ConvTranspose",
-                                        "Dropout",
-                                        "ELU",
-                                        "Embedding",
-                                        "EmbeddingBag",
-                                        "Flatten",
-                                        "Fold",
-                                        "GELU",
-                                        "GLU",
-                                        "GRU",
-                                        "GRUCell",
-                                        "GroupNorm",
-                                        "Hardsigmoid",
-                                        "Hardswish",
-                                        "Hardtanh",
-                                        "Identity",
-                                        "InstanceNorm",
-                                        "LSTM",
-                                        "LSTMCell",
-                                        "LayerNorm",
-                                        "LeakyReLU",
-                                        "Linear",
-                                        "LocalResponseNorm",
-                                        "LogSoftmax",
-                                        "MaxPool",
-                                        "Mish",
-                                        "MultiheadAttention",
-                                        "PReLU",
-                                        "PixelShuffle",
-                                        "RMSNorm",
-                                        "RNN",
-                                        "RNNCell",
-                                        "ReLU",
-                                        "ReLU6",
-                                        "ReflectionPad",
-                                        "ReplicationPad",
-                                        "SELU",
-                                        "SiLU",
-                                        "Sigmoid",
-                                        "Softmax",
-                                        "Softplus",
-                                        "SyncBatchNorm",
-                                        "Tanh",
-                                        "Transformer",
-                                        "TransformerDecoderLayer",
-                                        "TransformerEncoderLayer",
-                                        "Unflatten",
-                                        "Unfold",
-                                        "Upsample",
-                                        "ZeroPad"};
-    size_t length = strlen(type);
-    if (length > 2 && type[length - 1] == 'd' && type[length - 2] >= '1' &&
-        type[length - 2] <= '3') {
-        length -= 2;
-    }
+    static const char *const names[] = {
+        "Linear", "LazyLinear", "Embedding", "EmbeddingBag", "RNN",
+        "LSTM",   "GRU",        "Conv",      "Multihead",    "Transformer"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strlen(names[i]) == length && strncmp(names[i], type, length) == 0) {
+        if (strncmp(names[i], type, strlen(names[i])) == 0) {
             return true;
         }
     }
     return false;
+}
+
+/* Any other layer of the framework, against all layers. */
+static bool other_outlier(const struct model *model, const struct part *part,
+                          struct outlier *out)
+{
+    const char *type = part->module->type;
+    if (!part->leaf || !type || !sw__of_torch(type) || may_be_large(type)) {
+        return false;
+    }
+    size_t count = 0;
+    double second = 0;
+    for (size_t i = 0; i < model->count; i++) {
+        const struct part *other = &model->parts[i];
+        if (other != part && other->leaf && other->module->parameters > 0) {
+            /* With the backward: that of an unusual layer may be what is slow. */
+            second = other->step_ns > second ? other->step_ns : second;
+            count++;
+        }
+    }
+    *out = (struct outlier){.part = part,
+                            .usual_ns = second * part->forward_ns / part->step_ns,
+                            .siblings = count,
+                            .how = "the next slowest layer"};
+    return count >= 3 && part->step_ns > LAYER_TIMES * second;
 }
 
 /* A layer of the program's own that has next to nothing to learn and takes longer than those that have. */
@@ -281,7 +245,7 @@ static bool own_outlier(const struct model *model, const struct part *part,
                         double *scratch, struct outlier *out)
 {
     const sw_training_module *module = part->module;
-    if (!part->leaf || module->root || !module->type || of_torch(module->type)) {
+    if (!part->leaf || module->root || !module->type || sw__of_torch(module->type)) {
         return false;
     }
     size_t count = 0;
@@ -328,6 +292,7 @@ static void slow_module(sw_findings *all, const struct model *model)
         const bool is =
             (share > BLOCK_LEAST && block_outlier(model, part, scratch, &found)) ||
             (share > LAYER_LEAST && layer_outlier(model, part, &found)) ||
+            (share > LAYER_LEAST && other_outlier(model, part, &found)) ||
             (share > OWN_LEAST && own_outlier(model, part, scratch, &found));
         if (is && worse(&found, &worst)) {
             worst = found;
@@ -505,119 +470,6 @@ static void launch_bound(sw_findings *all, const struct model *model)
     }
 }
 
-/* --- results that nobody uses --- */
-
-/* A forward after the backward trains nothing. */
-static bool forward_after(sw_findings *all)
-{
-    const struct sw__hot *hot = sw__hot_code(all);
-    uint64_t after[SW_PHASE_COUNT] = {0};
-    const struct sw__hot_line *top = NULL;
-    for (size_t i = 0; i < hot->count; i++) {
-        const struct sw__hot_line *line = &hot->lines[i];
-        if (line->phase == SW_PHASE_FORWARD && line->when == SW__HOT_AFTER) {
-            after[SW_PHASE_FORWARD] += line->samples;
-            top = !top || line->samples > top->samples ? line : top;
-        }
-    }
-    const struct sw__estimate time = sw__hot_time(all, after);
-    const double step = all->it.mean_ns;
-    if (!top || !(time.low / step > REDUNDANT_LEAST)) {
-        return false;
-    }
-    struct sw__draft *draft = sw__draft(all, SW_FINDING_REDUNDANT_WORK, "RULE-44");
-    const sw_stack_frame *at = top->entry ? top->entry : top->frame;
-    sw__draft_where(all, draft, at->file, at->line, at->name);
-    sw__draft_title(all, draft,
-                    "%.0f %% of a step is a forward after the backward, which trains "
-                    "nothing (%s:%u)",
-                    100 * time.mean / step, sw__file_name(at->file), at->line);
-    sw__draft_number(draft, "forward_after_ms", time.mean / 1e6);
-    sw__draft_number(draft, "forward_after_share", time.mean / step);
-    sw__draft_number(draft, "samples", (double)time.count);
-    draft->finding.share = time.mean / step;
-    draft->finding.confidence = 0.6;
-    sw__draft_advise(
-        all, draft,
-        "Use the output that the loss was computed from, instead of calling "
-        "the model once more; if it is needed, call it under torch.no_grad() "
-        "and not in every step.");
-    sw__draft_saves_in_steps(all, draft, time, 1, 0.7, 1);
-    return true;
-}
-
-static bool is_forward(const char *name)
-{
-    const char *dot = strrchr(name, '.');
-    const char *last = dot ? dot + 1 : name;
-    return strcmp(last, "forward") == 0 || strcmp(last, "training_step") == 0 ||
-           strcmp(last, "__call__") == 0 || strcmp(last, "<module>") == 0;
-}
-
-/* What learns takes longer in the backward than in the forward. A function that is much of the forward, of a model whose
- * backward is short, depends on nothing that learns: its result is the same whenever its input is. */
-static void not_in_backward(sw_findings *all)
-{
-    const struct sw__estimate forward =
-        sw__phase_time(all, SW__PHASE_BIT(SW_PHASE_FORWARD));
-    const struct sw__estimate backward =
-        sw__phase_time(all, SW__PHASE_BIT(SW_PHASE_BACKWARD));
-    size_t count;
-    const struct sw__hot_function *list = sw__hot_functions(
-        all, SW__PHASE_BIT(SW_PHASE_FORWARD), SW__HOT_ANY, false, &count);
-    const struct sw__hot_function *top = NULL;
-    for (size_t i = 0; i < count && !top; i++) {
-        top = is_forward(list[i].frame.name) ? NULL : &list[i];
-    }
-    const struct sw__estimate time =
-        top ? sw__hot_time(all, top->by_phase) : (struct sw__estimate){0};
-    const double step = all->it.mean_ns;
-    if (!top || !(forward.low > 1.2 * backward.high) ||
-        !(time.low > 0.3 * forward.mean) || !(time.low / step > 2 * REDUNDANT_LEAST) ||
-        backward.high > 3 * (forward.mean - time.low)) {
-        return;
-    }
-    struct sw__draft *draft = sw__draft(all, SW_FINDING_REDUNDANT_WORK, "RULE-44");
-    sw__draft_rule(draft, "RULE-13");
-    draft->group = SW__GROUP_COMPUTE;
-    draft->specific = 3;
-    const sw_stack_frame *at = &top->frame;
-    sw__draft_where(all, draft, at->file, at->line, at->name);
-    sw__draft_title(
-        all, draft,
-        "%.0f %% of a step is %s in the forward, which no backward goes through "
-        "(%s:%u)",
-        100 * time.mean / step, at->name, sw__file_name(at->file), at->line);
-    sw__draft_number(draft, "function_ms", time.mean / 1e6);
-    sw__draft_number(draft, "forward_ms", forward.mean / 1e6);
-    sw__draft_number(draft, "backward_ms", backward.mean / 1e6);
-    sw__draft_number(draft, "samples", (double)time.count);
-    draft->finding.share = time.mean / step;
-    draft->finding.confidence = 0.6;
-    sw__draft_advise(all, draft,
-                     "%s, line %u of %s, depends on nothing that learns: if its input is "
-                     "always the same, compute it once before the loop and keep it.",
-                     at->name, at->line, sw__file_name(at->file));
-    sw__draft_advise(all, draft,
-                     "If it depends on the batch, let the loader's workers do it.");
-    sw__draft_saves_in_steps(all, draft, time, 0.97, 0.6, 1);
-}
-
-static void redundant_work(sw_findings *all)
-{
-    const struct sw__hot *hot = sw__hot_code(all);
-    if (hot->samples < 50 || !hot->phase_samples[SW_PHASE_BACKWARD]) {
-        sw__findings_unchecked(
-            all, SW_FINDING_REDUNDANT_WORK,
-            "whether inputs are the same is not recorded, and no backward shows which "
-            "results are used");
-        return;
-    }
-    if (!forward_after(all)) {
-        not_in_backward(all);
-    }
-}
-
 void sw__rules_modules(sw_findings *all)
 {
     struct model model;
@@ -627,5 +479,5 @@ void sw__rules_modules(sw_findings *all)
         sw__findings_unchecked(all, SW_FINDING_SLOW_MODULE, "no modules were recorded");
     }
     launch_bound(all, &model);
-    redundant_work(all);
+    sw__rules_redundant(all);
 }

@@ -1,0 +1,198 @@
+/* Rules: work whose result nobody uses, or that is the same in every step. */
+#include <string.h>
+
+#include "analyze/hot_code.h"
+#include "analyze/rules.h"
+#include "analyze/summary.h"
+
+#define REDUNDANT_LEAST 0.05
+
+/* The user's function that is a module's forward: by the name of its class. */
+static const struct sw__hot_function *module_code(sw_findings *all,
+                                                  const sw_training_module *module)
+{
+    size_t count;
+    const struct sw__hot_function *list =
+        sw__hot_functions(all, SW__COMPUTE_PHASES, SW__HOT_ANY, false, &count);
+    const size_t length = strlen(module->type);
+    for (size_t i = 0; i < count; i++) {
+        const char *name = strstr(list[i].frame.name, module->type);
+        if (name && name[length] == '.') {
+            return &list[i];
+        }
+    }
+    return NULL;
+}
+
+/* A forward after the backward trains nothing. */
+static bool forward_after(sw_findings *all)
+{
+    const struct sw__hot *hot = sw__hot_code(all);
+    uint64_t after[SW_PHASE_COUNT] = {0};
+    const struct sw__hot_line *top = NULL;
+    for (size_t i = 0; i < hot->count; i++) {
+        const struct sw__hot_line *line = &hot->lines[i];
+        if (line->phase == SW_PHASE_FORWARD && line->when == SW__HOT_AFTER) {
+            after[SW_PHASE_FORWARD] += line->samples;
+            top = !top || line->samples > top->samples ? line : top;
+        }
+    }
+    const struct sw__estimate time = sw__hot_time(all, after);
+    const double step = all->it.mean_ns;
+    if (!top || !(time.low / step > REDUNDANT_LEAST)) {
+        return false;
+    }
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_REDUNDANT_WORK, "RULE-44");
+    const sw_stack_frame *at = top->entry ? top->entry : top->frame;
+    sw__draft_where(all, draft, at->file, at->line, at->name);
+    sw__draft_title(all, draft,
+                    "%.0f %% of a step is a forward after the backward, which trains "
+                    "nothing (%s:%u)",
+                    100 * time.mean / step, sw__file_name(at->file), at->line);
+    sw__draft_number(draft, "forward_after_ms", time.mean / 1e6);
+    sw__draft_number(draft, "forward_after_share", time.mean / step);
+    sw__draft_number(draft, "samples", (double)time.count);
+    draft->finding.share = time.mean / step;
+    draft->finding.confidence = 0.6;
+    sw__draft_advise(
+        all, draft,
+        "Use the output that the loss was computed from, instead of calling "
+        "the model once more; if it is needed, call it under torch.no_grad() "
+        "and not in every step.");
+    sw__draft_saves_in_steps(all, draft, time, 1, 0.7, 1);
+    return true;
+}
+
+static bool is_forward(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    const char *last = dot ? dot + 1 : name;
+    return strcmp(last, "forward") == 0 || strcmp(last, "training_step") == 0 ||
+           strcmp(last, "__call__") == 0 || strcmp(last, "<module>") == 0;
+}
+
+/* What learns takes longer in the backward than in the forward. A function that is much of the forward, of a model whose
+ * backward is short, depends on nothing that learns: its result is the same whenever its input is. */
+static void not_in_backward(sw_findings *all)
+{
+    const struct sw__estimate forward =
+        sw__phase_time(all, SW__PHASE_BIT(SW_PHASE_FORWARD));
+    const struct sw__estimate backward =
+        sw__phase_time(all, SW__PHASE_BIT(SW_PHASE_BACKWARD));
+    size_t count;
+    const struct sw__hot_function *list = sw__hot_functions(
+        all, SW__PHASE_BIT(SW_PHASE_FORWARD), SW__HOT_ANY, false, &count);
+    const struct sw__hot_function *top = NULL;
+    for (size_t i = 0; i < count && !top; i++) {
+        top = is_forward(list[i].frame.name) ? NULL : &list[i];
+    }
+    const struct sw__estimate time =
+        top ? sw__hot_time(all, top->by_phase) : (struct sw__estimate){0};
+    const double step = all->it.mean_ns;
+    if (!top || !(forward.low > 1.2 * backward.high) ||
+        !(time.low > 0.3 * forward.mean) || !(time.low / step > 2 * REDUNDANT_LEAST) ||
+        backward.high > 3 * (forward.mean - time.low)) {
+        return;
+    }
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_REDUNDANT_WORK, "RULE-44");
+    sw__draft_rule(draft, "RULE-13");
+    draft->group = SW__GROUP_COMPUTE;
+    draft->specific = 3;
+    const sw_stack_frame *at = &top->frame;
+    sw__draft_where(all, draft, at->file, at->line, at->name);
+    sw__draft_title(
+        all, draft,
+        "%.0f %% of a step is %s in the forward, which no backward goes through "
+        "(%s:%u)",
+        100 * time.mean / step, at->name, sw__file_name(at->file), at->line);
+    sw__draft_number(draft, "function_ms", time.mean / 1e6);
+    sw__draft_number(draft, "forward_ms", forward.mean / 1e6);
+    sw__draft_number(draft, "backward_ms", backward.mean / 1e6);
+    sw__draft_number(draft, "samples", (double)time.count);
+    draft->finding.share = time.mean / step;
+    draft->finding.confidence = 0.6;
+    sw__draft_advise(all, draft,
+                     "%s, line %u of %s, depends on nothing that learns: if its input is "
+                     "always the same, compute it once before the loop and keep it.",
+                     at->name, at->line, sw__file_name(at->file));
+    sw__draft_advise(all, draft,
+                     "If it depends on the batch, let the loader's workers do it.");
+    sw__draft_saves_in_steps(all, draft, time, 0.97, 0.6, 1);
+}
+
+/* A module of the user's own that takes long in the forward and next to nothing in the backward: most of what it computes
+ * depends on nothing that learns. One without any backward is meant to learn nothing, such as a teacher. */
+static bool module_without_backward(sw_findings *all)
+{
+    size_t count;
+    uint64_t steps;
+    uint64_t total;
+    const sw_training_module *modules = sw_training_modules(all->it.training, &count);
+    sw_summary_all_steps(all->it.summary, &steps, &total);
+    const sw_training_module *top = NULL;
+    for (size_t i = 0; i < count && steps > 0; i++) {
+        const sw_training_module *at = &modules[i];
+        if (at->calls && at->type && !sw__of_torch(at->type) && at->backward_calls > 0 &&
+            at->backward_ns > 0 &&
+            4 * (at->backward_ns / at->backward_calls) < at->self_ns / at->calls &&
+            (!top || at->self_ns > top->self_ns)) {
+            top = at;
+        }
+    }
+    if (!top) {
+        return false;
+    }
+    const double ns = (double)top->self_ns / (double)steps;
+    const double step = all->it.mean_ns;
+    if (!(ns / step > 2 * REDUNDANT_LEAST)) {
+        return false;
+    }
+    const double back = (double)top->backward_ns / (double)top->backward_calls;
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_REDUNDANT_WORK, "RULE-44");
+    sw__draft_rule(draft, "RULE-13");
+    draft->group = SW__GROUP_COMPUTE;
+    draft->specific = 3;
+    const struct sw__hot_function *at = module_code(all, top);
+    const sw_training_site *site = top->site;
+    if (at) {
+        sw__draft_where(all, draft, at->frame.file, at->frame.line, at->frame.name);
+    } else {
+        sw__draft_where(all, draft, site ? site->file : NULL, site ? site->line : 0,
+                        top->name);
+    }
+    sw__draft_title(
+        all, draft,
+        "%.0f %% of a step is the forward of %s, which the backward hardly goes "
+        "through",
+        100 * ns / step, top->name);
+    sw__draft_number(draft, "forward_ms", ns / 1e6);
+    sw__draft_number(draft, "backward_ms", back / 1e6);
+    sw__draft_number(draft, "forward_share", ns / step);
+    draft->finding.share = ns / step;
+    draft->finding.confidence = 0.7;
+    sw__draft_advise(
+        all, draft,
+        "Most of what %s computes depends on nothing that learns: if it is the "
+        "same in every step, compute it once before the loop and keep it.",
+        top->name);
+    sw__draft_advise(all, draft,
+                     "If it depends on the batch, let the loader's workers do it.");
+    const struct sw__estimate time = {.mean = ns, .low = ns, .high = ns};
+    sw__draft_saves_in_steps(all, draft, time, 0.9, 0.5, 1);
+    return true;
+}
+
+void sw__rules_redundant(sw_findings *all)
+{
+    const struct sw__hot *hot = sw__hot_code(all);
+    if (hot->samples < 50 || !hot->phase_samples[SW_PHASE_BACKWARD]) {
+        sw__findings_unchecked(
+            all, SW_FINDING_REDUNDANT_WORK,
+            "whether inputs are the same is not recorded, and no backward shows which "
+            "results are used");
+        return;
+    }
+    if (!forward_after(all) && !module_without_backward(all)) {
+        not_in_backward(all);
+    }
+}
