@@ -311,18 +311,47 @@ static bool is_caller(const struct sw__hot *hot, const sw_stack_frame *frame)
     return false;
 }
 
+/* Whether a stack is the innermost frames alone, of which nobody knows who called them: those of a thread begin in a module,
+ * or in what starts modules and threads. */
+static bool is_torn(const sw_stack_frame *outermost)
+{
+    return installed(outermost->file) && strcmp(outermost->name, "<module>") != 0 &&
+           strstr(outermost->name, "main") == NULL;
+}
+
+static bool in_jax(const sw_stacks *stacks, const uint32_t *frames, size_t depth)
+{
+    for (size_t i = depth; i-- > 0;) {
+        const char *file = sw_stacks_get_frame(stacks, frames[i])->file;
+        if (sw__user_file(file)) {
+            return false;
+        }
+        if (strstr(file, "/jax/_src/")) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void add_stack(struct reading *reading, const sw_stack *stack, int phase,
                       bool outside)
 {
     uint32_t frames[DEEPEST];
     const size_t depth = sw_stacks_frames(reading->stacks, stack->id, frames, DEEPEST);
     const uint64_t samples = sw__add(stack->running, stack->waiting);
+    if (depth > 0 && depth <= 3 &&
+        is_torn(sw_stacks_get_frame(reading->stacks, frames[0]))) {
+        return;
+    }
     if (!outside) {
         struct sw__hot *hot = reading->hot;
         hot->samples += samples;
         hot->phase_samples[phase] += samples;
         hot->phase_interpreted[phase] += sw__sub(samples, stack->in_call);
         hot->phase_waiting[phase] += stack->waiting;
+        hot->eager += phase == SW_PHASE_OTHER && in_jax(reading->stacks, frames, depth)
+                          ? samples
+                          : 0;
     }
     size_t loop = 0;
     enum sw__hot_when when = SW__HOT_UNKNOWN;

@@ -5,6 +5,7 @@
 
 #include "analyze/hot_code.h"
 #include "analyze/rules.h"
+#include "analyze/slow_code.h"
 #include "analyze/summary.h"
 
 #define VALIDATION_LEAST 0.2
@@ -327,6 +328,28 @@ static bool told(sw_findings *all, unsigned phase)
     }
 }
 
+/* What a function is about that is called now and then, by the words of its own name. */
+static enum sw_finding_kind kind_by_name(const struct sw__slow_code *code)
+{
+    static const struct {
+        const char *word;
+        enum sw_finding_kind kind;
+    } words[] = {
+        {"valid", SW_FINDING_VALIDATION},    {"eval", SW_FINDING_VALIDATION},
+        {"save", SW_FINDING_CHECKPOINT},     {"checkpoint", SW_FINDING_CHECKPOINT},
+        {"snapshot", SW_FINDING_CHECKPOINT}, {"dump", SW_FINDING_CHECKPOINT},
+        {"log_", SW_FINDING_LOGGING},        {"plot", SW_FINDING_LOGGING},
+        {"report", SW_FINDING_LOGGING},      {"histogram", SW_FINDING_LOGGING}};
+    const char *dot = strrchr(code->name, '.');
+    const char *name = dot ? dot + 1 : code->name;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strstr(name, words[i].word)) {
+            return words[i].kind;
+        }
+    }
+    return SW_FINDING_VARIANCE;
+}
+
 static void variance(sw_findings *all)
 {
     struct tail tail;
@@ -342,7 +365,15 @@ static void variance(sw_findings *all)
         phase = SW_PHASE_CHECKPOINT; /* Both grow in the same steps. */
         tail.by_phase[phase] += tail.by_phase[SW_PHASE_OTHER];
     }
-    const double concentrated = tail.by_phase[phase] / tail.excess;
+    const uint64_t compute = SW__COMPUTE_PHASES;
+    double grown = tail.by_phase[phase];
+    for (unsigned p = 0; compute & SW__PHASE_BIT(phase) && p < SW_PHASE_COUNT; p++) {
+        /* What makes one of them long makes the others long, too. */
+        grown += p != phase && compute & SW__PHASE_BIT(p) && tail.by_phase[p] > 0
+                     ? tail.by_phase[p]
+                     : 0;
+    }
+    const double concentrated = grown / tail.excess;
     const struct sw__estimate excess = sw__case_mean(&all->it, excess_of, &tail);
     const double step = all->it.mean_ns;
     const bool periodic = tail.period > 0 && concentrated > 0.5 &&
@@ -358,9 +389,20 @@ static void variance(sw_findings *all)
         told(all, phase)) {
         return;
     }
-    struct sw__draft *draft = sw__draft(all, SW_FINDING_VARIANCE, "RULE-61");
+    struct sw__slow_code code = {0};
+    const bool seen = sw__slow_code(all, tail.bound, &code);
+    const enum sw_finding_kind kind = seen ? kind_by_name(&code) : SW_FINDING_VARIANCE;
+    struct sw__draft *draft =
+        sw__draft(all, kind, kind == SW_FINDING_VARIANCE ? "RULE-61" : "RULE-62");
+    if (kind != SW_FINDING_VARIANCE) {
+        draft->finding.also |= (uint64_t)1 << SW_FINDING_VARIANCE;
+    }
     const char *name = sw_phase_name(phase);
-    if (periodic) {
+    if (periodic && seen) {
+        sw__draft_title(all, draft, "Every %llu steps %s makes one %.0f times as long",
+                        (unsigned long long)tail.period, code.name,
+                        1 + tail.excess / (double)tail.slow / tail.usual);
+    } else if (periodic) {
         sw__draft_title(all, draft,
                         "Every %llu steps one is %.0f times as long, in phase %s",
                         (unsigned long long)tail.period,
@@ -381,8 +423,15 @@ static void variance(sw_findings *all)
     draft->finding.share = excess.mean / step;
     draft->finding.confidence = periodic ? 0.85 : 0.6;
     const struct sw__hot_function *at =
-        sw__hot_where_called(all, draft, SW__PHASE_BIT(phase));
-    if (at) {
+        seen ? NULL : sw__hot_where_called(all, draft, SW__PHASE_BIT(phase));
+    if (seen) {
+        sw__draft_where(all, draft, code.file, code.line, code.name);
+        sw__draft_advise(
+            all, draft,
+            "%s, line %u of %s, is what those steps do and others do not: do "
+            "it less often, in a thread, or in the workers.",
+            code.name, code.line, sw__file_name(code.file));
+    } else if (at) {
         sw__draft_advise(
             all, draft,
             "Look at what %s, line %u of %s, does in those steps: do it less "

@@ -106,8 +106,9 @@ static bool whole_table(sw_findings *all, struct sw__estimate share,
     double part;
     const sw_training_module *table = large_table(all, &part);
     if (!table || !(share.low > OPTIMIZER_DEFAULT_LEAST) || table->backward_calls == 0 ||
-        !(time.mean > 4 * (double)table->total_ns / (double)(table->calls + 1))) {
-        return false;
+        !((double)table->backward_ns / (double)table->backward_calls >
+          3 * (double)table->total_ns / (double)(table->calls + 1))) {
+        return false; /* It is sparse already. */
     }
     const struct sw__estimate backward =
         sw__phase_time(all, SW__PHASE_BIT(SW_PHASE_BACKWARD));

@@ -20,6 +20,7 @@
 #define CALLS_LEAST 100
 #define BETWEEN_CALLS_LEAST 0.35
 #define LAUNCH_LEAST 0.1
+#define EAGER_LEAST 0.4
 /* Nodes of the graph that autograd goes back through, and what each of them takes at most if the call of an operation is most
  * of it. A call costs 5 to 10 us. */
 #define NODES_LEAST 200
@@ -387,9 +388,44 @@ static struct graph find_graph(sw_findings *all)
     return graph;
 }
 
+/* JAX outside jit: every operation is a call of its own, and Python's. */
+static bool eager_jax(sw_findings *all)
+{
+    const struct sw__hot *hot = sw__hot_code(all);
+    const sw_share eager = sw_share_of(hot->eager, hot->samples);
+    if (hot->samples < 50 || !(eager.low > EAGER_LEAST)) {
+        return false;
+    }
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_LAUNCH_BOUND, "RULE-22");
+    const struct sw__hot_function *at =
+        sw__hot_where_called(all, draft, SW__PHASE_BIT(SW_PHASE_OTHER));
+    draft->group = SW__GROUP_HOST;
+    sw__draft_title(all, draft,
+                    "%.0f %% of a step is JAX calling operations one by one, outside jit",
+                    eager.share * 100);
+    sw__draft_number(draft, "eager_share", eager.share);
+    sw__draft_number(draft, "samples", (double)hot->samples);
+    draft->finding.share = eager.share;
+    draft->finding.confidence = 0.85;
+    sw__draft_advise(
+        all, draft, "Put jax.jit on the function that does a step%s%s%s.", at ? " (" : "",
+        at ? sw__findings_format(all, "%s, line %u of %s", at->frame.name, at->frame.line,
+                                 sw__file_name(at->frame.file))
+           : "",
+        at ? ")" : "");
+    const struct sw__estimate time = {.mean = eager.share * all->it.mean_ns,
+                                      .low = eager.low * all->it.mean_ns,
+                                      .high = all->it.mean_ns};
+    sw__draft_saves_in_steps(all, draft, time, 0.98, 0.7, 0.99);
+    return true;
+}
+
 static void launch_bound(sw_findings *all, const struct model *model)
 {
     const struct sw__hot *hot = sw__hot_code(all);
+    if (eager_jax(all)) {
+        return;
+    }
     if (hot->samples < 50 || !all->it.steps->phase[SW_PHASE_FORWARD].measured) {
         sw__findings_unchecked(all, SW_FINDING_LAUNCH_BOUND, "%s",
                                hot->samples < 50
