@@ -379,8 +379,10 @@ static void variance(sw_findings *all)
     const bool periodic = tail.period > 0 && concentrated > 0.5 &&
                           excess.mean / step > EXCESS_PERIODIC_LEAST;
     /* Without a period it may be the machine: then all phases grow, and steps wait for a CPU. */
+    const double delayed = excess.low / step > 0.25 ? 0.5 : 0.2;
     const bool heavy = tail.p95 > 2 * step && tail.slow >= 8 && concentrated > 0.7 &&
-                       tail.delay < 0.2 * tail.excess && excess.low / step > EXCESS_LEAST;
+                       tail.delay < delayed * tail.excess &&
+                       excess.low / step > EXCESS_LEAST;
     /* Where calls return early, one that waits now and then waits for many. */
     const uint64_t waiting = SW__COMPUTE_PHASES | SW__PHASE_BIT(SW_PHASE_SYNC) |
                              SW__PHASE_BIT(SW_PHASE_OPTIMIZER);

@@ -9,6 +9,8 @@
 /* Shares of the steps' time that are worth a finding. The second where nothing was chosen: torch's own defaults. */
 #define OPTIMIZER_LEAST 0.15
 #define OPTIMIZER_DEFAULT_LEAST 0.25
+/* Where the table is meant to be large. */
+#define OPTIMIZER_TABLE_LEAST 0.4
 /* So many tensors are many. */
 #define TENSORS_LEAST 50
 #define COMPILE_LEAST 0.02
@@ -105,7 +107,7 @@ static bool whole_table(sw_findings *all, struct sw__estimate share,
 {
     double part;
     const sw_training_module *table = large_table(all, &part);
-    if (!table || !(share.low > OPTIMIZER_DEFAULT_LEAST) || table->backward_calls == 0 ||
+    if (!table || !(share.low > OPTIMIZER_TABLE_LEAST) || table->backward_calls == 0 ||
         !((double)table->backward_ns / (double)table->backward_calls >
           3 * (double)table->total_ns / (double)(table->calls + 1))) {
         return false; /* It is sparse already. */

@@ -73,7 +73,7 @@ static bool is_forward(const char *name)
 
 /* What learns takes longer in the backward than in the forward. A function that is much of the forward, of a model whose
  * backward is short, depends on nothing that learns: its result is the same whenever its input is. */
-static void not_in_backward(sw_findings *all)
+static bool not_in_backward(sw_findings *all)
 {
     const struct sw__estimate forward =
         sw__phase_time(all, SW__PHASE_BIT(SW_PHASE_FORWARD));
@@ -92,7 +92,7 @@ static void not_in_backward(sw_findings *all)
     if (!top || !(forward.low > 1.2 * backward.high) ||
         !(time.low > 0.3 * forward.mean) || !(time.low / step > 2 * REDUNDANT_LEAST) ||
         backward.high > 3 * (forward.mean - time.low)) {
-        return;
+        return false;
     }
     struct sw__draft *draft = sw__draft(all, SW_FINDING_REDUNDANT_WORK, "RULE-44");
     sw__draft_rule(draft, "RULE-13");
@@ -118,6 +118,7 @@ static void not_in_backward(sw_findings *all)
     sw__draft_advise(all, draft,
                      "If it depends on the batch, let the loader's workers do it.");
     sw__draft_saves_in_steps(all, draft, time, 0.97, 0.6, 1);
+    return true;
 }
 
 /* A module of the user's own that takes long in the forward and next to nothing in the backward: most of what it computes
@@ -192,7 +193,7 @@ void sw__rules_redundant(sw_findings *all)
             "results are used");
         return;
     }
-    if (!forward_after(all) && !module_without_backward(all)) {
-        not_in_backward(all);
+    if (!forward_after(all) && !not_in_backward(all)) {
+        (void)module_without_backward(all);
     }
 }
