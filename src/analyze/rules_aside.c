@@ -69,7 +69,9 @@ static void validation(sw_findings *all)
     const double ns = (double)all->it.validation_ns > training
                           ? (double)all->it.validation_ns - training
                           : 0;
-    const double share = ns / (double)all->it.base_ns;
+    /* Of a short run, what comes once is much. */
+    const double steady = (double)all->it.base_ns - training;
+    const double share = steady > 0 ? ns / steady : 0;
     const uint64_t times = happened(all, SW_PHASE_VALIDATION);
     if (!(share > VALIDATION_LEAST) || times < TIMES_LEAST) {
         return;
