@@ -10,7 +10,7 @@
 /* A change that saves less is not worth telling. */
 #define SW__LOADER_GAIN 0.03
 /* … nor is it to write code anew for less than this; a setting is changed more easily. */
-#define SW__LOADER_REWRITE 0.1
+#define SW__LOADER_REWRITE 0.15
 
 /* How the batches were made, as far as it is known. */
 enum sw__loader_way {
