@@ -114,6 +114,63 @@ static void slow_steps_with_a_period(void **state)
     scene_free(scene);
 }
 
+/* A look at the step thread at a moment; `code` is the index of a CODE row. */
+static void look(struct scene *scene, uint64_t at, const uint32_t *codes, unsigned count)
+{
+    struct {
+        sw_record_sample sample;
+        sw_record_frame frames[4];
+    } record = {.sample = {.head = {.kind = SW_RECORD_SAMPLE, .units = 2, .ticks = at},
+                           .phase = SW_PHASE_OTHER,
+                           .state = 'R',
+                           .depth = (uint16_t)count}};
+    for (unsigned i = 0; i < count; i++) {
+        record.frames[i] = (sw_record_frame){codes[i], 40 + i};
+    }
+    tb_record(scene->tb, 0, &record);
+}
+
+static uint32_t code(struct scene *scene, const char *name, const char *file)
+{
+    const uint32_t id = scene_text(scene, name);
+    return scene_row(scene, SW_TABLE_CODE, 0, KEY(scene_text(scene, file), id, 30, id),
+                     VALUE(0));
+}
+
+/* What slow steps do that others do not has a name, and by it a kind. */
+static void slow_steps_do_something_else(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        enum sw_finding_kind kind;
+    } cases[] = {{"Bank.rebuild", SW_FINDING_VARIANCE},
+                 {"validate", SW_FINDING_VALIDATION},
+                 {"Trainer.save_weights", SW_FINDING_CHECKPOINT}};
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        struct scene *scene = scene_new();
+        const uint32_t codes[] = {code(scene, "dot", "/v/site-packages/numpy/core.py"),
+                                  code(scene, cases[c].name, "/home/u/train.py"),
+                                  code(scene, "main", "/home/u/train.py")};
+        for (unsigned i = 0; i < 120; i++) {
+            double phases[SW_PHASE_COUNT] = {[SW_PHASE_OTHER] = i % 20 == 19 ? 70 : 10};
+            const uint64_t begin = scene->at;
+            scene_step(scene, phases, 0);
+            look(scene, begin + 5 * MS, &codes[2], 1);
+            for (unsigned k = 0; i % 20 == 19 && k < 6; k++) {
+                look(scene, begin + (10 + 8 * k) * MS, codes, 3);
+            }
+        }
+        scene_look(scene);
+        const sw_finding *finding = found(scene, cases[c].kind);
+        assert_non_null(finding);
+        assert_string_equal(finding->name, cases[c].name);
+        assert_int_equal(finding->line, 41);
+        assert_true(finding->speedup > 1.2 && finding->speedup < 1.4);
+        scene_free(scene);
+    }
+}
+
 static void slow_steps_that_are_warm_up(void **state)
 {
     (void)state;
@@ -166,6 +223,7 @@ int main(void)
         cmocka_unit_test(validation_that_is_short_or_was_once),
         cmocka_unit_test(checkpoints),
         cmocka_unit_test(slow_steps_with_a_period),
+        cmocka_unit_test(slow_steps_do_something_else),
         cmocka_unit_test(slow_steps_that_are_warm_up),
         cmocka_unit_test(slow_steps_by_chance),
         cmocka_unit_test(few_steps_show_nothing),

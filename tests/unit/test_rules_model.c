@@ -1,0 +1,196 @@
+/* Rules on the model that need what torch or JAX say of themselves: graphs, tables, modules that the backward leaves out. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "rules_scene.h"
+
+/* A part of the model, called once in each of 100 steps; its backward was measured once. */
+static void part(struct scene *scene, const char *name, const char *type, double forward,
+                 double backward, uint64_t parameters)
+{
+    const bool root = !strchr(name, '.');
+    const uint32_t section =
+        scene_section(scene, name, root ? SW_PHASE_FORWARD : SW_PHASE_INHERIT);
+    const uint32_t kind = scene_text(scene, type);
+    for (unsigned i = 0; i < 100; i++) {
+        call(scene->tb, scene->lane, section, START + 10 * i * MS,
+             (uint64_t)(forward * MS));
+    }
+    (void)scene_row(scene, SW_TABLE_MODULE, root ? SW_ROW_MODEL : 0,
+                    KEY(section, kind, 0, 0),
+                    VALUE(parameters, parameters * 4, parameters,
+                          (uint64_t)(backward * MS), backward > 0));
+}
+
+static void graph(struct scene *scene, double nodes, double functions)
+{
+    scene_setting(scene, "autograd", "nodes", NULL, nodes);
+    scene_setting(scene, "autograd", "functions", NULL, functions);
+}
+
+/* 1000 nodes of 5 us; in the forward Python shows between the calls, or the framework does it all in one. */
+static void many_nodes(void **state)
+{
+    (void)state;
+    static const struct {
+        double nodes, functions;
+        uint64_t in_call;
+        bool small;
+    } cases[] = {{1000, 10, 300, true},
+                 {1000, 10, 400, false},   /* one call: nn.GRU */
+                 {100, 10, 300, false},    /* 50 us each: worth their calls */
+                 {1000, 200, 300, false}}; /* all different: nothing to put together */
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct scene *scene = scene_new();
+        scene_steps(scene, 100, PHASES([SW_PHASE_FORWARD] = 4, [SW_PHASE_BACKWARD] = 5));
+        scene_samples(scene, SW_PHASE_FORWARD,
+                      FRAMES(TRAIN(20), TORCH("call"),
+                             {"Cell.forward", "/home/u/cell.py", 5, 9}, TORCH("linear")),
+                      400, cases[i].in_call);
+        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 500, 500);
+        graph(scene, cases[i].nodes, cases[i].functions);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_LAUNCH_BOUND);
+        assert_int_equal(finding != NULL, cases[i].small);
+        if (finding) {
+            assert_string_equal(finding->name, "Cell.forward");
+            assert_true(evidence(finding, "graph_nodes") == 1000);
+            assert_true(finding->speedup > 3);
+        }
+        scene_free(scene);
+    }
+}
+
+#define JAX(function)                                                                    \
+    {                                                                                    \
+        function, "/v/site-packages/jax/_src/dispatch.py", 80, 90                        \
+    }
+
+static void jax_outside_jit(void **state)
+{
+    (void)state;
+    for (unsigned eager = 0; eager < 2; eager++) {
+        struct scene *scene = scene_new();
+        scene_steps(
+            scene, 100,
+            PHASES([SW_PHASE_OTHER] = eager ? 9 : 1, [SW_PHASE_FORWARD] = eager ? 1 : 9));
+        scene_samples(scene, eager ? SW_PHASE_OTHER : SW_PHASE_FORWARD,
+                      FRAMES(TRAIN(20), {"update", "/home/u/train.py", 5, 7},
+                             JAX("apply_primitive")),
+                      500, 200);
+        scene_samples(scene, SW_PHASE_OTHER, FRAMES(TRAIN(22)), 50, 50);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_LAUNCH_BOUND);
+        assert_int_equal(finding != NULL, eager);
+        if (finding) {
+            assert_string_equal(finding->name, "update");
+            assert_non_null(strstr(finding->advice[0], "jax.jit"));
+        }
+        scene_free(scene);
+    }
+}
+
+/* A table of which a batch uses few rows: its gradient is as large as itself, or holds those rows alone. */
+static void a_table_that_is_updated_whole(void **state)
+{
+    (void)state;
+    for (unsigned dense = 0; dense < 2; dense++) {
+        struct scene *scene = scene_new();
+        scene_steps(scene, 100,
+                    PHASES([SW_PHASE_FORWARD] = 2, [SW_PHASE_BACKWARD] = 6,
+                           [SW_PHASE_OPTIMIZER] = 9));
+        part(scene, "Net", "Net", 2, 6, 0);
+        part(scene, "Net.table", "Embedding", 0.2, dense ? 3 : 0.1, 10000000);
+        part(scene, "Net.out", "Linear", 1.5, 2.5, 10000);
+        const uint32_t file = scene_text(scene, "/home/u/train.py");
+        const uint32_t name = scene_text(scene, "Adagrad");
+        (void)scene_row(scene, SW_TABLE_SITE, 0, KEY(SW_SITE_OPTIMIZER, file, 14, name),
+                        VALUE(0));
+        scene_setting(scene, "optimizer", "class", "Adagrad", NAN);
+        scene_setting(scene, "optimizer", "foreach", "None", NAN);
+        scene_setting(scene, "optimizer", "tensors", NULL, 3);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_OPTIMIZER);
+        assert_int_equal(finding != NULL, dense);
+        if (finding) {
+            assert_int_equal(finding->line, 14);
+            assert_non_null(strstr(finding->advice[0], "sparse=True"));
+            assert_true(finding->speedup > 2);
+        }
+        scene_free(scene);
+    }
+}
+
+/* A loss that computes a constant takes long forward and is hardly gone back through; a teacher has no backward at all. */
+static void a_module_that_the_backward_leaves_out(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *type;
+        double backward;
+        bool constant;
+    } cases[] = {{"NoiseLoss", 0.3, true},
+                 {"NoiseLoss", 3.5, false},
+                 {"Teacher", 0, false},
+                 {"Dropout", 0.3, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct scene *scene = scene_new();
+        scene_steps(
+            scene, 100,
+            PHASES([SW_PHASE_FORWARD] = 3, [SW_PHASE_BACKWARD] = 8, [SW_PHASE_LOSS] = 3));
+        scene_samples(scene, SW_PHASE_FORWARD, FRAMES(TRAIN(20), TORCH("f")), 300, 300);
+        scene_samples(scene, SW_PHASE_LOSS,
+                      FRAMES(TRAIN(21), TORCH("f"),
+                             {"NoiseLoss.forward", "/home/u/losses.py", 8, 9}),
+                      300, 300);
+        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 800, 800);
+        part(scene, "Net", "Net", 3, 8, 1000);
+        part(scene, "Net.part", cases[i].type, 3, cases[i].backward, 0);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_REDUNDANT_WORK);
+        assert_int_equal(finding != NULL, cases[i].constant);
+        if (finding) {
+            assert_string_equal(finding->name, "NoiseLoss.forward");
+            assert_int_equal(finding->line, 9);
+        }
+        scene_free(scene);
+    }
+}
+
+static void a_layer_of_an_unusual_kind(void **state)
+{
+    (void)state;
+    static const char *const types[] = {"Bilinear", "Linear", "LSTM"};
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        struct scene *scene = scene_new();
+        scene_steps(scene, 100, PHASES([SW_PHASE_FORWARD] = 4, [SW_PHASE_BACKWARD] = 8));
+        part(scene, "Net", "Net", 4, 8, 0);
+        part(scene, "Net.fuse", types[i], 2, 7, 100000);
+        part(scene, "Net.a", "Linear", 0.3, 0.3, 10000);
+        part(scene, "Net.b", "Linear", 0.3, 0.3, 10000);
+        part(scene, "Net.c", "Linear", 0.3, 0.3, 10000);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_SLOW_MODULE);
+        assert_int_equal(finding != NULL, i == 0);
+        if (finding) {
+            assert_string_equal(finding->name, "Net.fuse");
+        }
+        scene_free(scene);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(many_nodes),
+        cmocka_unit_test(jax_outside_jit),
+        cmocka_unit_test(a_table_that_is_updated_whole),
+        cmocka_unit_test(a_module_that_the_backward_leaves_out),
+        cmocka_unit_test(a_layer_of_an_unusual_kind),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
