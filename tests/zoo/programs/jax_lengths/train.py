@@ -45,12 +45,12 @@ def batches(steps, size, longest, pad_to):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--steps", type=int, default=160)
     parser.add_argument("--pad-to", type=int, default=None)
     args = parser.parse_args()
     params = init(jax.random.PRNGKey(0))
     start = time.perf_counter()
-    for ids, mask, labels in batches(args.steps, 64, 80, args.pad_to):
+    for ids, mask, labels in batches(args.steps, 48, 80, args.pad_to):
         params, loss = train_step(params, ids, mask, labels)
     print(f"loss {float(loss):.3f}")
     print(f"trained {args.steps} steps in {time.perf_counter() - start:.3f} s")

@@ -13,7 +13,7 @@ def data():
         yield x, np.sin(x.sum(1, keepdims=True))
 
 
-trainer = Trainer([64, 768, 768, 1], peak=0.1, every=9)
+trainer = Trainer([64, 768, 768, 1], peak=0.1, every=10)
 start = time.perf_counter()
 print(f"loss {trainer.fit(data()):.4f}")
 print(f"trained {STEPS} steps in {time.perf_counter() - start:.3f} s")

@@ -37,7 +37,8 @@ class Scale(nn.Module):
 class Denoiser(nn.Module):
     def __init__(self):
         super().__init__()
-        self.layers = nn.Sequential(Scale(), nn.Tanh(), Scale(), nn.Tanh(), Scale())
+        hidden = [layer for _ in range(3) for layer in (Scale(), nn.Tanh())]
+        self.layers = nn.Sequential(*hidden, Scale())
 
     def forward(self, x):
         return self.layers(x)
@@ -51,13 +52,13 @@ class History:
         self.entries.append({"output": output, "loss": loss})
 
     def mean(self):
-        return sum(entry["loss"].item() for entry in self.entries) / len(self.entries)
+        return sum(entry["loss"] for entry in self.entries) / len(self.entries)
 
 
 def main():
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    loader = DataLoader(Signals(350 * 4, 100_000), batch_size=4)
+    loader = DataLoader(Signals(300 * 4, 100_000), batch_size=4)
     model = Denoiser()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     history = History()
@@ -68,7 +69,7 @@ def main():
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        history.add(None, loss.detach())
+        history.add(None, loss.item())
     print(f"mean loss {history.mean():.4f}")
     print(f"trained {len(loader)} steps in {time.perf_counter() - start:.3f} s")
 
