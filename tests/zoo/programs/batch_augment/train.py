@@ -38,7 +38,7 @@ def main():
 
     step = 0
     start = time.perf_counter()
-    for _epoch in range(3):
+    for _epoch in range(4):
         for pictures, labels in loader:
             pictures = torch.from_numpy(augment(pictures.numpy(), rng))
             loss = criterion(model(pictures), labels)

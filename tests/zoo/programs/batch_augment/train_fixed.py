@@ -49,7 +49,7 @@ def main():
 
     step = 0
     start = time.perf_counter()
-    for _epoch in range(3):
+    for _epoch in range(4):
         for pictures, labels in loader:
             loss = criterion(model(pictures), labels)
             optimizer.zero_grad()
