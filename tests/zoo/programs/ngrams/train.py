@@ -71,7 +71,7 @@ def main():
     parser.add_argument("--fast-features", action="store_true")
     args = parser.parse_args()
     rng = np.random.default_rng(0)
-    texts, labels = make_texts(7680)
+    texts, labels = make_texts(8960)
     labels = np.array(labels)
     features = FastPairFeatures() if args.fast_features else PairFeatures()
     model = Classifier(PAIRS, 1024, 6, rng)

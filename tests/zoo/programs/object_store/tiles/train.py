@@ -40,7 +40,7 @@ def main():
     )
     optimizer = torch.optim.Adam(model.parameters())
     total, begin = 0, time.perf_counter()
-    for _epoch in range(3):
+    for _epoch in range(4):
         for tiles, colours in loader:
             optimizer.zero_grad()
             loss = nn.functional.mse_loss(model(tiles), colours)
