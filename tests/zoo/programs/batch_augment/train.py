@@ -12,14 +12,14 @@ class PatchNet(nn.Module):
     def __init__(self):
         super().__init__()
         self.body = nn.Sequential(
-            nn.Conv2d(3, 20, 3, padding=1),
-            nn.BatchNorm2d(20),
-            nn.ReLU(),
-            nn.Conv2d(20, 32, 3, padding=1, stride=2),
+            nn.Conv2d(3, 32, 3, padding=1),
             nn.BatchNorm2d(32),
             nn.ReLU(),
+            nn.Conv2d(32, 48, 3, padding=1, stride=2),
+            nn.BatchNorm2d(48),
+            nn.ReLU(),
         )
-        self.head = nn.Linear(32 * 20 * 20, 5)
+        self.head = nn.Linear(48 * 20 * 20, 5)
 
     def forward(self, x):
         return self.head(self.body(x).flatten(1))
@@ -38,7 +38,7 @@ def main():
 
     step = 0
     start = time.perf_counter()
-    for _epoch in range(3):
+    for _epoch in range(4):
         for pictures, labels in loader:
             pictures = torch.from_numpy(augment(pictures.numpy(), rng))
             loss = criterion(model(pictures), labels)

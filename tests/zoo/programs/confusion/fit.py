@@ -47,7 +47,7 @@ def main():
         shuffle=True,
     )
     trainer = pl.Trainer(
-        max_epochs=2,
+        max_epochs=6,
         accelerator="cpu",
         logger=False,
         enable_checkpointing=False,

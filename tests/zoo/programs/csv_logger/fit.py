@@ -44,7 +44,7 @@ def main():
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
     pl.seed_everything(0)
-    x = torch.randn(300 * 64, 64)
+    x = torch.randn(360 * 64, 64)
     loader = DataLoader(TensorDataset(x, x[:, :1] ** 2), batch_size=64)
     trainer = pl.Trainer(
         max_epochs=1,

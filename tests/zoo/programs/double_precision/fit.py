@@ -51,7 +51,7 @@ def main():
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
     pl.seed_everything(0)
-    loader = DataLoader(Heat(25_600), batch_size=256, collate_fn=lambda batch: batch)
+    loader = DataLoader(Heat(61_440), batch_size=256, collate_fn=lambda batch: batch)
     trainer = pl.Trainer(
         max_epochs=1,
         accelerator="cpu",

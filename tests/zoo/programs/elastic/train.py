@@ -7,7 +7,7 @@ from torch import nn
 from torch.utils.data import DataLoader
 from transforms import Compose, Elastic, FastElastic, Normalize, RandomFlip, RandomShift
 
-EPOCHS = 3
+EPOCHS = 4
 BATCH = 32
 
 
@@ -18,12 +18,12 @@ def build_transform(fast):
 
 def build_model():
     return nn.Sequential(
-        nn.Conv2d(1, 24, 3, padding=1),
+        nn.Conv2d(1, 28, 3, padding=1),
         nn.ReLU(),
-        nn.Conv2d(24, 32, 3, padding=1, stride=2),
+        nn.Conv2d(28, 40, 3, padding=1, stride=2),
         nn.ReLU(),
         nn.Flatten(),
-        nn.Linear(32 * 16 * 16, 10),
+        nn.Linear(40 * 16 * 16, 10),
     )
 
 

@@ -40,7 +40,7 @@ def main():
     args = parser.parse_args()
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    train_loader = make_loader(300 * 64, 64, 1)
+    train_loader = make_loader(500 * 64, 64, 1)
     val_loader = make_loader(4096, 128, 2)
     model = Net()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)

@@ -15,12 +15,12 @@ def main():
     torch.manual_seed(0)
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     dist.init_process_group("gloo")
-    x = torch.randn(120 * 2 * 512, 64)
+    x = torch.randn(160 * 2 * 512, 64)
     data = TensorDataset(x, x[:, :4].argmax(1))
     loader = DataLoader(data, batch_size=512, sampler=DistributedSampler(data))
     model = DistributedDataParallel(
         nn.Sequential(
-            nn.Linear(64, 384), nn.ReLU(), nn.Linear(384, 384), nn.ReLU(), nn.Linear(384, 4)
+            nn.Linear(64, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 4)
         )
     )
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

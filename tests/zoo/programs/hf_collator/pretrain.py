@@ -36,7 +36,7 @@ def main():
     )
     training = TrainingArguments(
         output_dir="pretrained",
-        max_steps=80,
+        max_steps=120,
         per_device_train_batch_size=16,
         optim="adamw_torch_fused",
         save_strategy="no",

@@ -44,22 +44,22 @@ def eval_step(params, x, y):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--eval-every", type=int, default=10)
-    parser.add_argument("--steps", type=int, default=300)
+    parser.add_argument("--steps", type=int, default=200)
     args = parser.parse_args()
     rng = np.random.default_rng(0)
-    x = rng.normal(size=(40_000, 32)).astype(np.float32)
+    x = rng.normal(size=(45_000, 32)).astype(np.float32)
     y = np.sin(x.sum(1, keepdims=True))
     train_x, train_y, test_x, test_y = x[:30_000], y[:30_000], x[30_000:], y[30_000:]
-    params = init(rng, [32, 384, 384, 1])
+    params = init(rng, [32, 512, 512, 1])
     state = optimizer.init(params)
     start = time.perf_counter()
     for step in range(1, args.steps + 1):
-        chosen = rng.integers(0, len(train_x), 128)
+        chosen = rng.integers(0, len(train_x), 512)
         params, state, loss = train_step(params, state, train_x[chosen], train_y[chosen])
         if step % args.eval_every == 0:
             errors = [
-                float(eval_step(params, test_x[n : n + 500], test_y[n : n + 500]))
-                for n in range(0, len(test_x), 500)
+                float(eval_step(params, test_x[n : n + 1000], test_y[n : n + 1000]))
+                for n in range(0, len(test_x), 1000)
             ]
             print(f"step {step}: loss {float(loss):.3f}, held out {np.mean(errors):.3f}")
     print(f"trained {args.steps} steps in {time.perf_counter() - start:.3f} s")

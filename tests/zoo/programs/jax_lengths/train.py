@@ -35,7 +35,8 @@ def train_step(params, ids, mask, labels):
 def batches(steps, size, longest, pad_to):
     rng = np.random.default_rng(0)
     for step in range(steps):
-        longest_now = longest // 2 + longest * step // (2 * steps)
+        stage = 10 * step // steps
+        longest_now = longest - 4 * (9 - stage)
         lengths = rng.integers(longest_now // 2, longest_now + 1, size)
         width = pad_to or longest_now
         mask = (np.arange(width)[None] < lengths[:, None]).astype(np.float32)
@@ -44,12 +45,12 @@ def batches(steps, size, longest, pad_to):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=120)
+    parser.add_argument("--steps", type=int, default=160)
     parser.add_argument("--pad-to", type=int, default=None)
     args = parser.parse_args()
     params = init(jax.random.PRNGKey(0))
     start = time.perf_counter()
-    for ids, mask, labels in batches(args.steps, 16, 80, args.pad_to):
+    for ids, mask, labels in batches(args.steps, 48, 80, args.pad_to):
         params, loss = train_step(params, ids, mask, labels)
     print(f"loss {float(loss):.3f}")
     print(f"trained {args.steps} steps in {time.perf_counter() - start:.3f} s")

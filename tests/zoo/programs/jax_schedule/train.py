@@ -3,7 +3,7 @@ import time
 import numpy as np
 from trainer import Trainer
 
-STEPS = 150
+STEPS = 180
 
 
 def data():
@@ -13,7 +13,7 @@ def data():
         yield x, np.sin(x.sum(1, keepdims=True))
 
 
-trainer = Trainer([64, 1024, 1024, 1], peak=0.1, every=5)
+trainer = Trainer([64, 768, 768, 1], peak=0.1, every=10)
 start = time.perf_counter()
 print(f"loss {trainer.fit(data()):.4f}")
 print(f"trained {STEPS} steps in {time.perf_counter() - start:.3f} s")

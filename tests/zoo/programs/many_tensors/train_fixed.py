@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-DEPTH, WIDTH, STEPS, BATCH = 80, 96, 80, 256
+DEPTH, WIDTH, STEPS, BATCH = 80, 96, 140, 96
 
 
 class Residual(nn.Module):

@@ -14,7 +14,7 @@ def main():
     args = parser.parse_args()
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    x = torch.randn(150 * 64, 100)
+    x = torch.randn(400 * 64, 100)
     loader = DataLoader(TensorDataset(x, x[:, :1].sin()), batch_size=64)
     layers = []
     for _ in range(6):

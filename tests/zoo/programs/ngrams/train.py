@@ -71,16 +71,16 @@ def main():
     parser.add_argument("--fast-features", action="store_true")
     args = parser.parse_args()
     rng = np.random.default_rng(0)
-    texts, labels = make_texts(3840)
+    texts, labels = make_texts(8960)
     labels = np.array(labels)
     features = FastPairFeatures() if args.fast_features else PairFeatures()
     model = Classifier(PAIRS, 1024, 6, rng)
     steps = 0
     start = time.perf_counter()
-    for epoch in range(4):
+    for epoch in range(8):
         order = rng.permutation(len(texts))
-        for begin in range(0, len(texts), 64):
-            chosen = order[begin : begin + 64]
+        for begin in range(0, len(texts), 256):
+            chosen = order[begin : begin + 256]
             x = features([texts[n] for n in chosen])
             loss = model.update(x, labels[chosen])
             steps += 1

@@ -34,7 +34,7 @@ def main():
     torch.manual_seed(0)
     torch.set_num_threads(1)
     fields, values = 250, 20
-    rows = torch.randint(0, values, (7680, fields))
+    rows = torch.randint(0, values, (13_440, fields))
     clicks = (rows[:, :10].sum(1) > 95).float()
     loader = DataLoader(TensorDataset(rows, clicks), batch_size=64)
     model = FieldModel(fields, values, 8)

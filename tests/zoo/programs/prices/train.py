@@ -26,7 +26,7 @@ def main():
     torch.manual_seed(0)
     torch.set_num_threads(1)
     dtype = getattr(torch, args.dtype)
-    features, target = make_table(100 * args.batch, 128)
+    features, target = make_table(220 * args.batch, 128)
     data = TensorDataset(torch.from_numpy(features).to(dtype), torch.from_numpy(target).to(dtype))
     loader = DataLoader(data, batch_size=args.batch, shuffle=True)
     model = nn.Sequential(

@@ -55,7 +55,7 @@ class Encoder(nn.Module):
 
 def main():
     torch.manual_seed(0)
-    data = Sequences(1440)
+    data = Sequences(2000)
     loader = DataLoader(data, batch_size=16, shuffle=True, collate_fn=pad_batch)
     model = Encoder(data.vocabulary)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)

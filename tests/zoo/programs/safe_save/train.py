@@ -25,7 +25,7 @@ def main():
     args = parser.parse_args()
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    x = torch.randn(120 * 32, 256)
+    x = torch.randn(150 * 32, 256)
     y = x.abs().argmax(1) % 16
     loader = DataLoader(TensorDataset(x, y), batch_size=32, shuffle=True)
     model = nn.Sequential(

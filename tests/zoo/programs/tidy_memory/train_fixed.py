@@ -51,7 +51,7 @@ def main():
     torch.manual_seed(0)
     torch.set_num_threads(1)
     catalogue = load_catalogue(2_000)
-    loader = DataLoader(Ratings(catalogue, 120 * 64), batch_size=64, shuffle=True)
+    loader = DataLoader(Ratings(catalogue, 160 * 128), batch_size=128, shuffle=True)
     model = Scorer()
     optimizer = torch.optim.Adagrad(model.parameters(), lr=0.01)
     start = time.perf_counter()

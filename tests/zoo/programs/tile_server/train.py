@@ -44,7 +44,7 @@ sizes = [WIDTH, HIDDEN, HIDDEN, CLASSES]
 weights = [(rng.normal(size=(n, m)) / n**0.5).astype("f4") for n, m in zip(sizes, sizes[1:])]
 steps = 0
 start = time.perf_counter()
-for epoch in range(3):
+for epoch in range(4):
     losses = []
     for chosen, x in source.batches(rng.permutation(480), BATCH):
         losses.append(train_step(x, labels[chosen], weights, 0.01))

@@ -10,13 +10,13 @@ from torch.utils.data import DataLoader, TensorDataset
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--threads", type=int, default=32)
+    parser.add_argument("--threads", type=int, default=12)
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     torch.manual_seed(0)
-    x = torch.randn(100 * 128, 256)
+    x = torch.randn(140 * 256, 256)
     y = x[:, :10].argmax(1)
-    loader = DataLoader(TensorDataset(x, y), batch_size=128)
+    loader = DataLoader(TensorDataset(x, y), batch_size=256)
     layers = [nn.Linear(256, 512), nn.LayerNorm(512), nn.GELU()]
     for _ in range(6):
         layers += [nn.Linear(512, 512), nn.LayerNorm(512), nn.GELU()]

@@ -12,8 +12,8 @@ args = parser.parse_args()
 
 torch.manual_seed(0)
 torch.set_num_threads(1)
-labels = torch.randint(0, 16, (40960,))
-points = torch.randn(16, 64)[labels] + 0.8 * torch.randn(40960, 64)
+labels = torch.randint(0, 16, (51200,))
+points = torch.randn(16, 64)[labels] + 0.8 * torch.randn(51200, 64)
 loader = DataLoader(TensorDataset(points, labels), batch_size=256, shuffle=True)
 
 model = nn.Sequential(

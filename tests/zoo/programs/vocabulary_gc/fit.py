@@ -45,8 +45,8 @@ class Player(pl.LightningModule):
         super().__init__()
         self.book = book
         self.moves = nn.Embedding(64, 64)
-        self.rnn = nn.GRU(64, 96, batch_first=True)
-        self.out = nn.Linear(96, 64)
+        self.rnn = nn.GRU(64, 112, batch_first=True)
+        self.out = nn.Linear(112, 64)
 
     def training_step(self, batch, batch_idx):
         (games,) = batch
@@ -59,12 +59,12 @@ class Player(pl.LightningModule):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--free-every", type=int, default=1)
+    parser.add_argument("--free-every", type=int, default=5)
     args = parser.parse_args()
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
     pl.seed_everything(0)
-    games = torch.randint(0, 64, (120 * 32, 33), generator=torch.Generator().manual_seed(0))
+    games = torch.randint(0, 64, (140 * 64, 33), generator=torch.Generator().manual_seed(0))
     trainer = pl.Trainer(
         max_epochs=1,
         accelerator="cpu",
@@ -74,7 +74,7 @@ def main():
         enable_progress_bar=False,
         enable_model_summary=False,
     )
-    loader = DataLoader(TensorDataset(games), batch_size=32)
+    loader = DataLoader(TensorDataset(games), batch_size=64)
     start = time.perf_counter()
     trainer.fit(Player(read_book()), loader)
     print(f"trained {trainer.global_step} steps in {time.perf_counter() - start:.3f} s")

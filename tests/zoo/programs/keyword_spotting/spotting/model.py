@@ -5,7 +5,7 @@ from torch.nn import functional as F
 
 
 class Spotter(pl.LightningModule):
-    def __init__(self, classes=8, width=72):
+    def __init__(self, classes=8, width=120):
         super().__init__()
         self.inputs = nn.Conv1d(40, width, 5, padding=2)
         self.blocks = nn.ModuleList(
