@@ -15,9 +15,9 @@ EPOCHS = 6
 CELLS = 8
 anchors = make_anchors(CELLS)
 
-# Pictures with eight bright rectangles each.
-corner = torch.rand(640, 8, 2) * 0.6
-boxes = torch.cat([corner, corner + 0.15 + torch.rand(640, 8, 2) * 0.25], -1)
+# Pictures with six bright rectangles each.
+corner = torch.rand(640, 6, 2) * 0.6
+boxes = torch.cat([corner, corner + 0.15 + torch.rand(640, 6, 2) * 0.25], -1)
 pixel = (torch.arange(64) + 0.5) / 64
 inside_x = (pixel > boxes[..., 0:1]) & (pixel < boxes[..., 2:3])
 inside_y = (pixel > boxes[..., 1:2]) & (pixel < boxes[..., 3:4])

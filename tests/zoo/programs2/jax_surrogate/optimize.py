@@ -9,8 +9,8 @@ import numpy as np
 from surrogate import init, propose, refit
 
 DIMENSIONS = 6
-FIRST = 400
-ROUNDS = 40
+FIRST = 2000
+ROUNDS = 50
 FITS = 3
 
 
