@@ -9,7 +9,7 @@ import numpy as np
 from keras import layers
 
 parser = argparse.ArgumentParser()
-parser.add_argument("--save-freq", default="5", help="batches between checkpoints, or 'epoch'")
+parser.add_argument("--save-freq", default="3", help="batches between checkpoints, or 'epoch'")
 parser.add_argument("--epochs", type=int, default=2)
 args = parser.parse_args()
 
