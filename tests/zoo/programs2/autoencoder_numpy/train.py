@@ -3,7 +3,7 @@ import time
 import numpy as np
 
 rng = np.random.default_rng(0)
-EPOCHS, BATCH = 5, 256
+EPOCHS, BATCH = 10, 256
 
 
 class Dense:
@@ -52,7 +52,7 @@ class Autoencoder:
 hidden = rng.standard_normal((10_240, 12)).astype(np.float32)
 mixing = rng.standard_normal((12, 320)).astype(np.float32)
 data = np.tanh(hidden @ mixing)
-model = Autoencoder([320, 384, 32, 384, 320])
+model = Autoencoder([320, 768, 32, 768, 320])
 
 steps = 0
 begin = time.perf_counter()

@@ -1,7 +1,7 @@
 import torch
 
 
-def make_anchors(cells, sizes=(0.15, 0.3, 0.5)):
+def make_anchors(cells, sizes=(0.1, 0.15, 0.22, 0.32, 0.45)):
     center = (torch.arange(cells) + 0.5) / cells
     cy, cx = torch.meshgrid(center, center, indexing="ij")
     center = torch.stack([cx, cy], -1).view(-1, 1, 2)

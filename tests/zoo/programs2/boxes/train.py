@@ -11,13 +11,13 @@ torch.manual_seed(4)
 torch.set_num_threads(1)
 
 match = assign_batched if "--batched" in sys.argv[1:] else assign
-EPOCHS = 3
+EPOCHS = 6
 CELLS = 8
 anchors = make_anchors(CELLS)
 
-# Pictures with five bright rectangles each.
-corner = torch.rand(640, 5, 2) * 0.6
-boxes = torch.cat([corner, corner + 0.15 + torch.rand(640, 5, 2) * 0.25], -1)
+# Pictures with six bright rectangles each.
+corner = torch.rand(640, 6, 2) * 0.6
+boxes = torch.cat([corner, corner + 0.15 + torch.rand(640, 6, 2) * 0.25], -1)
 pixel = (torch.arange(64) + 0.5) / 64
 inside_x = (pixel > boxes[..., 0:1]) & (pixel < boxes[..., 2:3])
 inside_y = (pixel > boxes[..., 1:2]) & (pixel < boxes[..., 3:4])
@@ -27,20 +27,20 @@ loader = DataLoader(TensorDataset(pictures, boxes), batch_size=16, shuffle=True)
 
 
 class Detector(nn.Module):
-    def __init__(self, per_cell=3):
+    def __init__(self, per_cell=5):
         super().__init__()
         self.backbone = nn.Sequential(
-            nn.Conv2d(1, 24, 3, stride=2, padding=1),
+            nn.Conv2d(1, 12, 3, stride=2, padding=1),
             nn.ReLU(),
-            nn.Conv2d(24, 48, 3, padding=1),
+            nn.Conv2d(12, 16, 3, padding=1),
             nn.ReLU(),
-            nn.Conv2d(48, 96, 3, stride=2, padding=1),
+            nn.Conv2d(16, 32, 3, stride=2, padding=1),
             nn.ReLU(),
-            nn.Conv2d(96, 96, 3, stride=2, padding=1),
+            nn.Conv2d(32, 48, 3, stride=2, padding=1),
             nn.ReLU(),
         )
-        self.score = nn.Conv2d(96, per_cell, 1)
-        self.offset = nn.Conv2d(96, 4 * per_cell, 1)
+        self.score = nn.Conv2d(48, per_cell, 1)
+        self.offset = nn.Conv2d(48, 4 * per_cell, 1)
 
     def forward(self, x):
         h = self.backbone(x)

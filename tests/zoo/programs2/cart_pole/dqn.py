@@ -75,9 +75,9 @@ class Agent:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=250)
+    parser.add_argument("--steps", type=int, default=320)
     parser.add_argument("--batch", type=int, default=128)
-    parser.add_argument("--hidden", type=int, default=512)
+    parser.add_argument("--hidden", type=int, default=448)
     parser.add_argument("--replay", choices=["frame", "array"], default="frame")
     args = parser.parse_args()
     random.seed(0)

@@ -21,10 +21,10 @@ class FrameReplay:
         chosen = stored.sample(size, replace=True, random_state=self.seed + self.count)
         states, actions, rewards, following, done = [], [], [], [], []
         for _, row in chosen.iterrows():
-            states.append(row[["x", "v", "a", "w"]].to_list())
+            states.append([row["x"], row["v"], row["a"], row["w"]])
             actions.append(int(row["action"]))
             rewards.append(row["reward"])
-            following.append(row[["x2", "v2", "a2", "w2"]].to_list())
+            following.append([row["x2"], row["v2"], row["a2"], row["w2"]])
             done.append(row["done"])
         return states, actions, rewards, following, done
 

@@ -48,7 +48,7 @@ class Sorter(nn.Module):
 
 
 class Trainer:
-    def __init__(self, one_loader, epochs=40, steps_per_epoch=4, batch=32):
+    def __init__(self, one_loader, epochs=60, steps_per_epoch=4, batch=24):
         self.dataset = Sequences()
         self.epochs, self.steps_per_epoch, self.batch = epochs, steps_per_epoch, batch
         self.model = Sorter()

@@ -47,8 +47,8 @@ def validate(model, held_out, sparsity):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=200)
-    parser.add_argument("--batch", type=int, default=512)
+    parser.add_argument("--steps", type=int, default=280)
+    parser.add_argument("--batch", type=int, default=1024)
     parser.add_argument("--atoms", type=int, default=640)
     parser.add_argument("--lr", type=float, default=0.05)
     parser.add_argument("--sparsity", type=float, default=0.02)
@@ -56,7 +56,7 @@ def main():
     args = parser.parse_args()
 
     train = patches(16_384, 256, seed=1)
-    held_out = patches(5120, 256, seed=1)
+    held_out = patches(10_240, 256, seed=1)
     model = SparseCoder(256, args.atoms)
     rng = np.random.default_rng(2)
     best = np.inf

@@ -15,8 +15,8 @@ class Flowers(Dataset):
         rng = np.random.default_rng(3)
         self.labels = rng.integers(0, 17, count)
         centers = rng.random((17, 8, 8, 3), dtype=np.float32)
-        base = centers.repeat(4, axis=1).repeat(4, axis=2)[self.labels]
-        self.images = (0.6 * base + 0.4 * rng.random((count, 32, 32, 3))).astype(np.float32)
+        base = centers.repeat(3, axis=1).repeat(3, axis=2)[self.labels]
+        self.images = (0.6 * base + 0.4 * rng.random((count, 24, 24, 3))).astype(np.float32)
         self.transforms = transforms
 
     def __len__(self):
@@ -72,7 +72,7 @@ def main():
     torch.set_num_threads(1)
     hue = HueJitter(0.08) if args.hue == "hsv" else HueRotation(0.08)
     loader = DataLoader(
-        Flowers(1280, [RandomCrop(32, 3), RandomFlip(), hue]),
+        Flowers(1280, [RandomCrop(24, 3), RandomFlip(), hue]),
         batch_size=32,
         shuffle=True,
         num_workers=2,

@@ -52,10 +52,10 @@ def negative_log_likelihood(params, x):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=150)
-    parser.add_argument("--batch", type=int, default=512)
-    parser.add_argument("--layers", type=int, default=8)
-    parser.add_argument("--width", type=int, default=128)
+    parser.add_argument("--steps", type=int, default=80)
+    parser.add_argument("--batch", type=int, default=2048)
+    parser.add_argument("--layers", type=int, default=3)
+    parser.add_argument("--width", type=int, default=192)
     parser.add_argument("--jit", action="store_true")
     args = parser.parse_args()
 
@@ -78,7 +78,7 @@ def main():
     for step in range(args.steps):
         x = data[rng.integers(0, len(data), args.batch)]
         params, opt_state, loss = train_step(params, opt_state, x)
-        if step % 50 == 0:
+        if step % 20 == 0:
             print(f"step {step} nll {float(loss):.4f}")
     jax.block_until_ready(params)
     print(f"trained {args.steps} steps in {time.perf_counter() - begin:.3f} s")

@@ -9,9 +9,9 @@ import numpy as np
 from surrogate import init, propose, refit
 
 DIMENSIONS = 6
-FIRST = 400
-ROUNDS = 40
-FITS = 3
+FIRST = 2000
+ROUNDS = 16
+FITS = 8
 
 
 def costly(x):
@@ -46,7 +46,7 @@ def main():
         point = np.asarray(propose(params, candidates))
         x = np.concatenate([x, point[None]])
         y = np.append(y, costly(point)).astype(np.float32)
-        if number % 10 == 9:
+        if number % 4 == 3:
             print(f"round {number + 1} loss {float(loss):.4f} best {y.min():.4f}")
     print(f"trained {steps} steps in {time.perf_counter() - begin:.3f} s")
 

@@ -1,5 +1,3 @@
-from functools import partial
-
 import jax
 import jax.numpy as jnp
 
@@ -23,14 +21,13 @@ def loss_fn(params, x, y, mask):
     return jnp.sum(mask * (predict(params, x) - y) ** 2) / jnp.sum(mask)
 
 
-@partial(jax.jit, static_argnames="inner")
-def refit(params, velocity, x, y, mask, lr, inner=4):
-    """A few steps of gradient descent on all that was measured so far."""
-    for _ in range(inner):
-        grads = jax.grad(loss_fn)(params, x, y, mask)
-        velocity = jax.tree.map(lambda v, g: 0.9 * v + g, velocity, grads)
-        params = jax.tree.map(lambda p, v: p - lr * v, params, velocity)
-    return params, velocity, loss_fn(params, x, y, mask)
+@jax.jit
+def refit(params, velocity, x, y, mask, lr):
+    """One step of gradient descent on all that was measured so far."""
+    loss, grads = jax.value_and_grad(loss_fn)(params, x, y, mask)
+    velocity = jax.tree.map(lambda v, g: 0.9 * v + g, velocity, grads)
+    params = jax.tree.map(lambda p, v: p - lr * v, params, velocity)
+    return params, velocity, loss
 
 
 @jax.jit

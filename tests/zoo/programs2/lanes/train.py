@@ -32,7 +32,7 @@ def unit(inputs, outputs):
 
 
 class UNet(nn.Module):
-    def __init__(self, width=12, classes=4):
+    def __init__(self, width=10, classes=4):
         super().__init__()
         self.down = unit(3, width)
         self.middle = nn.Sequential(unit(width, 2 * width), unit(2 * width, 2 * width))
@@ -69,6 +69,7 @@ def main():
     begin = time.perf_counter()
     for epoch in range(args.epochs):
         for index, (pictures, labels) in enumerate(loader):
+            log.debug("pictures %s", pictures)
             logits = model(pictures)
             loss = F.cross_entropy(logits, labels)
             (loss / ACCUMULATE).backward()

@@ -42,7 +42,7 @@ def evaluate(model, buckets):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--buckets", type=int, default=100_000)
+    parser.add_argument("--buckets", type=int, default=70_000)
     parser.add_argument("--width", type=int, default=32)
     parser.add_argument("--steps", type=int, default=250)
     parser.add_argument("--sparse-gradients", action="store_true")

@@ -6,7 +6,7 @@ import time
 import numpy as np
 from model import ForwardModel
 
-STATE, ACTION, BATCH, STEPS = 24, 4, 1024, 200
+STATE, ACTION, BATCH, STEPS = 24, 4, 1024, 250
 
 
 class Counts:
@@ -47,7 +47,7 @@ def main():
     places = rng.normal(size=(400, STATE)).astype(np.float32)
     effect = rng.normal(0, 0.3, (ACTION, STATE)).astype(np.float32)
     counts = HashedCounts() if "--hashed" in sys.argv[1:] else Counts()
-    model = ForwardModel([STATE + ACTION, 384, 384, STATE], lr=0.01, rng=rng)
+    model = ForwardModel([STATE + ACTION, 512, 512, STATE], lr=0.01, rng=rng)
 
     begin = time.perf_counter()
     for step in range(STEPS):

@@ -7,7 +7,7 @@ from torch import nn
 torch.manual_seed(0)
 torch.set_num_threads(1)
 
-PENDULUMS, HORIZON, UPDATES = 256, 12, 100
+PENDULUMS, HORIZON, UPDATES = 256, 12, 150
 
 policy = nn.Sequential(
     nn.Linear(3, 256), nn.Tanh(), nn.Linear(256, 256), nn.Tanh(), nn.Linear(256, 1)

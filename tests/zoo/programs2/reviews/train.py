@@ -12,7 +12,7 @@ def make_reviews(count, vocabulary=2000, seed=0):
     """Most have some tens of words; now and then someone writes an essay."""
     rng = np.random.default_rng(seed)
     lengths = rng.integers(24, 49, count)
-    essays = rng.random(count) < 0.006
+    essays = rng.random(count) < 0.004
     lengths[essays] = rng.integers(500, 900, int(essays.sum()))
     reviews = []
     for length in lengths:
@@ -74,7 +74,7 @@ def main():
     torch.manual_seed(0)
     torch.set_num_threads(1)
 
-    reviews = make_reviews(2400)
+    reviews = make_reviews(1800)
     batcher = Batcher(args.max_words)
     train = DataLoader(reviews, args.batch, shuffle=True, collate_fn=batcher)
     held = DataLoader(make_reviews(96, seed=1), 48, collate_fn=Batcher(48))

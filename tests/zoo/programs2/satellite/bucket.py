@@ -10,7 +10,7 @@ from urllib.request import urlopen
 import numpy as np
 
 SHAPE = (4, 32, 32)
-LATENCY = 0.004
+LATENCY = 0.005
 
 
 class Handler(BaseHTTPRequestHandler):

@@ -49,16 +49,16 @@ class CloudCover(pl.LightningModule):
     def __init__(self):
         super().__init__()
         self.encoder = nn.Sequential(
-            nn.Conv2d(4, 32, 3, padding=1),
+            nn.Conv2d(4, 24, 3, padding=1),
             nn.GELU(),
-            nn.Conv2d(32, 64, 3, stride=2, padding=1),
+            nn.Conv2d(24, 48, 3, stride=2, padding=1),
             nn.GELU(),
-            nn.Conv2d(64, 64, 3, padding=1),
+            nn.Conv2d(48, 48, 3, padding=1),
             nn.GELU(),
             nn.AdaptiveAvgPool2d(1),
             nn.Flatten(),
         )
-        self.head = nn.Linear(64, 1)
+        self.head = nn.Linear(48, 1)
 
     def forward(self, tiles):
         return self.head(self.encoder(tiles)).squeeze(1)

@@ -70,9 +70,9 @@ class Trainer:
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--epochs", type=int, default=3)
-    parser.add_argument("--events", type=int, default=640)
+    parser.add_argument("--events", type=int, default=800)
     parser.add_argument("--batch-size", type=int, default=16)
-    parser.add_argument("--width", type=int, default=10)
+    parser.add_argument("--width", type=int, default=6)
     parser.add_argument("--lr", type=float, default=1e-3)
     parser.add_argument("--workers", type=int, default=0)
     args = parser.parse_args()

@@ -45,7 +45,7 @@ class Reviews(torch.utils.data.Dataset):
 
 
 def main():
-    every = int(sys.argv[1]) if len(sys.argv) > 1 else 1
+    every = int(sys.argv[1]) if len(sys.argv) > 1 else 3
     set_seed(1)
     torch.set_num_threads(1)
     config = BertConfig(
@@ -71,7 +71,7 @@ def main():
             disable_tqdm=True,
             use_cpu=True,
         ),
-        train_dataset=Reviews(1920),
+        train_dataset=Reviews(1600),
         callbacks=[FreeMemory(every)],
     )
     begin = time.perf_counter()

@@ -15,6 +15,7 @@ class HistoryCallback(TrainerCallback):
         entry = {"step": state.global_step, **(logs or {})}
         for name, weight in model.named_parameters():
             entry[f"{name}/mean"] = weight.mean().item()
-            entry[f"{name}/norm"] = weight.norm().item()
+            entry[f"{name}/std"] = weight.std().item()
+            entry[f"{name}/largest"] = weight.abs().max().item()
         self.history.append(entry)
         self.path.write_text(json.dumps(self.history, indent=2))

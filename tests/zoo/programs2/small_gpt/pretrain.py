@@ -31,7 +31,7 @@ def main():
     torch.set_num_threads(1)
     config = GPT2Config(
         vocab_size=512,
-        n_positions=64,
+        n_positions=48,
         n_embd=96,
         n_layer=4,
         n_head=4,
@@ -53,7 +53,7 @@ def main():
     trainer = Trainer(
         model=GPT2LMHeadModel(config),
         args=training,
-        train_dataset=Blocks(2000, 64, 512),
+        train_dataset=Blocks(2000, 48, 512),
         callbacks=[HistoryCallback("history.json")],
     )
     start = time.perf_counter()

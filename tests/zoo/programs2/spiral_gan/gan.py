@@ -10,7 +10,7 @@ from torch import nn
 BATCH = 256
 LATENT = 16
 WIDTH = 320
-STEPS = 150
+STEPS = 200
 
 
 def spiral(count, rng):

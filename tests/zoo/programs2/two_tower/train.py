@@ -8,7 +8,7 @@ from torch import nn
 parser = argparse.ArgumentParser()
 parser.add_argument("--fusion", default="bilinear", choices=["bilinear", "concat"])
 parser.add_argument("--batch", type=int, default=128)
-parser.add_argument("--steps", type=int, default=240)
+parser.add_argument("--steps", type=int, default=260)
 parser.add_argument("--seed", type=int, default=0)
 args = parser.parse_args()
 
@@ -37,7 +37,7 @@ class Concat(nn.Module):
 
 
 class Matcher(nn.Module):
-    def __init__(self, width=128, out=64):
+    def __init__(self, width=96, out=24):
         super().__init__()
         self.query = Tower(192, width)
         self.product = Tower(320, width)

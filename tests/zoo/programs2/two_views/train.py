@@ -11,7 +11,7 @@ from views import two_views
 
 
 class Encoder(nn.Module):
-    def __init__(self, width=32, out=64):
+    def __init__(self, width=20, out=64):
         super().__init__()
         self.features = nn.Sequential(
             nn.Conv2d(3, width, 3, stride=2, padding=1),
@@ -49,8 +49,8 @@ def collate_views(samples):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--epochs", type=int, default=4)
-    parser.add_argument("--batch-size", type=int, default=64)
+    parser.add_argument("--epochs", type=int, default=5)
+    parser.add_argument("--batch-size", type=int, default=48)
     parser.add_argument("--augment-in", choices=["loop", "loader"], default="loop")
     args = parser.parse_args()
 

@@ -8,7 +8,7 @@ import torch
 from losses import MahalanobisLoss, PrecisionLoss
 from torch import nn
 
-CHANNELS = 224
+CHANNELS = 512
 
 
 def instrument_noise(channels):
@@ -41,7 +41,7 @@ class Average:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--epochs", type=int, default=5)
+    parser.add_argument("--epochs", type=int, default=6)
     parser.add_argument("--batch", type=int, default=256)
     parser.add_argument("--invert-first", action="store_true")
     args = parser.parse_args()
