@@ -258,6 +258,15 @@ static double share_of(const core_loop *loop)
     return whole ? (double)loop->in_parent / (double)whole : 0.0;
 }
 
+/* Whether a loop runs in most iterations of the one around it, as batches do in epochs. One that does not is something that
+ * is done now and then, such as a validation. */
+static bool is_regular(const core_loop *loop)
+{
+    const core_loop *parent = loop->parent;
+    const uint64_t whole = parent ? parent->intervals - loop->parent_intervals : 0;
+    return whole < 2 || 10 * loop->parent_ran > 6 * whole;
+}
+
 static bool is_long(const core_loop *loop)
 {
     /* One iteration in which the machine did something else does not make a loop long. */
@@ -287,7 +296,7 @@ static bool qualifies(const core_pass *pass, uint64_t now)
     }
     for (const core_loop *other = loops; other; other = other->next) {
         if (other->parent == loop && other->state == LOOP_SEARCHED && is_long(other) &&
-            share_of(other) >= needed(other)) {
+            is_regular(other) && share_of(other) >= needed(other)) {
             return false; /* The inner one will be chosen. */
         }
     }
@@ -297,7 +306,7 @@ static bool qualifies(const core_pass *pass, uint64_t now)
     }
     const bool known = parent == loop->parent && parent->intervals >= 2;
     if (known) {
-        return share_of(loop) >= needed(loop);
+        return is_regular(loop) && share_of(loop) >= needed(loop);
     }
     return pass->count >= LONG_PASS;
 }
@@ -346,7 +355,8 @@ static bool is_better(const core_pass *pass, uint64_t now)
     }
     if (is_around(loop, core_chosen)) {
         return loop == core_chosen->parent && loop->intervals >= ENOUGH &&
-               share_of(core_chosen) < part_of_step(pass) && qualifies(pass, now);
+               (share_of(core_chosen) < part_of_step(pass) || !is_regular(core_chosen)) &&
+               qualifies(pass, now);
     }
     return loop->ticks > core_chosen->ticks && qualifies(pass, now);
 }
@@ -449,8 +459,11 @@ static void kids_count(core_pass *pass, uint64_t interval)
             kid->parent = pass->loop;
             kid->parent_base = pass->loop->ticks - interval;
             kid->in_parent = 0;
+            kid->parent_intervals = pass->loop->intervals - 1;
+            kid->parent_ran = 0;
         }
         kid->in_parent += pass->kids[i].ticks;
+        kid->parent_ran++;
     }
     memset(pass->kids, 0, sizeof pass->kids);
 }

@@ -27,12 +27,14 @@ typedef struct core_loop {
     uint64_t asks;      /* iterations that ended */
     uint64_t intervals; /* those whose time is known, and their time */
     uint64_t ticks;
-    uint64_t longs;           /* those that are long enough for a step */
-    uint32_t longest;         /* iterations of the longest pass */
-    uint32_t elsewhere;       /* iterations on other threads */
-    struct core_loop *parent; /* the loop that it last ran in */
-    uint64_t parent_base;     /* ticks of the parent before it ran in it */
-    uint64_t in_parent;       /* its own share of the parent's ticks since */
+    uint64_t longs;            /* those that are long enough for a step */
+    uint32_t longest;          /* iterations of the longest pass */
+    uint32_t elsewhere;        /* iterations on other threads */
+    struct core_loop *parent;  /* the loop that it last ran in */
+    uint64_t parent_base;      /* ticks of the parent before it ran in it */
+    uint64_t in_parent;        /* its own share of the parent's ticks since */
+    uint64_t parent_intervals; /* iterations of the parent before it ran in it */
+    uint64_t parent_ran;       /* those since in which it ran */
     /* For the engine. */
     void *owner; /* what the loop is part of */
     const uint8_t *inside;

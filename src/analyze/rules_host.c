@@ -413,7 +413,7 @@ static void garbage(sw_findings *all)
      * over, has asked for it. */
     const bool asked =
         at && samples >= 5 && 10 * at->line_samples >= 7 * samples &&
-        (2 * sum.full >= sum.count || 2 * sum.full >= all->it.steps->count);
+        (2 * sum.full >= sum.count || 10 * sum.full >= all->it.steps->count);
     struct sw__draft *draft = sw__draft(all, SW_FINDING_GC, "RULE-14");
     draft->group = SW__GROUP_GC;
     sw__draft_title(all, draft, "%.1f %% of a step is the garbage collector%s",

@@ -27,6 +27,8 @@
 #define NODE_MOST_NS 25e3
 /* How often the same function must come again: those of a model in layers do so some tens of times. */
 #define AGAIN_LEAST 15
+/* … and how many nodes there are for each part of the model: what is deep is meant to be, what goes round need not. */
+#define NODES_A_PART_LEAST 8
 
 /* --- what modules cost --- */
 
@@ -446,7 +448,8 @@ static void launch_bound(sw_findings *all, const struct model *model)
     const struct graph graph = find_graph(all);
     /* An operation of the framework may be many nodes, too (nn.GRU): then no Python lies between them. */
     const bool by_graph = between.low > 0.08 && graph.nodes >= NODES_LEAST &&
-                          graph.node_ns < NODE_MOST_NS && graph.again >= AGAIN_LEAST;
+                          graph.node_ns < NODE_MOST_NS && graph.again >= AGAIN_LEAST &&
+                          graph.nodes > NODES_A_PART_LEAST * (double)model->count;
     const bool by_code = own.low > 0.5 * forward.mean && !by_graph;
     if ((!by_modules && !by_code && !by_graph) ||
         !(both.low / all->it.mean_ns > LAUNCH_LEAST)) {

@@ -8,6 +8,7 @@
 #include "analyze/summary.h"
 
 #define COMMUNICATION_LEAST 0.3
+#define DDP_LEAST 0.4
 #define COMMUNICATION_MANY_LEAST 0.1 /* of collectives that could be one */
 #define MANY_COLLECTIVES 8
 #define STRAGGLER_LEAST 0.05 /* of the step */
@@ -339,7 +340,8 @@ static void communication(sw_findings *all)
     const double least = (many ? COMMUNICATION_MANY_LEAST : COMMUNICATION_LEAST) *
                          (sw__core_wait(all) > 0.3 ? 2 : 1);
     const bool called = share.low > least;
-    if (!called && !(hidden / step > least)) {
+    /* DDP hides what it can; the rest has to be much. */
+    if (!called && !(hidden / step > (least > DDP_LEAST ? least : DDP_LEAST))) {
         return;
     }
     if (!called) {

@@ -643,10 +643,10 @@ def test_ipython(run: Runner) -> None:
         from IPython.core.interactiveshell import InteractiveShell
         shell = InteractiveShell.instance()
         shell.run_cell("import time")
-        shell.run_cell("for batch in range(200):\\n    time.sleep(0.0004)")
+        shell.run_cell("for batch in range(1500):\\n    time.sleep(0.0004)")
         """)
     assert outcome.code == 0, outcome.errors
-    assert outcome.iterations == 200
+    assert outcome.iterations == 1500
     assert "ipython-input" in outcome.chosen["file"]
 
 
@@ -883,3 +883,17 @@ def test_long_bodies(run: Runner) -> None:
     report = outcome.run.report().to_dict()
     shares = {one["phase"]: one["share"] for one in report["steps"]["phases"]}
     assert shares["data_wait"] < 0.5 < shares["other"]
+
+
+def test_a_validation_is_no_training(run: Runner) -> None:
+    """A loop that runs now and then is no step loop, however long it takes."""
+    outcome = run("""
+        def validate():
+            for batch in range(60):
+                work(batch)
+        for batch in range(100):  # STEP
+            tuple(map(work, range(4)))
+            if batch % 5 == 4:
+                validate()
+        """)
+    assert outcome.line == outcome.marked
