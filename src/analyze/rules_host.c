@@ -114,7 +114,7 @@ static struct sw__draft *python_overhead(sw_findings *all)
     /* What takes its place costs something; the others may have other reasons. */
     struct sw__estimate range = time;
     range.low = own.low < time.low ? own.low : time.low;
-    sw__draft_saves_in_steps(all, draft, range, 0.95, 0.75, 1);
+    sw__draft_saves_in_steps(all, draft, range, 0.98, 0.75, 1);
     return draft;
 }
 
