@@ -311,6 +311,17 @@ static bool is_caller(const struct sw__hot *hot, const sw_stack_frame *frame)
     return false;
 }
 
+/* The same, at any of its lines. */
+static bool is_in_callers(const struct sw__hot *hot, const sw_stack_frame *frame)
+{
+    for (size_t i = 0; i < hot->caller_count; i++) {
+        if (sw__same_function(hot->callers[i], frame)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Whether a stack is the innermost frames alone, of which nobody knows who called them: those of a thread begin in a module,
  * or in what starts modules and threads. */
 static bool is_torn(const sw_stack_frame *outermost)
@@ -388,6 +399,15 @@ static void add_stack(struct reading *reading, const sw_stack *stack, int phase,
         for (size_t i = loop + 1; i < inner && !key.entry; i++) {
             const sw_stack_frame *frame = sw_stacks_get_frame(reading->stacks, frames[i]);
             key.entry = sw__user_file(frame->file) ? frame : NULL;
+        }
+    }
+    if (!key.entry && phase == SW_PHASE_VALIDATION) {
+        /* What is called to validate, and not the model that it calls. */
+        for (size_t i = 0; i < inner && !key.entry; i++) {
+            const sw_stack_frame *frame = sw_stacks_get_frame(reading->stacks, frames[i]);
+            key.entry = sw__user_file(frame->file) && !is_in_callers(reading->hot, frame)
+                            ? frame
+                            : NULL;
         }
     }
     for (size_t i = loop + 1; key.as == SW_PHASE_OTHER && i < depth; i++) {

@@ -77,8 +77,12 @@ static void validation(sw_findings *all)
         return;
     }
     struct sw__draft *draft = sw__draft(all, SW_FINDING_VALIDATION, "RULE-62");
-    const struct sw__hot_function *at =
+    const struct sw__hot_function *top =
         sw__hot_where(all, draft, SW__PHASE_BIT(SW_PHASE_VALIDATION), true);
+    const sw_stack_frame *at = top && top->entry ? top->entry : top ? &top->frame : NULL;
+    if (at) {
+        sw__draft_where(all, draft, at->file, at->line, at->name);
+    }
     sw__draft_title(all, draft, "%.0f %% of the time is validation", share * 100);
     sw__draft_number(draft, "validation_share", share);
     sw__draft_number(draft, "validation_s", ns / 1e9);
@@ -92,7 +96,7 @@ static void validation(sw_findings *all)
         sw__draft_advise(all, draft,
                          "Validate a tenth as often, or on a part of the data (%s, line "
                          "%u).",
-                         sw__file_name(at->frame.file), at->frame.line);
+                         sw__file_name(at->file), at->line);
     } else {
         sw__draft_advise(all, draft,
                          "Validate a tenth as often, or on a part of the data.");
