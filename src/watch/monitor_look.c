@@ -134,7 +134,7 @@ struct sw__looker *sw__looker_open(const struct sw__source *const *sources,
     return looker;
 }
 
-void sw__looker_close(struct sw__looker *looker, bool child)
+void sw__looker_close(struct sw__looker *looker)
 {
     if (!looker) {
         return;
@@ -145,11 +145,9 @@ void sw__looker_close(struct sw__looker *looker, bool child)
             source->is->close(source->state);
         }
     }
-    if (!child) {
-        sw__free(looker->series);
-        sw__free(looker->sources);
-        sw__free(looker);
-    }
+    sw__free(looker->series);
+    sw__free(looker->sources);
+    sw__free(looker);
 }
 
 /* The place of a series, made if need be; SERIES_MOST: there is no room. */

@@ -10,6 +10,7 @@ struct sw__proc_file {
     int fd; /* -1: not open */
     dev_t device;
     ino_t inode;
+    unsigned place; /* among those that are open */
 };
 
 /* Opens `root` + `path`. 0, or a negative sw_error with a sentence in `why` (may be NULL). */
@@ -19,5 +20,7 @@ int sw__proc_open(struct sw__proc_file *file, const char *root, const char *path
 int sw__proc_read(const struct sw__proc_file *file, char *to, size_t size);
 /* Closes it, unless the program has closed that descriptor and another file has its number now. */
 void sw__proc_close(struct sw__proc_file *file);
+/* In a forked child: closes all that are open here, and touches nothing else. */
+void sw__proc_close_all(void);
 
 #endif
