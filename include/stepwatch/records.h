@@ -409,6 +409,57 @@ enum sw_wait_kind {
     SW_WAIT_D2H = 3   /* copy from the device */
 };
 
+/* Number and name of what is watched of a GPU; MONITOR records name their series "gpu.DEVICE.NAME", DEVICE being the
+ * number of the GPU row. A value holds until the next one of its series; NaN: it is not known from there on. */
+#define SW_GPU_VALUE_TABLE(X)                                                            \
+    X(0, MEMORY_USED, "memory_used_bytes")                                               \
+    X(1, PROCESS_MEMORY, "process_memory_bytes")                                         \
+    X(2, UTILISATION, "utilisation_percent")                                             \
+    X(3, MEMORY_UTILISATION, "memory_utilisation_percent")                               \
+    X(4, SM_ACTIVE, "sm_active_percent")                                                 \
+    X(5, SM_OCCUPANCY, "sm_occupancy_percent")                                           \
+    X(6, TENSOR_ACTIVE, "tensor_active_percent")                                         \
+    X(7, DRAM_ACTIVE, "dram_active_percent")                                             \
+    X(8, POWER, "power_w")                                                               \
+    X(9, ENERGY, "energy_j") /* since the driver was loaded */                           \
+    X(10, TEMPERATURE, "temperature_c")                                                  \
+    X(11, SM_CLOCK, "sm_clock_mhz")                                                      \
+    X(12, MEMORY_CLOCK, "memory_clock_mhz")                                              \
+    X(13, CLOCK_REASONS, "clock_reasons") /* bits: enum sw_gpu_reason */                       \
+    X(14, PCIE_SENT, "pcie_sent_bytes_per_s")                                            \
+    X(15, PCIE_RECEIVED, "pcie_received_bytes_per_s")                                    \
+    X(16, NVLINK_SENT, "nvlink_sent_bytes_per_s")                                        \
+    X(17, NVLINK_RECEIVED, "nvlink_received_bytes_per_s")                                \
+    X(18, ECC_CORRECTED, "ecc_corrected") /* since the driver was loaded */              \
+    X(19, ECC_UNCORRECTED, "ecc_uncorrected")                                            \
+    X(20, XID, "xid") /* one value for each error: its code */
+
+enum sw_gpu_value {
+#define SW_GPU_VALUE_ENUM(number, name, text) SW_GPU_##name = number,
+    SW_GPU_VALUE_TABLE(SW_GPU_VALUE_ENUM)
+#undef SW_GPU_VALUE_ENUM
+        SW_GPU_VALUES
+};
+
+/* Why a GPU does not run at its highest clocks: bit, symbol, name. */
+#define SW_GPU_REASON_TABLE(X)                                                           \
+    X(0, IDLE, "idle")                                                                   \
+    X(1, SETTING, "applications_clocks_setting")                                         \
+    X(2, POWER_CAP, "sw_power_cap")                                                      \
+    X(3, HW_SLOWDOWN, "hw_slowdown")                                                     \
+    X(4, SYNC_BOOST, "sync_boost")                                                       \
+    X(5, SW_THERMAL, "sw_thermal_slowdown")                                              \
+    X(6, HW_THERMAL, "hw_thermal_slowdown")                                              \
+    X(7, POWER_BRAKE, "hw_power_brake_slowdown")                                         \
+    X(8, DISPLAY, "display_clock_setting")
+
+enum sw_gpu_reason {
+#define SW_GPU_REASON_ENUM(bit, name, text) SW_GPU_REASON_##name = bit,
+    SW_GPU_REASON_TABLE(SW_GPU_REASON_ENUM)
+#undef SW_GPU_REASON_ENUM
+        SW_GPU_REASONS
+};
+
 typedef struct sw_row {
     uint16_t table; /* enum sw_table */
     uint16_t flags; /* SW_ROW_… */
@@ -417,7 +468,7 @@ typedef struct sw_row {
     uint64_t value[5];
 } sw_row;
 
-/* Names of kinds, phases and stages; NULL for numbers outside the table. */
+/* Names of kinds, phases, stages, and values and reasons of GPUs; NULL for numbers outside the table. */
 static inline const char *sw_record_kind_name(unsigned kind)
 {
     switch (kind) {
@@ -438,6 +489,30 @@ static inline const char *sw_phase_name(unsigned phase)
         return text;
         SW_PHASE_TABLE(SW_PHASE_CASE)
 #undef SW_PHASE_CASE
+    default:
+        return 0;
+    }
+}
+static inline const char *sw_gpu_value_name(unsigned value)
+{
+    switch (value) {
+#define SW_GPU_VALUE_CASE(number, name, text)                                            \
+    case number:                                                                         \
+        return text;
+        SW_GPU_VALUE_TABLE(SW_GPU_VALUE_CASE)
+#undef SW_GPU_VALUE_CASE
+    default:
+        return 0;
+    }
+}
+static inline const char *sw_gpu_reason_name(unsigned bit)
+{
+    switch (bit) {
+#define SW_GPU_REASON_CASE(number, name, text)                                           \
+    case number:                                                                         \
+        return text;
+        SW_GPU_REASON_TABLE(SW_GPU_REASON_CASE)
+#undef SW_GPU_REASON_CASE
     default:
         return 0;
     }
