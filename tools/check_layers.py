@@ -44,6 +44,7 @@ PUBLIC: dict[str, str] = {
     "record.h": "record",
     "config.h": "record",
     "schedule.h": "record",
+    "nvml.h": "watch",
     "watch.h": "watch",
     "trace.h": "read",
     "stacks.h": "analyze",

@@ -370,7 +370,17 @@ typedef struct sw_record_gpu {
  *   SOURCE    where series come from. key: name, why it has nothing (name ids; 0: it has), its least period in ms.
  *             value: looks, ticks they took, looks that failed. The one called "monitor" is the monitor itself; its ticks
  *             are nanoseconds of CPU time, its fourth value the period that was asked for in nanoseconds, its fifth the
- *             looks that were late by more than a tenth of it */
+ *             looks that were late by more than a tenth of it
+ *
+ * Tables of GPUs.
+ *
+ *   GPU       a GPU, or a part of one (MIG). key: place in the list of its process, from 0; name, UUID (name ids); place of
+ *             the device that it is a part of plus 1, 0 none. value: bytes of memory; highest clocks in MHz, of the
+ *             multiprocessors + 2^32 × of the memory; limit of power in mW + 2^32 × the usual one; temperatures in
+ *             °C at which clocks are reduced, by the hardware + 2^32 × by the driver; number that NVML gives it + 2^32 ×
+ *             version of the driver (name id). 0 is unknown, in each half. flags: SW_ROW_GPU_…
+ *   GPU_NOTE  why something of a GPU is not known. key: place of the GPU (UINT32_MAX: all), what (enum sw_gpu_value;
+ *             UINT32_MAX: a remark for the reader), text (name id) */
 #define SW_TABLE_TABLE(X)                                                                \
     X(0, CODE, "code")                                                                   \
     X(1, FUNCTION, "function")                                                           \
@@ -389,7 +399,9 @@ typedef struct sw_record_gpu {
     X(14, SETTING, "setting")                                                            \
     X(15, OPERATOR, "operator")                                                          \
     X(16, SERIES, "series")                                                              \
-    X(17, SOURCE, "source")
+    X(17, SOURCE, "source")                                                              \
+    X(24, GPU, "gpu")                                                                    \
+    X(25, GPU_NOTE, "gpu_note")
 
 enum sw_table {
 #define SW_TABLE_ENUM(number, name, text) SW_TABLE_##name = number,
@@ -397,12 +409,17 @@ enum sw_table {
 #undef SW_TABLE_ENUM
         SW_TABLES
 };
-#define SW_ROW_NATIVE 0x0001     /* CODE: not written in Python */
-#define SW_ROW_IN_CONTEXT 0x0001 /* STACK: the parent is a CONTEXT */
-#define SW_ROW_MODEL 0x0001      /* MODULE: root of a model */
-#define SW_ROW_LOSS 0x0002       /* MODULE: a loss */
-#define SW_ROW_AGAIN 0x0001      /* COMPILED: not the first of the function */
-#define SW_ROW_UNBLOCKED 0x0001  /* WAIT: some calls asked not to wait */
+#define SW_ROW_NATIVE 0x0001       /* CODE: not written in Python */
+#define SW_ROW_IN_CONTEXT 0x0001   /* STACK: the parent is a CONTEXT */
+#define SW_ROW_MODEL 0x0001        /* MODULE: root of a model */
+#define SW_ROW_LOSS 0x0002         /* MODULE: a loss */
+#define SW_ROW_AGAIN 0x0001        /* COMPILED: not the first of the function */
+#define SW_ROW_UNBLOCKED 0x0001    /* WAIT: some calls asked not to wait */
+#define SW_ROW_GPU_VISIBLE 0x0001  /* GPU: the program sees it (CUDA_VISIBLE_DEVICES) */
+#define SW_ROW_GPU_HIDDEN 0x0002   /* GPU: it does not; neither: nobody knows */
+#define SW_ROW_GPU_ACTIVITY 0x0004 /* GPU: it counts what its multiprocessors do (GPM) */
+#define SW_ROW_GPU_DIVIDED 0x0008  /* GPU: it is divided into parts (MIG) */
+#define SW_ROW_GPU_ASIDE 0x0010    /* GPU: another process of the run watches it */
 
 enum sw_site_what {
     SW_SITE_LOADER = 1,
@@ -464,14 +481,14 @@ enum sw_wait_kind {
     X(10, TEMPERATURE, "temperature_c")                                                  \
     X(11, SM_CLOCK, "sm_clock_mhz")                                                      \
     X(12, MEMORY_CLOCK, "memory_clock_mhz")                                              \
-    X(13, CLOCK_REASONS, "clock_reasons") /* bits: enum sw_gpu_reason */                       \
+    X(13, CLOCK_REASONS, "clock_reasons") /* bits: enum sw_gpu_reason */                 \
     X(14, PCIE_SENT, "pcie_sent_bytes_per_s")                                            \
     X(15, PCIE_RECEIVED, "pcie_received_bytes_per_s")                                    \
     X(16, NVLINK_SENT, "nvlink_sent_bytes_per_s")                                        \
     X(17, NVLINK_RECEIVED, "nvlink_received_bytes_per_s")                                \
     X(18, ECC_CORRECTED, "ecc_corrected") /* since the driver was loaded */              \
     X(19, ECC_UNCORRECTED, "ecc_uncorrected")                                            \
-    X(20, XID, "xid") /* one value for each error: its code */
+    X(20, XID, "xid_errors") /* since watching began */
 
 enum sw_gpu_value {
 #define SW_GPU_VALUE_ENUM(number, name, text) SW_GPU_##name = number,

@@ -195,10 +195,9 @@ static void lose_device(sw__nvml *nvml, size_t device, int result)
 {
     char title[64];
     nvml->gpu[device].dead = result;
-    sw__nvml_tell(nvml, (uint32_t)device, NO_GROUP, result,
-                  "%s cannot be watched any more: %s.",
-                  sw__nvml_title(nvml, device, title, sizeof title),
-                  sw__nvml_text(result));
+    sw__nvml_tell(
+        nvml, (uint32_t)device, NO_GROUP, result, "%s cannot be watched any more: %s.",
+        sw__nvml_title(nvml, device, title, sizeof title), sw__nvml_text(result));
     forget_values(nvml, device);
     for (size_t i = 0; i < nvml->count; i++) {
         if (nvml->gpu[i].info.parent == device && !nvml->gpu[i].dead) {
@@ -272,7 +271,7 @@ static uint64_t next_due(const struct sw__nvml_asked *asked, uint32_t period_ms,
     return now_ns + period - period / 10;
 }
 
-static void look_at(sw__nvml *nvml, size_t device, uint64_t now_ns, bool all)
+static void look_at(sw__nvml *nvml, size_t device, uint64_t now_ns, unsigned which)
 {
     struct sw__nvml_gpu *gpu = &nvml->gpu[device];
     for (unsigned i = 0; i < SW__NVML_GROUPS; i++) {
@@ -281,8 +280,10 @@ static void look_at(sw__nvml *nvml, size_t device, uint64_t now_ns, bool all)
             return;
         }
         /* The last look must not keep a program waiting for a measurement. */
-        const bool due = now_ns >= asked->due_ns || (all && i != SW__NVML_GROUP_PCIE);
-        if (asked->off || !due || i == SW__NVML_GROUP_ERRORS) {
+        const bool all = (which & SW__NVML_ALL) && i != SW__NVML_GROUP_PCIE;
+        const bool due = now_ns >= asked->due_ns || all;
+        const unsigned half = groups[i].period_ms ? SW__NVML_DEAR : SW__NVML_CHEAP;
+        if (asked->off || !due || !(which & half) || i == SW__NVML_GROUP_ERRORS) {
             continue;
         }
         settle(nvml, device, (enum sw__nvml_group)i,
@@ -338,7 +339,7 @@ static void look_for_errors(sw__nvml *nvml, uint64_t now_ns, bool all)
     }
 }
 
-void sw__nvml_look(sw__nvml *nvml, uint64_t now_ns, bool all)
+void sw__nvml_look(sw__nvml *nvml, uint64_t now_ns, unsigned which)
 {
     if (!nvml->looked) {
         nvml->looked = true;
@@ -350,11 +351,12 @@ void sw__nvml_look(sw__nvml *nvml, uint64_t now_ns, bool all)
     if (nvml->lost) {
         try_again(nvml, now_ns);
     }
-    /* Errors first: they say why a device does not answer. */
-    look_for_errors(nvml, now_ns, all);
+    if (which & SW__NVML_DEAR) {
+        look_for_errors(nvml, now_ns, (which & SW__NVML_ALL) != 0);
+    }
     for (size_t i = 0; !nvml->lost && i < nvml->count; i++) {
         if (nvml->gpu[i].wanted) {
-            look_at(nvml, i, now_ns, all);
+            look_at(nvml, i, now_ns, which);
         }
     }
 }

@@ -19,7 +19,7 @@
 #define SW__NVML_NO_PARENT UINT32_MAX
 
 /* Calls that are made together, each set with a period of its own: X(symbol, period in ms, "what it is for"). 0: at every
- * look. Costs of one call on an H200 with driver 580 are in docs/gpu-monitor.md. */
+ * look; these come first. Costs of one call on an H200 with driver 580 are in docs/gpu-monitor.md. */
 #define SW__NVML_GROUP_TABLE(X)                                                          \
     X(MEMORY, 0, "memory")                                                               \
     X(RATES, 0, "utilisation")                                                           \
@@ -44,8 +44,9 @@ enum sw__nvml_group {
 
 /* What is known of a device from the beginning. Numbers that are unknown are 0, texts empty. */
 struct sw__nvml_info {
-    uint32_t index;    /* NVML's own; of a MIG part: its number within its device */
-    uint32_t parent;   /* place in the list of the device it is a part of, or SW__NVML_NO_PARENT */
+    uint32_t index; /* NVML's own; of a MIG part: its number within its device */
+    uint32_t
+        parent; /* place in the list of the device it is a part of, or SW__NVML_NO_PARENT */
     uint32_t instance; /* of a MIG part: the GPU instance */
     bool mig_on;       /* it is divided into MIG parts */
     bool gpm;          /* activity can be read */
@@ -70,9 +71,8 @@ struct sw__nvml_sink {
 
 typedef struct sw__nvml sw__nvml;
 
-/* Loads and starts NVML and lists the devices. `path`: the library, NULL for the driver's own. `visible`: the value of
- * CUDA_VISIBLE_DEVICES, NULL when it is not set; `by_bus`: CUDA_DEVICE_ORDER is PCI_BUS_ID. SW_EUNSUPPORTED or SW_ENOTFOUND
- * with a sentence: nothing can be watched. The caller frees it with sw__nvml_close. */
+/* Loads and starts NVML and lists the devices, which may take seconds. `path`: the library, NULL or empty for the driver's
+ * own. SW_EUNSUPPORTED or SW_ENOTFOUND with a sentence: nothing can be watched. The caller frees it with sw__nvml_close. */
 int sw__nvml_open(sw__nvml **out, const char *path, const struct sw__nvml_sink *sink,
                   sw_error_info *info);
 void sw__nvml_close(sw__nvml *nvml); /* NULL is fine */
@@ -82,13 +82,18 @@ const struct sw__nvml_info *sw__nvml_get(const sw__nvml *nvml, size_t index);
 const char *sw__nvml_driver(const sw__nvml *nvml);  /* "580.65.06"; empty: unknown */
 const char *sw__nvml_version(const sw__nvml *nvml); /* of the library */
 const char *sw__nvml_path(const sw__nvml *nvml);    /* where it was found */
-/* Says which devices the program sees. */
+/* Says which devices the program sees. `visible`: the value of CUDA_VISIBLE_DEVICES, NULL when it is not set; `by_bus`:
+ * CUDA_DEVICE_ORDER is PCI_BUS_ID. */
 void sw__nvml_see(sw__nvml *nvml, const char *visible, bool by_bus);
 /* Only these devices are asked from now on (by place in the list); NULL: all. */
 void sw__nvml_select(sw__nvml *nvml, const bool *wanted);
 
-/* One look at `now_ns` (CLOCK_MONOTONIC): calls whose period is over are made. `all`: make every call, for the last look. */
-void sw__nvml_look(sw__nvml *nvml, uint64_t now_ns, bool all);
+/* A look at `now_ns` (CLOCK_MONOTONIC): calls are made whose period is over. It has two halves, so that what is cheap need not
+ * wait for what is dear. */
+#define SW__NVML_CHEAP 1u /* calls of microseconds, which have no period */
+#define SW__NVML_DEAR 2u  /* the others */
+#define SW__NVML_ALL 4u   /* whether they are due or not: for the last look */
+void sw__nvml_look(sw__nvml *nvml, uint64_t now_ns, unsigned which);
 /* Why a value of a device is not there, or NULL: it is, or has not been asked for yet. */
 const char *sw__nvml_missing(const sw__nvml *nvml, size_t device,
                              enum sw__nvml_group group);

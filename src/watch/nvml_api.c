@@ -18,9 +18,9 @@ _Static_assert(sizeof(struct sw__nvml_memory) == 24 &&
 
 static const char *const places[] = {
     "libnvidia-ml.so.1",
-    "/usr/lib/wsl/lib/libnvidia-ml.so.1",           /* Windows Subsystem for Linux */
-    "/run/opengl-driver/lib/libnvidia-ml.so.1",     /* NixOS */
-    "/usr/local/nvidia/lib64/libnvidia-ml.so.1",    /* drivers that a cluster mounts */
+    "/usr/lib/wsl/lib/libnvidia-ml.so.1",        /* Windows Subsystem for Linux */
+    "/run/opengl-driver/lib/libnvidia-ml.so.1",  /* NixOS */
+    "/usr/local/nvidia/lib64/libnvidia-ml.so.1", /* drivers that a cluster mounts */
 };
 
 static const struct {

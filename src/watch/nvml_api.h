@@ -123,13 +123,13 @@ struct sw__nvml_support {
       NULL)                                                                              \
     X(uuid, (sw__nvml_device device, char *text, unsigned size), "nvmlDeviceGetUUID",    \
       NULL)                                                                              \
-    X(pci, (sw__nvml_device device, struct sw__nvml_pci *pci),                           \
+    X(pci, (sw__nvml_device device, struct sw__nvml_pci * pci),                          \
       "nvmlDeviceGetPciInfo_v3", NULL)                                                   \
-    X(memory2, (sw__nvml_device device, struct sw__nvml_memory2 *memory),                \
+    X(memory2, (sw__nvml_device device, struct sw__nvml_memory2 * memory),               \
       "nvmlDeviceGetMemoryInfo_v2", NULL)                                                \
-    X(memory, (sw__nvml_device device, struct sw__nvml_memory *memory),                  \
+    X(memory, (sw__nvml_device device, struct sw__nvml_memory * memory),                 \
       "nvmlDeviceGetMemoryInfo", NULL)                                                   \
-    X(rates, (sw__nvml_device device, struct sw__nvml_rates *rates),                     \
+    X(rates, (sw__nvml_device device, struct sw__nvml_rates * rates),                    \
       "nvmlDeviceGetUtilizationRates", NULL)                                             \
     X(power, (sw__nvml_device device, unsigned *milliwatts), "nvmlDeviceGetPowerUsage",  \
       NULL)                                                                              \
@@ -137,7 +137,7 @@ struct sw__nvml_support {
       "nvmlDeviceGetEnforcedPowerLimit", "nvmlDeviceGetPowerManagementLimit")            \
     X(power_default, (sw__nvml_device device, unsigned *milliwatts),                     \
       "nvmlDeviceGetPowerManagementDefaultLimit", NULL)                                  \
-    X(energy, (sw__nvml_device device, uint64_t *millijoules),                           \
+    X(energy, (sw__nvml_device device, uint64_t * millijoules),                          \
       "nvmlDeviceGetTotalEnergyConsumption", NULL)                                       \
     X(temperature, (sw__nvml_device device, int sensor, unsigned *celsius),              \
       "nvmlDeviceGetTemperature", NULL)                                                  \
@@ -147,7 +147,7 @@ struct sw__nvml_support {
       "nvmlDeviceGetClockInfo", NULL)                                                    \
     X(clock_most, (sw__nvml_device device, int which, unsigned *megahertz),              \
       "nvmlDeviceGetMaxClockInfo", NULL)                                                 \
-    X(reasons, (sw__nvml_device device, uint64_t *reasons),                              \
+    X(reasons, (sw__nvml_device device, uint64_t * reasons),                             \
       "nvmlDeviceGetCurrentClocksEventReasons",                                          \
       "nvmlDeviceGetCurrentClocksThrottleReasons")                                       \
     X(ecc, (sw__nvml_device device, int type, int counter, uint64_t *errors),            \
@@ -155,7 +155,7 @@ struct sw__nvml_support {
     X(events_create, (sw__nvml_events * events), "nvmlEventSetCreate", NULL)             \
     X(events_register, (sw__nvml_device device, uint64_t types, sw__nvml_events events), \
       "nvmlDeviceRegisterEvents", NULL)                                                  \
-    X(events_supported, (sw__nvml_device device, uint64_t *types),                       \
+    X(events_supported, (sw__nvml_device device, uint64_t * types),                      \
       "nvmlDeviceGetSupportedEventTypes", NULL)                                          \
     X(events_wait,                                                                       \
       (sw__nvml_events events, struct sw__nvml_event * event, unsigned milliseconds),    \
@@ -177,14 +177,13 @@ struct sw__nvml_support {
       "nvmlDeviceGetMigDeviceHandleByIndex", NULL)                                       \
     X(mig_instance, (sw__nvml_device part, unsigned *instance),                          \
       "nvmlDeviceGetGpuInstanceId", NULL)                                                \
-    X(gpm_support, (sw__nvml_device device, struct sw__nvml_support *support),           \
+    X(gpm_support, (sw__nvml_device device, struct sw__nvml_support * support),          \
       "nvmlGpmQueryDeviceSupport", NULL)                                                 \
     X(gpm_alloc, (sw__nvml_sample * sample), "nvmlGpmSampleAlloc", NULL)                 \
     X(gpm_free, (sw__nvml_sample sample), "nvmlGpmSampleFree", NULL)                     \
     X(gpm_get, (sw__nvml_device device, sw__nvml_sample sample), "nvmlGpmSampleGet",     \
       NULL)                                                                              \
-    X(gpm_get_mig,                                                                       \
-      (sw__nvml_device device, unsigned instance, sw__nvml_sample sample),               \
+    X(gpm_get_mig, (sw__nvml_device device, unsigned instance, sw__nvml_sample sample),  \
       "nvmlGpmMigSampleGet", NULL)                                                       \
     X(gpm_metrics, (struct sw__nvml_metrics * metrics), "nvmlGpmMetricsGet", NULL)
 
@@ -194,9 +193,6 @@ struct sw__nvml_api {
 #undef SW__NVML_POINTER
     char path[256]; /* what was loaded */
 };
-
-/* A library in place of the driver's own, for tests and for drivers in unusual places. */
-#define SW__NVML_VARIABLE "STEPWATCH_NVML"
 
 /* Loads the library: `path` alone if given, else the driver's. It stays loaded for ever. SW_EUNSUPPORTED with a sentence when
  * there is none, or when it lacks what nothing goes without. */

@@ -31,8 +31,8 @@ static int read_memory(sw__nvml *nvml, size_t device)
 {
     const struct sw__nvml_api *api = &nvml->api;
     sw__nvml_device handle = nvml->gpu[device].handle;
-    struct sw__nvml_memory2 newer = {
-        .version = SW__NVML_VERSIONED(struct sw__nvml_memory2, 2)};
+    struct sw__nvml_memory2 newer = {.version =
+                                         SW__NVML_VERSIONED(struct sw__nvml_memory2, 2)};
     int result = SW__NVML_NO_FUNCTION;
     if (api->memory2 && !nvml->old_memory) {
         result = api->memory2(handle, &newer);
@@ -40,9 +40,9 @@ static int read_memory(sw__nvml *nvml, size_t device)
             sw__nvml_give(nvml, device, SW_GPU_MEMORY_USED, (double)newer.used);
             return result;
         }
-        nvml->old_memory = api->memory && (result == SW__NVML_VERSION ||
-                                           result == SW__NVML_INVALID ||
-                                           result == SW__NVML_NO_FUNCTION);
+        nvml->old_memory =
+            api->memory && (result == SW__NVML_VERSION || result == SW__NVML_INVALID ||
+                            result == SW__NVML_NO_FUNCTION);
     }
     if (api->memory && (nvml->old_memory || !api->memory2)) {
         struct sw__nvml_memory older = {0};
@@ -92,9 +92,8 @@ static int read_temperature(sw__nvml *nvml, size_t device)
 static int read_reasons(sw__nvml *nvml, size_t device)
 {
     uint64_t reasons = 0;
-    int result = nvml->api.reasons
-                     ? nvml->api.reasons(nvml->gpu[device].handle, &reasons)
-                     : SW__NVML_NO_FUNCTION;
+    int result = nvml->api.reasons ? nvml->api.reasons(nvml->gpu[device].handle, &reasons)
+                                   : SW__NVML_NO_FUNCTION;
     if (result == SW__NVML_OK) {
         /* Bits beyond those that are known would not survive in a double. */
         sw__nvml_give(nvml, device, SW_GPU_CLOCK_REASONS,
@@ -159,14 +158,11 @@ static const struct {
     uint32_t id;
     enum sw_gpu_value value;
     double unit;
-} metrics[] = {{2, SW_GPU_SM_ACTIVE, 1},
-               {3, SW_GPU_SM_OCCUPANCY, 1},
-               {5, SW_GPU_TENSOR_ACTIVE, 1},
-               {10, SW_GPU_DRAM_ACTIVE, 1},
-               {20, SW_GPU_PCIE_SENT, MEBIBYTE},
-               {21, SW_GPU_PCIE_RECEIVED, MEBIBYTE},
-               {61, SW_GPU_NVLINK_SENT, MEBIBYTE},
-               {60, SW_GPU_NVLINK_RECEIVED, MEBIBYTE}};
+} metrics[] = {
+    {2, SW_GPU_SM_ACTIVE, 1},           {3, SW_GPU_SM_OCCUPANCY, 1},
+    {5, SW_GPU_TENSOR_ACTIVE, 1},       {10, SW_GPU_DRAM_ACTIVE, 1},
+    {20, SW_GPU_PCIE_SENT, MEBIBYTE},   {21, SW_GPU_PCIE_RECEIVED, MEBIBYTE},
+    {61, SW_GPU_NVLINK_SENT, MEBIBYTE}, {60, SW_GPU_NVLINK_RECEIVED, MEBIBYTE}};
 
 static int take_sample(sw__nvml *nvml, size_t device, sw__nvml_sample sample)
 {
@@ -453,6 +449,9 @@ void sw__nvml_watch_events(sw__nvml *nvml)
         }
         asked->result = registered;
         asked->off = registered != SW__NVML_OK;
+        if (registered == SW__NVML_OK) {
+            sw__nvml_give(nvml, i, SW_GPU_XID, gpu->xids);
+        }
     }
 }
 
@@ -470,7 +469,7 @@ int sw__nvml_poll_events(sw__nvml *nvml)
                 continue;
             }
             char title[64];
-            sw__nvml_give(nvml, device, SW_GPU_XID, (double)event.data);
+            sw__nvml_give(nvml, device, SW_GPU_XID, ++nvml->gpu[device].xids);
             sw__nvml_tell(nvml, (uint32_t)device, SW__NVML_GROUP_ERRORS,
                           (int)(event.data & 0xffff), "%s reported error Xid %u: %s.",
                           sw__nvml_title(nvml, device, title, sizeof title),

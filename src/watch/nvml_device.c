@@ -45,8 +45,8 @@ static void ask_numbers(const struct sw__nvml_api *api, sw__nvml_device handle,
 static void ask_memory(const struct sw__nvml_api *api, sw__nvml_device handle,
                        struct sw__nvml_info *info)
 {
-    struct sw__nvml_memory2 newer = {
-        .version = SW__NVML_VERSIONED(struct sw__nvml_memory2, 2)};
+    struct sw__nvml_memory2 newer = {.version =
+                                         SW__NVML_VERSIONED(struct sw__nvml_memory2, 2)};
     struct sw__nvml_memory older = {0};
     if (api->memory2 && api->memory2(handle, &newer) == SW__NVML_OK) {
         info->memory_bytes = newer.total;

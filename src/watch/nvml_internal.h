@@ -11,7 +11,7 @@
 /* How asking for one group of one device went. */
 struct sw__nvml_asked {
     uint64_t due_ns;
-    int result; /* of the last call; -1: not asked yet */
+    int result;        /* of the last call; -1: not asked yet */
     unsigned failures; /* in a row */
     bool off;          /* it will never work, or something else gives the same */
     bool elsewhere;    /* … the latter: nothing is missing */
@@ -30,9 +30,10 @@ struct sw__nvml_gpu {
     int dead; /* the result that ended it; 0: it lives */
     struct sw__nvml_asked asked[SW__NVML_GROUPS];
     double last[SW_GPU_VALUES];
+    double xids; /* errors so far */
     sw__nvml_sample sample[2];
-    unsigned newest;    /* which of them */
-    uint64_t sample_ns; /* of the newest one; 0: none */
+    unsigned newest;                 /* which of them */
+    uint64_t sample_ns;              /* of the newest one; 0: none */
     struct sw__nvml_counter link[4]; /* PCIe sent, received, NVLink sent, received */
 };
 
@@ -49,9 +50,9 @@ struct sw__nvml {
     unsigned process_room;
     bool outermost_pids; /* this process and the driver number processes alike */
     bool looked;
-    bool started;        /* init without shutdown */
-    int lost;            /* the library itself does not answer: the result; 0: it does */
-    uint64_t retry_ns;   /* when to try again */
+    bool started;      /* init without shutdown */
+    int lost;          /* the library itself does not answer: the result; 0: it does */
+    uint64_t retry_ns; /* when to try again */
     unsigned retries;
     bool old_memory; /* the newer call for memory is not understood */
     struct {

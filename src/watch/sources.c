@@ -3,5 +3,6 @@
 
 const struct sw__source *const sw__sources[] = {
     &sw__source_process,
+    &sw__source_gpu,
     NULL,
 };
