@@ -19,6 +19,7 @@
 #define FAILURES_TOLD 3u
 #define FAILURES_SELDOM 10u
 #define SELDOM 10u
+#define EARLY_NS 200000000u
 /* Processes have made nothing yet when all begins, and a call that takes 20 ms does not belong there. */
 #define LATER_NS 1000000000u
 /* The number of the outermost namespace of process ids (PROC_PID_INIT_INO of the kernel). */
@@ -267,8 +268,9 @@ static uint64_t next_due(const struct sw__nvml_asked *asked, uint32_t period_ms,
     if (period == 0) {
         return 0;
     }
-    /* Looks come a little early and late around their moment: a tenth of a period early counts as due. */
-    return now_ns + period - period / 10;
+    /* Looks come a little early and late around their moment. */
+    const uint64_t early = period / 10 < EARLY_NS ? period / 10 : EARLY_NS;
+    return now_ns + period - early;
 }
 
 static void look_at(sw__nvml *nvml, size_t device, uint64_t now_ns, unsigned which)
@@ -302,7 +304,12 @@ static void try_again(sw__nvml *nvml, uint64_t now_ns)
         nvml->retries < RETRY_DOUBLINGS ? nvml->retries : RETRY_DOUBLINGS;
     nvml->retries++;
     nvml->retry_ns = now_ns + ((uint64_t)RETRY_NS << doublings);
-    if (nvml->api.init() != SW__NVML_OK) {
+    /* Starts are counted: what was started is shut down once, unless somebody else did so. */
+    if (nvml->started && nvml->lost != SW__NVML_UNINITIALIZED && nvml->api.shutdown) {
+        nvml->api.shutdown();
+    }
+    nvml->started = nvml->api.init() == SW__NVML_OK;
+    if (!nvml->started) {
         return;
     }
     nvml->lost = 0;

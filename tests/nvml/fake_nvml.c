@@ -1,7 +1,7 @@
 /* An NVML that does what a file says, for tests.
  *
  * The file is named by FAKE_NVML; without it there are the defaults: one healthy GPU. Each line is a key and a value; a line
- * "@N key value" counts from the N-th look on (a look is a call for the memory of GPU 0). Of several lines that count the last
+ * "@N key value" counts from the N-th look on (a look is a call for the memory of GPU 0, but the first). Of several lines that count the last
  * one does. The file is read anew at each call, so that a test may change it. Values that are lists, separated by
  * commas, go with the looks, and their last entry stays.
  *
@@ -36,7 +36,9 @@ struct handle {
 };
 static struct handle handles[GPUS][PARTS + 1];
 static int started;
-static long looks;
+static long looks = -1; /* the first call for memory is made when devices are listed */
+static int happened[GPUS], registered[GPUS]; /* errors told; events wanted */
+static int live_samples;
 
 /* --- the file --- */
 
@@ -69,7 +71,8 @@ static const char *find(const char *key, char *out)
             from = strtol(at + 1, &at, 10);
             at += *at == ' ';
         }
-        if (looks >= from && strncmp(at, key, length) == 0 && at[length] == ' ') {
+        if ((from == 0 || looks >= from) && strncmp(at, key, length) == 0 &&
+            at[length] == ' ') {
             snprintf(out, 1024, "%.*s", (int)(end - at - (long)length - 1),
                      at + length + 1);
             found = out;
@@ -146,7 +149,9 @@ static int result_of(const struct handle *device, const char *what)
         return atoi(entry_now(value));
     }
     snprintf(key, sizeof key, "%s.result", name);
-    return (int)number(key, device->part && !of_parts ? NOT_SUPPORTED : OK);
+    const int result = (int)number(key, device->part && !of_parts ? NOT_SUPPORTED : OK);
+    started = result == UNINITIALIZED ? 0 : started;
+    return result;
 }
 
 static double value_of(const struct handle *device, const char *what, double otherwise)
@@ -156,8 +161,8 @@ static double value_of(const struct handle *device, const char *what, double oth
     return number(key, otherwise);
 }
 
-static int give(const struct handle *device, const char *what, double otherwise,
-                unsigned *out)
+__attribute__((unused)) static int give(const struct handle *device, const char *what,
+                                        double otherwise, unsigned *out)
 {
     const int result = result_of(device, what);
     if (result == OK) {
@@ -166,8 +171,8 @@ static int give(const struct handle *device, const char *what, double otherwise,
     return result;
 }
 
-static int give64(const struct handle *device, const char *what, double otherwise,
-                  uint64_t *out)
+__attribute__((unused)) static int give64(const struct handle *device, const char *what,
+                                          double otherwise, uint64_t *out)
 {
     const int result = result_of(device, what);
     if (result == OK) {
@@ -181,6 +186,12 @@ static int init(void)
     const int result = (int)number("init", OK);
     log_call("init", "-");
     sleep_ms(number("init.sleep", 0));
+    if (!started) {
+        looks = -1;
+        live_samples = 0;
+        memset(happened, 0, sizeof happened);
+        memset(registered, 0, sizeof registered);
+    }
     for (int i = 0; i < GPUS; i++) {
         for (int j = 0; j <= PARTS; j++) {
             handles[i][j] = (struct handle){i, j};
@@ -230,8 +241,6 @@ int NEWER(nvmlDeviceGetHandleByIndex)(unsigned index, struct handle **out)
 }
 
 #ifndef FAKE_BARE
-static int live_samples;
-
 EXPORT int nvmlShutdown(void);
 int nvmlShutdown(void)
 {
@@ -421,7 +430,7 @@ struct event {
     uint64_t type, data;
     uint32_t gpu_instance, compute_instance;
 };
-static int set, registered[GPUS], happened[GPUS];
+static int set;
 EXPORT int nvmlEventSetCreate(void **out);
 int nvmlEventSetCreate(void **out)
 {
