@@ -49,6 +49,7 @@ PUBLIC: dict[str, str] = {
     "trace.h": "read",
     "stacks.h": "analyze",
     "training.h": "analyze",
+    "gpu.h": "analyze",
     "monitor.h": "analyze",
     "analyze.h": "analyze",
     "findings.h": "analyze",

@@ -17,6 +17,7 @@ void sw__json_modules(sw_writer *w, const sw_summary *summary);
 void sw__json_loader(sw_writer *w, const sw_summary *summary);
 void sw__json_training(sw_writer *w, const sw_summary *summary);
 void sw__json_monitor(sw_writer *w, const sw_summary *summary);
+void sw__json_gpu(sw_writer *w, const sw_summary *summary);
 
 /* "findings", and what goes with them: "bound" and "checked". NULL: nobody looked. */
 void sw__json_findings(sw_writer *w, const sw_findings *findings);

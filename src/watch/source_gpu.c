@@ -40,7 +40,7 @@ static const struct {
     [SW_GPU_TENSOR_ACTIVE] = {"%", SW_SERIES_GAUGE},
     [SW_GPU_DRAM_ACTIVE] = {"%", SW_SERIES_GAUGE},
     [SW_GPU_POWER] = {"W", SW_SERIES_GAUGE},
-    [SW_GPU_ENERGY] = {"J", SW_SERIES_TOTAL},
+    [SW_GPU_ENERGY] = {"J", SW_SERIES_GAUGE},
     [SW_GPU_TEMPERATURE] = {"C", SW_SERIES_GAUGE},
     [SW_GPU_SM_CLOCK] = {"MHz", SW_SERIES_GAUGE},
     [SW_GPU_MEMORY_CLOCK] = {"MHz", SW_SERIES_GAUGE},
@@ -49,9 +49,9 @@ static const struct {
     [SW_GPU_PCIE_RECEIVED] = {"bytes/s", SW_SERIES_GAUGE},
     [SW_GPU_NVLINK_SENT] = {"bytes/s", SW_SERIES_GAUGE},
     [SW_GPU_NVLINK_RECEIVED] = {"bytes/s", SW_SERIES_GAUGE},
-    [SW_GPU_ECC_CORRECTED] = {"", SW_SERIES_TOTAL},
-    [SW_GPU_ECC_UNCORRECTED] = {"", SW_SERIES_TOTAL},
-    [SW_GPU_XID] = {"", SW_SERIES_TOTAL},
+    [SW_GPU_ECC_CORRECTED] = {"", SW_SERIES_GAUGE},
+    [SW_GPU_ECC_UNCORRECTED] = {"", SW_SERIES_GAUGE},
+    [SW_GPU_XID] = {"", SW_SERIES_GAUGE},
 };
 
 struct gpu_source {
