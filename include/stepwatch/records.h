@@ -381,7 +381,7 @@ typedef struct sw_record_gpu {
  *             multiprocessors + 2^32 × of the memory; limit of power in mW + 2^32 × the usual one; temperatures in
  *             °C at which clocks are reduced, by the hardware + 2^32 × by the driver; number that NVML gives it + 2^32 ×
  *             version of the driver (name id). 0 is unknown, in each half. flags: SW_ROW_GPU_…
- *   GPU_NOTE  why something of a GPU is not known. key: place of the GPU (UINT32_MAX: all), what (enum sw_gpu_value;
+ *   GPUNOTE   why something of a GPU is not known. key: place of the GPU (UINT32_MAX: all), what (enum sw_gpu_value;
  *             UINT32_MAX: a remark for the reader), text (name id) */
 #define SW_TABLE_TABLE(X)                                                                \
     X(0, CODE, "code")                                                                   \
@@ -403,7 +403,7 @@ typedef struct sw_record_gpu {
     X(16, SERIES, "series")                                                              \
     X(17, SOURCE, "source")                                                              \
     X(24, GPU, "gpu")                                                                    \
-    X(25, GPU_NOTE, "gpu_note")
+    X(25, GPUNOTE, "gpunote")
 
 enum sw_table {
 #define SW_TABLE_ENUM(number, name, text) SW_TABLE_##name = number,

@@ -148,10 +148,10 @@ static int add_device(sw_summary *summary, const sw_trace *trace, const sw_row *
 static int add_notes(sw_summary *summary, const sw_trace *trace)
 {
     const uint32_t pid = sw_trace_get_info(trace)->pid;
-    const size_t count = sw_trace_row_count(trace, SW_TABLE_GPU_NOTE);
+    const size_t count = sw_trace_row_count(trace, SW_TABLE_GPUNOTE);
     int error = SW_OK;
     for (size_t i = 0; i < count && !error; i++) {
-        const sw_row *row = sw_trace_get_row(trace, SW_TABLE_GPU_NOTE, i);
+        const sw_row *row = sw_trace_get_row(trace, SW_TABLE_GPUNOTE, i);
         const char *text = row ? text_of(summary, trace, row->key[2]) : NULL;
         if (!text) {
             continue;

@@ -28,11 +28,10 @@ static void check_device(struct checks *checks, const sw_nvml_device *device)
         sw_text_bytes(memory, device->memory_bytes);
     }
     check_add(checks, device->part ? "gpu part" : "gpu",
-              device->forbidden ? CHECK_WARN : CHECK_OK,
-              "%u: %.60s, %s, %s%s; activity of multiprocessors %s%s%.180s.",
+              device->forbidden ? CHECK_WARN : CHECK_OK, "%u: %.60s, %s, %s%s%s%s%.230s.",
               device->index, *device->name ? device->name : "name unknown", memory,
               seen[device->visible + 1], device->divided ? ", divided into parts" : "",
-              device->activity ? "is told (GPM)" : "is not told",
+              device->activity ? ", tells of its multiprocessors (GPM)" : "",
               *device->missing ? "; not told: " : "", device->missing);
 }
 

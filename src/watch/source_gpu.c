@@ -160,7 +160,7 @@ static uint32_t name_id(const char *text)
 
 static void put_note(uint32_t device, uint32_t value, const char *text)
 {
-    sw_row row = {.table = SW_TABLE_GPU_NOTE, .key = {device, value, name_id(text)}};
+    sw_row row = {.table = SW_TABLE_GPUNOTE, .key = {device, value, name_id(text)}};
     (void)sw_row_put(0, &row);
 }
 
