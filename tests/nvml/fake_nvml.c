@@ -13,7 +13,7 @@
  *     gpu0.xid 31,79          errors that happen, each once
  *     gpu0.mig 2              it is divided into so many parts, known as gpu0.1, gpu0.2 …
  *     gpu0.processes self:1000,77:5   who has how much memory
- *     log FILE                each call appends its name and device there
+ *     log FILE                each call appends its name, device and process there
  *
  * FAKE_OLD builds one as old as driver 418, without anything that came later; FAKE_BARE one that can do nothing but list. */
 #include <stdbool.h>
@@ -103,7 +103,7 @@ static void log_call(const char *name, const char *device)
     char path[1024];
     FILE *file = find("log", path) ? fopen(path, "a") : NULL;
     if (file) {
-        fprintf(file, "%s %s\n", name, device);
+        fprintf(file, "%s %s %d\n", name, device, (int)getpid());
         fclose(file);
     }
 }
