@@ -111,11 +111,9 @@ def test_values_are_those_of_nvidia_smi(run: Callable[..., Any]) -> None:
     smi = said["smi"]
     device = first_device(report)
     for one in device["series"]:
-        steps = one["steps"]
-        print(
-            f"{one['name']:32} {one['unit'] or '':8} n={one['samples']:<4} "
-            f"mean={one['mean']:<14.6g} min={one['min']:<12.6g} max={one['max']:<12.6g} in steps={steps['mean']}"
-        )
+        numbers = " ".join(f"{key}={one[key]:<12.6g}" for key in ("mean", "min", "max"))
+        print(f"{one['name']:28} {one['unit'] or '':8} n={one['samples']:<4} {numbers}", end="")
+        print(f" in steps={one['steps']['mean']}")
     print("missing:", device["missing"])
     print("reasons:", json.dumps(device["clock_reasons"]))
     print("nvidia-smi:", smi)
@@ -256,8 +254,8 @@ def test_cost_of_calls() -> None:
     memory_version = ctypes.c_uint.from_buffer(memory)
     processes = (ctypes.c_ulonglong * 1024)()
     fields = (Field * 4)()
-    for field, number in zip(fields, (197, 198, 138, 139)):
-        field.id, field.scope = number, 0xFFFFFFFF if number < 197 else 0
+    for field, which in zip(fields, (197, 198, 138, 139)):
+        field.id, field.scope = which, 0xFFFFFFFF if which < 197 else 0
     metrics = Metrics()
     samples = [ctypes.c_void_p(), ctypes.c_void_p()]
     ready = [nvml.nvmlGpmSampleAlloc(ctypes.byref(sample)) for sample in samples]
@@ -278,8 +276,8 @@ def test_cost_of_calls() -> None:
     def activity() -> int:
         metrics.version, metrics.count = 1, 8
         metrics.before, metrics.after = samples[0].value, samples[1].value
-        for index, number in enumerate((2, 3, 5, 10, 20, 21, 60, 61)):
-            metrics.metric[index].id = number
+        for index, metric in enumerate((2, 3, 5, 10, 20, 21, 60, 61)):
+            metrics.metric[index].id = metric
         return int(nvml.nvmlGpmMetricsGet(ctypes.byref(metrics)))
 
     def number(name: str, *arguments: Any) -> Callable[[], int]:
