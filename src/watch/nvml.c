@@ -328,6 +328,13 @@ static void try_again(sw__nvml *nvml, uint64_t now_ns)
 /* Events come for all devices together, when the first of them is due. */
 static void look_for_errors(sw__nvml *nvml, uint64_t now_ns, bool all)
 {
+    for (size_t i = 0; i < nvml->count; i++) {
+        const struct sw__nvml_gpu *gpu = &nvml->gpu[i];
+        if (gpu->wanted && !gpu->dead && !gpu->asked[SW__NVML_GROUP_ERRORS].off &&
+            isnan(gpu->last[SW_GPU_XID])) {
+            sw__nvml_give(nvml, i, SW_GPU_XID, gpu->xids); /* none is known of */
+        }
+    }
     for (size_t i = 0; nvml->events && !nvml->lost && i < nvml->count; i++) {
         struct sw__nvml_asked *asked = &nvml->gpu[i].asked[SW__NVML_GROUP_ERRORS];
         if (asked->off || nvml->gpu[i].dead || !(now_ns >= asked->due_ns || all)) {

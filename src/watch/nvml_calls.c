@@ -449,9 +449,6 @@ void sw__nvml_watch_events(sw__nvml *nvml)
         }
         asked->result = registered;
         asked->off = registered != SW__NVML_OK;
-        if (registered == SW__NVML_OK) {
-            sw__nvml_give(nvml, i, SW_GPU_XID, gpu->xids);
-        }
     }
 }
 
@@ -465,7 +462,8 @@ int sw__nvml_poll_events(sw__nvml *nvml)
             return result == SW__NVML_TIMEOUT ? SW__NVML_OK : result;
         }
         for (size_t device = 0; device < nvml->count; device++) {
-            if (nvml->gpu[device].handle != event.device || !(event.type & EVENT_XID)) {
+            if (nvml->gpu[device].handle != event.device || !nvml->gpu[device].wanted ||
+                !(event.type & EVENT_XID)) {
                 continue;
             }
             char title[64];

@@ -71,10 +71,11 @@ def kinds(report: dict[str, Any]) -> list[str]:
 
 def test_everything(fake: Fake) -> None:
     report = fake.run(
-        "gpus 2\ngpu0.power 100000,200000,300000\ngpu0.memory 1000,5000,4000\n"
-        "gpu0.processes self:777\ngpu1.clock 1234\ngpu0.energy 5000,9000",
+        "gpus 2\ngpu0.power 100000\n@6 gpu0.power 300000\ngpu0.memory 1000\n"
+        "@6 gpu0.memory 5000\n@11 gpu0.memory 4000\ngpu0.processes self:777\n"
+        "gpu1.clock 1234\ngpu0.energy 5000\n@6 gpu0.energy 9000",
         STEPS,
-        "70",
+        "80",
     )
     gpu = report["gpu"]
     assert gpu["driver"] == "580.65.06"
