@@ -73,6 +73,10 @@ void sw__report_profiles(const struct sw__page *page, const sw_summary *summary,
 void sw__report_training(const struct sw__page *page, const sw_summary *summary,
                          size_t top);
 
+/* What the monitor saw, in one line; nothing without it. */
+void sw__report_monitor(const struct sw__page *page, const sw_summary *summary);
+void sw__report_gpus(const struct sw__page *page, const sw_summary *summary);
+
 /* Text of a program for a cell: harmless, and short enough in bytes too. */
 void sw__report_cell(const struct sw__page *page, char *out, size_t size,
                      const char *bytes);
