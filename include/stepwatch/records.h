@@ -402,8 +402,8 @@ typedef struct sw_record_gpu {
     X(15, OPERATOR, "operator")                                                          \
     X(16, SERIES, "series")                                                              \
     X(17, SOURCE, "source")                                                              \
-    X(24, GPU, "gpu")                                                                    \
-    X(25, GPUNOTE, "gpunote")
+    X(18, GPU, "gpu")                                                                    \
+    X(19, GPUNOTE, "gpunote")
 
 enum sw_table {
 #define SW_TABLE_ENUM(number, name, text) SW_TABLE_##name = number,

@@ -305,7 +305,7 @@ def start(
     monitor_interval_s: float | None = None,
     monitor_pss_s: float | None = None,
     gpu: Literal["auto", "on", "off"] | bool | None = None,
-    nvml: str | bytes | os.PathLike[str] | None = None,
+    nvml: str | os.PathLike[str] | None = None,
     progress: Literal["auto", "on", "off"] | bool | None = None,
     report: bool | None = None,
     history: bool | None = None,

@@ -15,6 +15,8 @@
 #define THROTTLED 0.25
 #define STOLEN 0.1
 #define OTHERS 0.5
+/* Share of the limit on descriptors from which on it is worth a sentence. */
+#define DESCRIPTORS_FULL 0.8
 
 /* --- who wants the cores --- */
 
@@ -311,9 +313,27 @@ static void cpu(sw_findings *all)
     }
 }
 
+/* RULE-64. A remark, for nothing is slower by it until the program fails. */
+static void descriptors(sw_findings *all)
+{
+    const sw_monitor *monitor = sw_summary_monitor(all->it.summary, 0);
+    const sw_monitor_series *used = sw_monitor_find(monitor, "process.descriptors");
+    const sw_monitor_series *limit =
+        sw_monitor_find(monitor, "process.descriptors_limit");
+    if (used && limit && used->all.max > DESCRIPTORS_FULL * limit->last) {
+        sw__findings_note(
+            all,
+            "%.0f of %.0f file descriptors were in use: before they run out "
+            "(\"Too many open files\"), use fewer workers, close what is "
+            "not needed, or raise the limit (ulimit -n).",
+            used->all.max, limit->last);
+    }
+}
+
 void sw__rules_machine(sw_findings *all)
 {
     cpu(all);
+    descriptors(all);
     sw__rules_ranks(all);
     sw__findings_unchecked(all, SW_FINDING_MEMORY_GROWTH, "memory was not watched");
     sw__findings_unchecked(all, SW_FINDING_MEMORY_PRESSURE, "memory was not watched");

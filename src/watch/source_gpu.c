@@ -338,4 +338,12 @@ static void before_fork(void)
     }
 }
 
-const struct sw__watcher sw__gpu_watcher = {.before_fork = before_fork};
+static void after_fork(bool child)
+{
+    if (child) {
+        atomic_store(&active, NULL);
+    }
+}
+
+const struct sw__watcher sw__gpu_watcher = {.before_fork = before_fork,
+                                            .after_fork = after_fork};

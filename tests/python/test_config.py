@@ -79,7 +79,20 @@ def test_every_option_is_a_keyword(tmp_path: Path) -> None:
     line = shown(tmp_path, f"import json, pathlib\nshow(*{names!r}, {words})")
     assert line.split() == [
         *("on", "x", "runs", "ring", "2.5", "off", "every=3", "0", "1", "2", "off", "off"),
-        *("off", "off", "on", "off", "json:dumps,json:loads", "0", "0.25", "0", "off", "off", "off", "on"),
+        *(
+            "off",
+            "off",
+            "on",
+            "off",
+            "json:dumps,json:loads",
+            "0",
+            "0.25",
+            "0",
+            "off",
+            "off",
+            "off",
+            "on",
+        ),
     ]
 
 

@@ -102,7 +102,7 @@ def test_start_and_stop(tmp_path: Path) -> None:
 @pytest.mark.parametrize("interval", [0, 0.001, -1, 4000, float("nan"), float("inf")])
 def test_intervals_that_make_no_sense(interval: float, tmp_path: Path) -> None:
     stepwatch.start(out=tmp_path / "run", quiet=True)
-    with pytest.raises(ValueError, match="from 0.01 to 3600 seconds"):
+    with pytest.raises(ValueError, match=r"from 0\.01 to 3600 seconds"):
         stepwatch.monitor.start(interval)
     assert not stepwatch.monitor.running
 

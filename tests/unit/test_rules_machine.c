@@ -146,6 +146,32 @@ static void who_takes_the_cores(void **state)
     scene_free(scene);
 }
 
+static void stood_at(struct scene *scene, const char *name, double level)
+{
+    scene_row(scene, SW_TABLE_SERIES, 0,
+              KEY(scene_text(scene, name), scene_text(scene, "1"), SW_SERIES_GAUGE, 0),
+              VALUE(2, bits(2 * level), bits(level), bits(level), bits(level)));
+}
+
+static void descriptors_that_run_out(void **state)
+{
+    (void)state;
+    struct scene *scene = monitored(0.1);
+    stood_at(scene, "process.descriptors", 900);
+    stood_at(scene, "process.descriptors_limit", 1024);
+    scene_look(scene);
+    assert_silent(scene);
+    assert_true(remarked(scene, "900 of 1024 file descriptors"));
+    scene_free(scene);
+
+    scene = monitored(0.1);
+    stood_at(scene, "process.descriptors", 700);
+    stood_at(scene, "process.descriptors_limit", 1024);
+    scene_look(scene);
+    assert_false(remarked(scene, "file descriptors"));
+    scene_free(scene);
+}
+
 /* A rank with its own phases. */
 static void rank(struct scene *scene, const char *number, const double *ms)
 {
@@ -262,6 +288,7 @@ int main(void)
         cmocka_unit_test(threads_that_fit),
         cmocka_unit_test(others_have_the_cores),
         cmocka_unit_test(who_takes_the_cores),
+        cmocka_unit_test(descriptors_that_run_out),
         cmocka_unit_test(one_rank_makes_the_others_wait),
         cmocka_unit_test(a_rank_without_a_core),
         cmocka_unit_test(a_long_backward_is_waiting),
