@@ -6,9 +6,11 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/compiler.h"
 #include "base/memory.h"
@@ -52,7 +54,18 @@ struct sw__gpu_watch {
     char notes[NOTES_MOST][NOTE_BYTES];
     size_t notes_in, notes_out;
     int32_t tid;
+    bool over; /* the process ends: no thread is started any more */
+    pid_t pid;
 };
+
+/* The one that exit has to end, see end_at_exit. */
+static struct {
+    pthread_mutex_t lock;
+    struct sw__gpu_watch *watch;
+    bool registered;
+} leaving = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static bool thread_stop(struct sw__gpu_watch *watch, bool forever, uint64_t patience_ns);
 
 static void wait_init(pthread_cond_t *condition)
 {
@@ -81,10 +94,45 @@ struct sw__gpu_watch *sw__gpu_watch_create(const struct sw__gpu_wish *wish)
         return NULL;
     }
     watch->wish = *wish;
+    watch->pid = getpid();
     pthread_mutex_init(&watch->lock, NULL);
     wait_init(&watch->rung);
     wait_init(&watch->answered);
     return watch;
+}
+
+/* --- the end of the process --- */
+
+/* What a library registers for exit runs before what was registered before it was loaded: at the end of a program in C, NVML
+ * would be gone when the recorder ends. So this is registered after NVML, and ends it in time. */
+static void end_at_exit(void)
+{
+    pthread_mutex_lock(&leaving.lock);
+    struct sw__gpu_watch *watch = leaving.watch;
+    if (watch && watch->pid == getpid()) {
+        sw__gpu_watch_look(watch, true, NS);
+        (void)thread_stop(watch, true, END_PATIENCE_NS);
+        pthread_mutex_lock(&watch->lock);
+        watch->over = true;
+        pthread_mutex_unlock(&watch->lock);
+    }
+    pthread_mutex_unlock(&leaving.lock);
+}
+
+static void leave_with(struct sw__gpu_watch *watch)
+{
+    pthread_mutex_lock(&leaving.lock);
+    if (!leaving.registered) {
+        leaving.registered = atexit(end_at_exit) == 0;
+    }
+    leaving.watch = watch;
+    pthread_mutex_unlock(&leaving.lock);
+}
+
+void sw__gpu_watch_forked(void)
+{
+    pthread_mutex_init(&leaving.lock, NULL);
+    leaving.watch = NULL;
 }
 
 /* --- the thread --- */
@@ -148,6 +196,7 @@ static void start_nvml(struct sw__gpu_watch *watch)
     sw_error_info info = {0};
     const int error = sw__nvml_open(&watch->nvml, watch->wish.library, &sink, &info);
     if (!error) {
+        leave_with(watch);
         sw__nvml_see(watch->nvml, watch->wish.has_visible ? watch->wish.visible : NULL,
                      watch->wish.by_bus);
         share(watch);
@@ -276,11 +325,11 @@ void sw__gpu_watch_look(struct sw__gpu_watch *watch, bool last, uint64_t patienc
     const struct timespec until = moment_in(patience_ns);
     pthread_mutex_lock(&watch->lock);
     if (watch->running && watch->ended) {
+        watch->running = false; /* whoever says so joins it */
         pthread_join(watch->thread, NULL);
         atomic_fetch_sub(&sw__watcher_threads, 1);
-        watch->running = false;
     }
-    if (!watch->running && watch->state != SW__GPU_FAILED) {
+    if (!watch->running && !watch->over && watch->state != SW__GPU_FAILED) {
         thread_start(watch);
     }
     if (watch->running && !watch->stop) {
@@ -311,13 +360,14 @@ static bool thread_stop(struct sw__gpu_watch *watch, bool forever, uint64_t pati
            pthread_cond_timedwait(&watch->answered, &watch->lock, &until) == 0) {
     }
     const bool ended = watch->ended;
+    const bool ours = ended && watch->running;
     const int32_t tid = watch->tid;
+    watch->running = watch->running && !ours; /* whoever says so joins it */
     pthread_mutex_unlock(&watch->lock);
-    if (!ended) {
-        return false;
+    if (!ours) {
+        return ended;
     }
     pthread_join(watch->thread, NULL);
-    watch->running = false;
     atomic_fetch_sub(&sw__watcher_threads, 1);
     /* Joined is not gone: the kernel counts it a moment longer, and programs count threads around a fork. */
     for (unsigned i = 0; tid && i < 1000 && sw__os_thread_exists(tid); i++) {
@@ -337,7 +387,11 @@ void sw__gpu_watch_free(struct sw__gpu_watch *watch, bool child)
     if (!watch || child) {
         return;
     }
-    if (!thread_stop(watch, true, END_PATIENCE_NS)) {
+    pthread_mutex_lock(&leaving.lock);
+    leaving.watch = leaving.watch == watch ? NULL : leaving.watch;
+    pthread_mutex_unlock(&leaving.lock);
+    /* At exit it has been waited for already. */
+    if (!thread_stop(watch, true, watch->over ? 0 : END_PATIENCE_NS)) {
         pthread_detach(watch->thread);
         return;
     }

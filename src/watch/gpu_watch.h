@@ -38,6 +38,9 @@ void sw__gpu_watch_pause(struct sw__gpu_watch *watch);
  * process, where nothing can be done. */
 void sw__gpu_watch_free(struct sw__gpu_watch *watch, bool child);
 
+/* In a forked process: forgets what was its parent's. */
+void sw__gpu_watch_forked(void);
+
 /* What is in the box. `why`: a sentence where the state is FAILED. */
 enum sw__gpu_state sw__gpu_watch_state(struct sw__gpu_watch *watch, char *why,
                                        size_t size);

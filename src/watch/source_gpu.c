@@ -342,6 +342,7 @@ static void after_fork(bool child)
 {
     if (child) {
         atomic_store(&active, NULL);
+        sw__gpu_watch_forked();
     }
 }
 
