@@ -471,14 +471,8 @@ void sw__nvml_close(sw__nvml *nvml)
     if (!nvml) {
         return;
     }
+    sw__nvml_free_samples(nvml);
     /* What belongs to a driver that is gone went with it. */
-    for (size_t i = 0; !nvml->lost && nvml->started && i < nvml->count; i++) {
-        for (size_t j = 0; j < 2; j++) {
-            if (nvml->gpu[i].sample[j]) {
-                nvml->api.gpm_free(nvml->gpu[i].sample[j]);
-            }
-        }
-    }
     if (nvml->events && !nvml->lost && nvml->api.events_free) {
         nvml->api.events_free(nvml->events);
     }

@@ -194,6 +194,20 @@ static void take_handle(sw__nvml *nvml, sw__nvml_device handle)
     }
 }
 
+void sw__nvml_free_samples(sw__nvml *nvml)
+{
+    for (size_t i = 0; nvml->gpu && i < nvml->count; i++) {
+        struct sw__nvml_gpu *gpu = &nvml->gpu[i];
+        for (size_t j = 0; j < 2; j++) {
+            if (gpu->sample[j]) {
+                nvml->api.gpm_free(gpu->sample[j]);
+                gpu->sample[j] = NULL;
+            }
+        }
+        gpu->sample_ns = 0;
+    }
+}
+
 void sw__nvml_find_again(sw__nvml *nvml)
 {
     const struct sw__nvml_api *api = &nvml->api;
@@ -227,11 +241,10 @@ void sw__nvml_find_again(sw__nvml *nvml)
         if (!gpu->handle) {
             gpu->dead = SW__NVML_NOT_FOUND;
         }
-        /* Samples and counts are those of the driver that is gone. */
-        gpu->sample[0] = gpu->sample[1] = NULL;
-        gpu->sample_ns = 0;
+        /* Counts are those of the driver that is gone. */
         memset(gpu->link, 0, sizeof gpu->link);
     }
+    sw__nvml_free_samples(nvml);
     nvml->events = NULL;
     sw__nvml_watch_events(nvml);
 }

@@ -65,6 +65,8 @@ struct sw__nvml {
 /* nvml_device.c: lists the devices; with `again`, finds those of the list after the driver came back. */
 int sw__nvml_list(sw__nvml *nvml, sw_error_info *info);
 void sw__nvml_find_again(sw__nvml *nvml);
+/* Samples are memory of the library, not of the driver: they can always be freed. */
+void sw__nvml_free_samples(sw__nvml *nvml);
 
 /* nvml_calls.c: makes the calls of one group for one device and gives values to the sink; the result of the worst call. */
 int sw__nvml_call(sw__nvml *nvml, size_t device, enum sw__nvml_group group,

@@ -310,6 +310,40 @@ def test_usual_clocks(fake: Fake, script: str) -> None:
     assert kinds(report) == []
 
 
+def test_shares_have_intervals(fake: Fake) -> None:
+    changing = ",".join((["64"] * 6 + ["0"] * 6) * 10)
+    script = f"gpu0.processes self:1000\ngpu0.reasons {changing}\ngpu0.clock 1000"
+    report = fake.run(script, STEPS, "200")
+    (device,) = report["gpu"]["devices"]
+    reasons = device["clock_reasons"]
+    heat = reasons["heat"]
+    assert 0.3 < heat["steps_share"] < 0.7
+    assert 0 <= heat["steps_low"] < heat["steps_share"] < heat["steps_high"] <= 1
+    assert heat["sm_clock_mhz"] == 1000
+    (by_reason,) = reasons["by_reason"]
+    assert by_reason["reason"] == "hw_thermal_slowdown"
+    assert reasons["power"]["steps_share"] == 0
+    # Neighbours are alike, so that the interval is wider than that of as many independent looks.
+    independent = 1.96 * (0.25 / reasons["step_looks"]) ** 0.5
+    assert heat["steps_high"] - heat["steps_low"] > 2 * independent
+
+
+def test_program_in_c(fake: Fake, program: Path) -> None:
+    """It ends by exit, where what libraries registered runs before what the recorder did."""
+    (fake.folder / "fake.txt").write_text(f"log {fake.folder}/log\n")
+    chosen = [f"--set=nvml={fake.library}", "--set=gpu=on", "--set=monitor_interval_s=0.1"]
+    result = fake.run_command(
+        *("run", "-o", "run", *chosen, "--", program, "steps", "40"),
+        extra={"FAKE_NVML": str(fake.folder / "fake.txt")},
+    )
+    assert result.returncode == 0, result.stderr
+    report = json.loads((fake.folder / "run" / "report.json").read_text())
+    (device,) = report["gpu"]["devices"]
+    assert series(device, "power_w")["last"] == 650
+    assert series(device, "energy_j")["samples"] >= 1
+    assert fake.log()[-1][:2] == ["shutdown", "0"]
+
+
 def test_too_short_to_tell(fake: Fake) -> None:
     report = fake.run("gpu0.processes self:9\ngpu0.reasons 64\ngpu0.clock 500", STEPS, "20")
     assert kinds(report) == []

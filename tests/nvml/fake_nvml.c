@@ -608,9 +608,10 @@ struct sample {
 EXPORT int nvmlGpmSampleAlloc(struct sample **out);
 int nvmlGpmSampleAlloc(struct sample **out)
 {
-    *out = calloc(1, sizeof **out);
+    const int result = (int)number("gpm_alloc", OK);
+    *out = result == OK ? calloc(1, sizeof **out) : NULL;
     live_samples += *out != NULL;
-    return (int)number("gpm_alloc", OK);
+    return result;
 }
 EXPORT int nvmlGpmSampleFree(struct sample *sample);
 int nvmlGpmSampleFree(struct sample *sample)
