@@ -31,8 +31,8 @@ static const struct {
     const char *unit;
     enum sw_series_kind kind;
 } series[SW_GPU_VALUES] = {
-    [SW_GPU_MEMORY_USED] = {"bytes", SW_SERIES_GAUGE},
-    [SW_GPU_PROCESS_MEMORY] = {"bytes", SW_SERIES_GAUGE},
+    [SW_GPU_MEMORY_USED] = {"B", SW_SERIES_GAUGE},
+    [SW_GPU_PROCESS_MEMORY] = {"B", SW_SERIES_GAUGE},
     [SW_GPU_UTILISATION] = {"%", SW_SERIES_GAUGE},
     [SW_GPU_MEMORY_UTILISATION] = {"%", SW_SERIES_GAUGE},
     [SW_GPU_SM_ACTIVE] = {"%", SW_SERIES_GAUGE},
@@ -41,17 +41,17 @@ static const struct {
     [SW_GPU_DRAM_ACTIVE] = {"%", SW_SERIES_GAUGE},
     [SW_GPU_POWER] = {"W", SW_SERIES_GAUGE},
     [SW_GPU_ENERGY] = {"J", SW_SERIES_GAUGE},
-    [SW_GPU_TEMPERATURE] = {"C", SW_SERIES_GAUGE},
+    [SW_GPU_TEMPERATURE] = {"°C", SW_SERIES_GAUGE},
     [SW_GPU_SM_CLOCK] = {"MHz", SW_SERIES_GAUGE},
     [SW_GPU_MEMORY_CLOCK] = {"MHz", SW_SERIES_GAUGE},
-    [SW_GPU_CLOCK_REASONS] = {"bits", SW_SERIES_GAUGE},
-    [SW_GPU_PCIE_SENT] = {"bytes/s", SW_SERIES_GAUGE},
-    [SW_GPU_PCIE_RECEIVED] = {"bytes/s", SW_SERIES_GAUGE},
-    [SW_GPU_NVLINK_SENT] = {"bytes/s", SW_SERIES_GAUGE},
-    [SW_GPU_NVLINK_RECEIVED] = {"bytes/s", SW_SERIES_GAUGE},
-    [SW_GPU_ECC_CORRECTED] = {"", SW_SERIES_GAUGE},
-    [SW_GPU_ECC_UNCORRECTED] = {"", SW_SERIES_GAUGE},
-    [SW_GPU_XID] = {"", SW_SERIES_GAUGE},
+    [SW_GPU_CLOCK_REASONS] = {"1", SW_SERIES_GAUGE},
+    [SW_GPU_PCIE_SENT] = {"B/s", SW_SERIES_GAUGE},
+    [SW_GPU_PCIE_RECEIVED] = {"B/s", SW_SERIES_GAUGE},
+    [SW_GPU_NVLINK_SENT] = {"B/s", SW_SERIES_GAUGE},
+    [SW_GPU_NVLINK_RECEIVED] = {"B/s", SW_SERIES_GAUGE},
+    [SW_GPU_ECC_CORRECTED] = {"1", SW_SERIES_GAUGE},
+    [SW_GPU_ECC_UNCORRECTED] = {"1", SW_SERIES_GAUGE},
+    [SW_GPU_XID] = {"1", SW_SERIES_GAUGE},
 };
 
 struct gpu_source {
@@ -132,6 +132,13 @@ static int gpu_open(const struct sw__source_setting *setting, void **state, char
         sw_fact("gpu", "gpu is off in the configuration");
         return SW_EDISABLED;
     }
+    /* Who only asks what there is does not want a driver started. */
+    struct sw__nvml_api api;
+    sw_error_info info = {0};
+    if (!recording && sw__nvml_load(&api, NULL, &info) != SW_OK) {
+        snprintf(why, size, "%s", info.message);
+        return SW_EUNSUPPORTED;
+    }
     struct gpu_source *source = sw__alloc_zero(1, sizeof *source);
     if (!source) {
         return SW_ENOMEM;
@@ -145,8 +152,6 @@ static int gpu_open(const struct sw__source_setting *setting, void **state, char
     if (source->waiting && recording) {
         sw_fact("gpu", "the program did not load the CUDA driver");
     }
-    (void)why;
-    (void)size;
     *state = source;
     return SW_OK;
 }
