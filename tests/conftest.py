@@ -26,6 +26,7 @@ def stepwatch_cli(build_dir: Path) -> Path:
 # counts and results, not at time, so that several may run at once.
 FRAMEWORKS = {
     "test_frameworks.py",
+    "test_gpu_monitor_real.py",
     "test_jax_hooks.py",
     "test_logs.py",
     "test_report_schema.py",

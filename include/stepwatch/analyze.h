@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <stepwatch/error.h>
 #include <stepwatch/functions.h>
+#include <stepwatch/gpu.h>
 #include <stepwatch/lines.h>
 #include <stepwatch/monitor.h>
 #include <stepwatch/records.h>
@@ -241,6 +242,9 @@ SW_API const sw_stacks *sw_summary_stacks(const sw_summary *summary);
 
 /* What monitors saw, process by process, that of the step thread first; NULL past the last. Owned by the summary. */
 SW_API const sw_monitor *sw_summary_monitor(const sw_summary *summary, size_t index);
+
+/* The GPUs that monitors watched; never NULL. Owned by the summary. */
+SW_API const sw_gpus *sw_summary_gpus(const sw_summary *summary);
 
 /* The exact profiles of all processes, as sw_functions_of_run and sw_lines_of_run give them; NULL when none ran or counted
  * anything. Owned by the summary. The lines are not const, for their sources are read when they are asked for. */

@@ -373,7 +373,17 @@ typedef struct sw_record_gpu {
  *             in LOOK records (UINT32_MAX: none).
  *             value: looks, ticks they took, looks that failed. The one called "monitor" is the monitor itself; its ticks
  *             are nanoseconds of CPU time, its fourth value the period that was asked for in nanoseconds, its fifth the
- *             looks that were late by more than a tenth of it */
+ *             looks that were late by more than a tenth of it
+ *
+ * Tables of GPUs.
+ *
+ *   GPU       a GPU, or a part of one (MIG). key: place in the list of its process, from 0; name, UUID (name ids); place of
+ *             the device that it is a part of plus 1, 0 none. value: bytes of memory; highest clocks in MHz, of the
+ *             multiprocessors + 2^32 × of the memory; limit of power in mW + 2^32 × the usual one; temperatures in
+ *             °C at which clocks are reduced, by the hardware + 2^32 × by the driver; number that NVML gives it + 2^32 ×
+ *             version of the driver (name id). 0 is unknown, in each half. flags: SW_ROW_GPU_…
+ *   GPUNOTE   why something of a GPU is not known. key: place of the GPU (UINT32_MAX: all), what (enum sw_gpu_value;
+ *             UINT32_MAX: a remark for the reader), text (name id) */
 #define SW_TABLE_TABLE(X)                                                                \
     X(0, CODE, "code")                                                                   \
     X(1, FUNCTION, "function")                                                           \
@@ -392,7 +402,9 @@ typedef struct sw_record_gpu {
     X(14, SETTING, "setting")                                                            \
     X(15, OPERATOR, "operator")                                                          \
     X(16, SERIES, "series")                                                              \
-    X(17, SOURCE, "source")
+    X(17, SOURCE, "source")                                                              \
+    X(18, GPU, "gpu")                                                                    \
+    X(19, GPUNOTE, "gpunote")
 
 enum sw_table {
 #define SW_TABLE_ENUM(number, name, text) SW_TABLE_##name = number,
@@ -400,13 +412,18 @@ enum sw_table {
 #undef SW_TABLE_ENUM
         SW_TABLES
 };
-#define SW_ROW_NATIVE 0x0001     /* CODE: not written in Python */
-#define SW_ROW_IN_CONTEXT 0x0001 /* STACK: the parent is a CONTEXT */
-#define SW_ROW_NO_STEP 0x0001    /* CONTEXT: its steps turned out to be none */
-#define SW_ROW_MODEL 0x0001      /* MODULE: root of a model */
-#define SW_ROW_LOSS 0x0002       /* MODULE: a loss */
-#define SW_ROW_AGAIN 0x0001      /* COMPILED: not the first of the function */
-#define SW_ROW_UNBLOCKED 0x0001  /* WAIT: some calls asked not to wait */
+#define SW_ROW_NATIVE 0x0001       /* CODE: not written in Python */
+#define SW_ROW_IN_CONTEXT 0x0001   /* STACK: the parent is a CONTEXT */
+#define SW_ROW_NO_STEP 0x0001      /* CONTEXT: its steps turned out to be none */
+#define SW_ROW_MODEL 0x0001        /* MODULE: root of a model */
+#define SW_ROW_LOSS 0x0002         /* MODULE: a loss */
+#define SW_ROW_AGAIN 0x0001        /* COMPILED: not the first of the function */
+#define SW_ROW_UNBLOCKED 0x0001    /* WAIT: some calls asked not to wait */
+#define SW_ROW_GPU_VISIBLE 0x0001  /* GPU: the program sees it (CUDA_VISIBLE_DEVICES) */
+#define SW_ROW_GPU_HIDDEN 0x0002   /* GPU: it does not; neither: nobody knows */
+#define SW_ROW_GPU_ACTIVITY 0x0004 /* GPU: it counts what its multiprocessors do (GPM) */
+#define SW_ROW_GPU_DIVIDED 0x0008  /* GPU: it is divided into parts (MIG) */
+#define SW_ROW_GPU_ASIDE 0x0010    /* GPU: another process of the run watches it */
 
 enum sw_site_what {
     SW_SITE_LOADER = 1,
@@ -452,6 +469,57 @@ enum sw_wait_kind {
     SW_WAIT_D2H = 3   /* copy from the device */
 };
 
+/* Number and name of what is watched of a GPU; MONITOR records name their series "gpu.DEVICE.NAME", DEVICE being the
+ * number of the GPU row. A value holds until the next one of its series; NaN: it is not known from there on. */
+#define SW_GPU_VALUE_TABLE(X)                                                            \
+    X(0, MEMORY_USED, "memory_used_bytes")                                               \
+    X(1, PROCESS_MEMORY, "process_memory_bytes")                                         \
+    X(2, UTILISATION, "utilisation_percent")                                             \
+    X(3, MEMORY_UTILISATION, "memory_utilisation_percent")                               \
+    X(4, SM_ACTIVE, "sm_active_percent")                                                 \
+    X(5, SM_OCCUPANCY, "sm_occupancy_percent")                                           \
+    X(6, TENSOR_ACTIVE, "tensor_active_percent")                                         \
+    X(7, DRAM_ACTIVE, "dram_active_percent")                                             \
+    X(8, POWER, "power_w")                                                               \
+    X(9, ENERGY, "energy_j") /* since the driver was loaded */                           \
+    X(10, TEMPERATURE, "temperature_c")                                                  \
+    X(11, SM_CLOCK, "sm_clock_mhz")                                                      \
+    X(12, MEMORY_CLOCK, "memory_clock_mhz")                                              \
+    X(13, CLOCK_REASONS, "clock_reasons") /* bits: enum sw_gpu_reason */                 \
+    X(14, PCIE_SENT, "pcie_sent_bytes_per_s")                                            \
+    X(15, PCIE_RECEIVED, "pcie_received_bytes_per_s")                                    \
+    X(16, NVLINK_SENT, "nvlink_sent_bytes_per_s")                                        \
+    X(17, NVLINK_RECEIVED, "nvlink_received_bytes_per_s")                                \
+    X(18, ECC_CORRECTED, "ecc_corrected") /* since the driver was loaded */              \
+    X(19, ECC_UNCORRECTED, "ecc_uncorrected")                                            \
+    X(20, XID, "xid_errors") /* since watching began */
+
+enum sw_gpu_value {
+#define SW_GPU_VALUE_ENUM(number, name, text) SW_GPU_##name = number,
+    SW_GPU_VALUE_TABLE(SW_GPU_VALUE_ENUM)
+#undef SW_GPU_VALUE_ENUM
+        SW_GPU_VALUES
+};
+
+/* Why a GPU does not run at its highest clocks: bit, symbol, name. */
+#define SW_GPU_REASON_TABLE(X)                                                           \
+    X(0, IDLE, "idle")                                                                   \
+    X(1, SETTING, "applications_clocks_setting")                                         \
+    X(2, POWER_CAP, "sw_power_cap")                                                      \
+    X(3, HW_SLOWDOWN, "hw_slowdown")                                                     \
+    X(4, SYNC_BOOST, "sync_boost")                                                       \
+    X(5, SW_THERMAL, "sw_thermal_slowdown")                                              \
+    X(6, HW_THERMAL, "hw_thermal_slowdown")                                              \
+    X(7, POWER_BRAKE, "hw_power_brake_slowdown")                                         \
+    X(8, DISPLAY, "display_clock_setting")
+
+enum sw_gpu_reason {
+#define SW_GPU_REASON_ENUM(bit, name, text) SW_GPU_REASON_##name = bit,
+    SW_GPU_REASON_TABLE(SW_GPU_REASON_ENUM)
+#undef SW_GPU_REASON_ENUM
+        SW_GPU_REASONS
+};
+
 enum sw_series_kind {
     SW_SERIES_GAUGE = 0, /* a level */
     SW_SERIES_TOTAL = 1  /* a sum that grows; its growth is what counts */
@@ -465,7 +533,7 @@ typedef struct sw_row {
     uint64_t value[5];
 } sw_row;
 
-/* Names of kinds, phases and stages; NULL for numbers outside the table. */
+/* Names of kinds, phases, stages, and values and reasons of GPUs; NULL for numbers outside the table. */
 static inline const char *sw_record_kind_name(unsigned kind)
 {
     switch (kind) {
@@ -486,6 +554,30 @@ static inline const char *sw_phase_name(unsigned phase)
         return text;
         SW_PHASE_TABLE(SW_PHASE_CASE)
 #undef SW_PHASE_CASE
+    default:
+        return 0;
+    }
+}
+static inline const char *sw_gpu_value_name(unsigned value)
+{
+    switch (value) {
+#define SW_GPU_VALUE_CASE(number, name, text)                                            \
+    case number:                                                                         \
+        return text;
+        SW_GPU_VALUE_TABLE(SW_GPU_VALUE_CASE)
+#undef SW_GPU_VALUE_CASE
+    default:
+        return 0;
+    }
+}
+static inline const char *sw_gpu_reason_name(unsigned bit)
+{
+    switch (bit) {
+#define SW_GPU_REASON_CASE(number, name, text)                                           \
+    case number:                                                                         \
+        return text;
+        SW_GPU_REASON_TABLE(SW_GPU_REASON_CASE)
+#undef SW_GPU_REASON_CASE
     default:
         return 0;
     }

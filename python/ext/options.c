@@ -20,7 +20,7 @@ static const sw_option *option_find(const char *name)
 static bool is_path(const char *name)
 {
     return strcmp(name, "out") == 0 || strcmp(name, "runs_dir") == 0 ||
-           strcmp(name, "hot_dir") == 0;
+           strcmp(name, "hot_dir") == 0 || strcmp(name, "nvml") == 0;
 }
 
 static PyObject *bytes_of_text(PyObject *value, const char *name)

@@ -304,6 +304,8 @@ def start(
     lines: str | Sequence[str] | None = None,
     monitor_interval_s: float | None = None,
     monitor_pss_s: float | None = None,
+    gpu: Literal["auto", "on", "off"] | bool | None = None,
+    nvml: str | os.PathLike[str] | None = None,
     progress: Literal["auto", "on", "off"] | bool | None = None,
     report: bool | None = None,
     history: bool | None = None,

@@ -337,6 +337,5 @@ void sw__rules_machine(sw_findings *all)
     sw__rules_ranks(all);
     sw__findings_unchecked(all, SW_FINDING_MEMORY_GROWTH, "memory was not watched");
     sw__findings_unchecked(all, SW_FINDING_MEMORY_PRESSURE, "memory was not watched");
-    sw__findings_unchecked(all, SW_FINDING_GPU_THROTTLE,
-                           "clocks of accelerators were not watched");
+    sw__rules_gpu(all);
 }

@@ -54,6 +54,7 @@ struct sw_summary {
     size_t monitor_count;
     sw_training *training;
     const sw_training_loader *main_loader;
+    sw_gpus *gpus;
 
     struct sw__note *first_note, *last_note;
 };
@@ -68,6 +69,9 @@ int sw__summary_samples(sw_summary *summary);
 int sw__summary_profiles(sw_summary *summary);
 int sw__summary_training(sw_summary *summary);
 int sw__summary_monitors(sw_summary *summary);
+int sw__summary_gpus(sw_summary *summary);
+
+void sw__gpus_free(sw_gpus *gpus); /* NULL is fine */
 
 /* Zeroed memory that lives as long as the summary. */
 void *sw__summary_take(sw_summary *summary, size_t count, size_t size);

@@ -198,6 +198,7 @@ int cmd_doctor(int argc, char **argv)
     }
     sw_given *given;
     sw_given_value out = {.text = ""};
+    sw_given_value nvml = {.text = ""};
     sw_error_info why = {0};
     if (sw_given_read(&given, file, NULL, &why) != SW_OK) {
         cli_complain("doctor: %s", why.message);
@@ -207,6 +208,7 @@ int cmd_doctor(int argc, char **argv)
     if (!*out.text) {
         sw_given_get(given, "runs_dir", &out);
     }
+    sw_given_get(given, "nvml", &nvml);
     static struct checks checks;
     check_clock(&checks);
     check_memory_folder(&checks);
@@ -215,6 +217,7 @@ int cmd_doctor(int argc, char **argv)
     check_cpus(&checks);
     check_kernel(&checks);
     check_python(&checks);
+    check_gpu(&checks, nvml.text);
     check_monitor(&checks);
     check_history(&checks);
     check_orphans(&checks, clean);

@@ -34,6 +34,8 @@ void check_kernel(struct checks *checks);
 void check_monitor(struct checks *checks); /* what there is to see */
 void check_history(struct checks *checks);
 void check_python(struct checks *checks); /* for `run SCRIPT` */
+void check_gpu(struct checks *checks,
+               const char *library); /* NVML; empty: the driver's own */
 /* Hot files of processes that are gone; removed when `clean`. */
 void check_orphans(struct checks *checks, bool clean);
 

@@ -364,6 +364,9 @@ void check_monitor(struct checks *checks)
     char seen[256] = "";
     char missing[256] = "";
     for (size_t i = 0; i < count; i++) {
+        if (strcmp(sources[i].name, "gpu") == 0) {
+            continue; /* It has a check of its own. */
+        }
         char *list = sources[i].there ? seen : missing;
         const size_t used = strlen(list);
         if (sources[i].there) {

@@ -17,6 +17,7 @@ void sw__json_modules(sw_writer *w, const sw_summary *summary);
 void sw__json_loader(sw_writer *w, const sw_summary *summary);
 void sw__json_training(sw_writer *w, const sw_summary *summary);
 void sw__json_monitor(sw_writer *w, const sw_summary *summary);
+void sw__json_gpu(sw_writer *w, const sw_summary *summary);
 
 /* "findings", and what goes with them: "bound" and "checked". NULL: nobody looked. */
 void sw__json_findings(sw_writer *w, const sw_findings *findings);
@@ -74,6 +75,7 @@ void sw__report_training(const struct sw__page *page, const sw_summary *summary,
 
 /* What the monitor saw, in one line; nothing without it. */
 void sw__report_monitor(const struct sw__page *page, const sw_summary *summary);
+void sw__report_gpus(const struct sw__page *page, const sw_summary *summary);
 
 /* Text of a program for a cell: harmless, and short enough in bytes too. */
 void sw__report_cell(const struct sw__page *page, char *out, size_t size,

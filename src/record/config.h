@@ -17,6 +17,7 @@ struct sw__settings {
     bool phases, modules, loader, operators, functions; /* of Python programs */
     bool report, history;                               /* of `stepwatch run` */
     unsigned progress;                                  /* 0 auto, 1 on, 2 off */
+    unsigned gpu;                                       /* likewise */
     enum sw_policy policy;
     uint64_t max_bytes; /* 0: no cap */
     unsigned keep_first, keep_last, keep_worst;
@@ -28,6 +29,7 @@ struct sw__settings {
     char out[1024];
     char runs_dir[512];
     char hot_dir[512];
+    char nvml[512];
     char lines[4096];
     char run_id[64]; /* from STEPWATCH_RUN_ID, set by `stepwatch run`; may be empty */
 };

@@ -20,7 +20,7 @@ enum kind {
     KIND_SCHEDULE,
     KIND_POLICY,
     KIND_CLOCK,
-    KIND_PROGRESS,
+    KIND_SWITCH, /* auto, on or off */
     KIND_SECONDS,
     KIND_LINES
 };
@@ -75,7 +75,12 @@ enum kind {
     X(monitor_pss_s, "number", "0", KIND_SECONDS, monitor_pss_s, 0,                      \
       "Seconds between looks of the monitor at the proportional share of memory (PSS), " \
       "which is dear in large processes; 0: none.")                                      \
-    X(progress, "choice", "auto", KIND_PROGRESS, progress, SW_OPTION_RUN,                \
+    X(gpu, "choice", "auto", KIND_SWITCH, gpu, 0,                                        \
+      "The monitor watches NVIDIA GPUs: on, off or auto (once the program has loaded "   \
+      "the CUDA driver).")                                                               \
+    X(nvml, "text", "", KIND_PATH, nvml, 0,                                              \
+      "Library to ask about GPUs; empty: the driver's own, libnvidia-ml.so.1.")          \
+    X(progress, "choice", "auto", KIND_SWITCH, progress, SW_OPTION_RUN,                  \
       "A line on stderr with steps and speed while the program runs: on, off or auto "   \
       "(on a terminal).")                                                                \
     X(report, "bool", "on", KIND_BOOL, report, SW_OPTION_RUN,                            \
@@ -117,7 +122,7 @@ static const char *const policies[] = {
     [SW_POLICY_DROP] = "drop",
 };
 static const char *const clocks[] = {"auto", "tsc", "monotonic"};
-static const char *const progresses[] = {"auto", "on", "off"};
+static const char *const switches[] = {"auto", "on", "off"};
 
 /* More steps than this cannot be kept whole within any sensible cap. */
 #define COUNT_MOST 1000000u
@@ -401,8 +406,8 @@ int sw__option_apply(struct sw__settings *out, int index, const char *value,
         return choice_of(value, clocks, SW__COUNTOF(clocks)) >= 0
                    ? SW_OK
                    : refuse(info, name, value, "auto, tsc or monotonic");
-    case KIND_PROGRESS:
-        choice = choice_of(value, progresses, SW__COUNTOF(progresses));
+    case KIND_SWITCH:
+        choice = choice_of(value, switches, SW__COUNTOF(switches));
         /* The truths of files: TOML and YAML make them of on and off. */
         if (choice < 0 && read_bool(value, &truth) == SW_OK) {
             choice = truth ? 1 : 2;
@@ -410,7 +415,7 @@ int sw__option_apply(struct sw__settings *out, int index, const char *value,
         if (choice < 0) {
             return refuse(info, name, value, "auto, on or off");
         }
-        out->progress = (unsigned)choice;
+        *(unsigned *)field = (unsigned)choice;
         return SW_OK;
     case KIND_SECONDS:
         return read_decimal(value, &number) == SW_OK && number >= 0 &&
@@ -472,8 +477,8 @@ size_t sw__option_show(const struct sw__settings *settings, int index, char *out
     case KIND_PATH:
     case KIND_LINES:
         return (size_t)snprintf(out, size, "%s", (const char *)field);
-    case KIND_PROGRESS:
-        return (size_t)snprintf(out, size, "%s", progresses[settings->progress]);
+    case KIND_SWITCH:
+        return (size_t)snprintf(out, size, "%s", switches[*(const unsigned *)field]);
     case KIND_SECONDS:
         return show_decimal(
             0, (unsigned long long)(*(const double *)field * 1000000 + 0.5), out, size);

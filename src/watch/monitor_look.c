@@ -59,6 +59,7 @@ struct sw__look {
     uint32_t source;
     uint64_t now_ns;
     uint32_t training_tid;
+    bool last;
 };
 
 struct sw__looker {
@@ -256,6 +257,11 @@ uint32_t sw__look_training_tid(const struct sw__look *look)
     return look->training_tid;
 }
 
+bool sw__look_is_last(const struct sw__look *look)
+{
+    return look->last;
+}
+
 static void flush(struct sw__looker *looker)
 {
     if (looker->used) {
@@ -424,7 +430,9 @@ void sw__looker_thread(struct sw__looker *looker)
 void sw__looker_look(struct sw__looker *looker, unsigned edge, bool late, bool all)
 {
     struct sw__peeked peeked;
-    struct sw__look look = {.looker = looker, .now_ns = sw__os_now_ns()};
+    struct sw__look look = {.looker = looker,
+                            .now_ns = sw__os_now_ns(),
+                            .last = all && (edge & SW_LOOK_LAST)};
     if (edge & SW_LOOK_FIRST) {
         for (uint32_t i = 0; i < looker->series_count; i++) {
             looker->series[i].at = 0;

@@ -14,6 +14,7 @@
 #ifndef SW_WATCH_SOURCES_H
 #define SW_WATCH_SOURCES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stepwatch/records.h>
@@ -51,11 +52,14 @@ void sw__look_hint(struct sw__look *look, uint32_t *hint, const char *name,
                    const char *unit, enum sw_series_kind kind, double value);
 /* Kernel id of the training thread: that with steps, else the first. */
 uint32_t sw__look_training_tid(const struct sw__look *look);
+/* Whether the monitor stops after this look, and not for a fork only. */
+bool sw__look_is_last(const struct sw__look *look);
 
 /* Ends with NULL. */
 extern const struct sw__source *const sw__sources[];
 
 extern const struct sw__source sw__source_process;
+extern const struct sw__source sw__source_gpu;
 extern const struct sw__source sw__source_io;
 extern const struct sw__source sw__source_training;
 extern const struct sw__source sw__source_status;

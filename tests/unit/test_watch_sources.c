@@ -333,6 +333,7 @@ static void no_proc(void **state)
         const sw_monitor_seen *source = sw_monitor_get_seen(watching->monitor, i);
         const bool needed = strcmp(source->name, "process") != 0 &&
                             strcmp(source->name, "training") != 0 &&
+                            strcmp(source->name, "gpu") != 0 &&
                             strcmp(source->name, "pss") != 0; /* nobody asked for it */
         missing += source->why != NULL;
         if (needed) {

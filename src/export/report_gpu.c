@@ -1,0 +1,113 @@
+/* What the monitor saw of GPUs, as a line each in the text report. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "export/report_parts.h"
+
+/* More would push everything else from the screen. */
+#define SHOWN_MOST 8
+
+/* Within steps where there are any, else over the run. */
+static double mean_of(const sw_gpu *gpu, enum sw_gpu_value value)
+{
+    const sw_monitor_series *series = gpu->series[value];
+    return !series ? NAN : series->steps.samples ? series->steps.mean : series->all.mean;
+}
+
+static void append(char *text, size_t size, const char *before, const char *words)
+{
+    const size_t used = strlen(text);
+    snprintf(text + used, size - used, "%s%s", used ? before : "", words);
+}
+
+static void add_activity(char *text, size_t size, const sw_gpu *gpu)
+{
+    static const struct {
+        enum sw_gpu_value value;
+        const char *words;
+    } kinds[] = {{SW_GPU_UTILISATION, "busy"},
+                 {SW_GPU_SM_ACTIVE, "multiprocessors"},
+                 {SW_GPU_TENSOR_ACTIVE, "tensor cores"}};
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        const double mean = mean_of(gpu, kinds[i].value);
+        char words[64];
+        if (!isnan(mean)) {
+            snprintf(words, sizeof words, "%s %.0f %%", kinds[i].words, mean);
+            append(text, size, ", ", words);
+        }
+    }
+}
+
+static void add_memory(char *text, size_t size, const sw_gpu *gpu)
+{
+    const sw_monitor_series *used = gpu->series[SW_GPU_MEMORY_USED];
+    char most[32];
+    char all[32];
+    char words[128];
+    if (!used || !(used->all.max >= 0)) {
+        return;
+    }
+    sw_text_bytes(most, (uint64_t)used->all.max);
+    snprintf(words, sizeof words, "memory up to %s", most);
+    if (gpu->memory_bytes != SW_UNKNOWN) {
+        sw_text_bytes(all, gpu->memory_bytes);
+        snprintf(words, sizeof words, "memory up to %s of %s", most, all);
+    }
+    append(text, size, "; ", words);
+}
+
+static void add_of(char *text, size_t size, const char *before, double value, double most,
+                   const char *unit)
+{
+    char words[64];
+    if (isnan(value)) {
+        return;
+    }
+    snprintf(words, sizeof words, "%.0f %s", value, unit);
+    if (!isnan(most)) {
+        snprintf(words, sizeof words, "%.0f of %.0f %s", value, most, unit);
+    }
+    append(text, size, before, words);
+}
+
+static void put_device(const struct sw__page *page, const sw_gpu *gpu)
+{
+    char label[24];
+    char name[48];
+    char text[512] = "";
+    char line[640];
+    add_activity(text, sizeof text, gpu);
+    add_memory(text, sizeof text, gpu);
+    add_of(text, sizeof text, "; ", mean_of(gpu, SW_GPU_POWER), gpu->power_limit_w, "W");
+    add_of(text, sizeof text, ", ", mean_of(gpu, SW_GPU_SM_CLOCK), gpu->sm_clock_most_mhz,
+           "MHz");
+    add_of(text, sizeof text, ", ", mean_of(gpu, SW_GPU_TEMPERATURE), NAN,
+           page->unicode ? "°C" : "C");
+    if (!isnan(gpu->energy_per_step_j)) {
+        char words[64];
+        snprintf(words, sizeof words, "%.3g J a step", gpu->energy_per_step_j);
+        append(text, sizeof text, "; ", words);
+    }
+    if (!*text) {
+        return;
+    }
+    snprintf(label, sizeof label, "GPU %-5u", gpu->index);
+    sw__report_cell(page, name, sizeof name, gpu->name ? gpu->name : "(unnamed)");
+    snprintf(line, sizeof line, "%s: %s", name, text);
+    sw__page_wrap(page, label, SW__BOLD, line);
+}
+
+void sw__report_gpus(const struct sw__page *page, const sw_summary *summary)
+{
+    size_t count;
+    const sw_gpu *list = sw_gpus_get(sw_summary_gpus(summary), &count);
+    size_t shown = 0;
+    for (size_t i = 0; i < count && shown < SHOWN_MOST; i++) {
+        /* Those that the program does not see are in report.json. */
+        if (list[i].visible != 0 && list[i].part_of == UINT32_MAX) {
+            put_device(page, &list[i]);
+            shown++;
+        }
+    }
+}
