@@ -31,8 +31,10 @@ struct sw__io_sum {
 
 /* ---- things ---- */
 
-#define SW__IO_FILES 2048   /* files with an entry of their own; the others count for their folder */
-#define SW__IO_FOLDERS 1024 /* and as many folders and peers; the others count as "(more)" */
+#define SW__IO_FILES                                                                     \
+    2048 /* files with an entry of their own; the others count for their folder */
+#define SW__IO_FOLDERS                                                                   \
+    1024 /* and as many folders and peers; the others count as "(more)" */
 #define SW__IO_THINGS (SW__IO_FILES + SW__IO_FOLDERS)
 #define SW__IO_DESCRIPTORS 65536u
 
@@ -40,11 +42,11 @@ struct sw__thing {
     uint64_t hash;
     const char *text;
     uint32_t length;
-    uint8_t kind;                 /* enum sw_io_kind */
-    bool own;                     /* ours: not counted */
-    _Atomic uint32_t name;        /* name id, 0 not made yet */
-    _Atomic uint64_t size;        /* of the file, the largest seen; UINT64_MAX unknown */
-    _Atomic uint64_t failed;      /* calls */
+    uint8_t kind;            /* enum sw_io_kind */
+    bool own;                /* ours: not counted */
+    _Atomic uint32_t name;   /* name id, 0 not made yet */
+    _Atomic uint64_t size;   /* of the file, the largest seen; UINT64_MAX unknown */
+    _Atomic uint64_t failed; /* calls */
     struct sw__io_sum sum[SW_IO_OPERATIONS];
     /* Of the thread of io.c: rows, and what they said last. */
     uint64_t row[SW_IO_OPERATIONS];
@@ -60,6 +62,8 @@ int sw__io_things_open(void);
 void sw__io_things_own(const char *run_dir);
 /* The thing of a descriptor, looked up once. Never NULL while the tables are there. Changes errno. */
 struct sw__thing *sw__io_thing_of(int fd);
+/* The same where it was looked up before, else NULL. */
+struct sw__thing *sw__io_thing_known(int fd);
 /* The thing of a path that a call was given. Changes errno. */
 struct sw__thing *sw__io_thing_at(int folder, const char *path);
 struct sw__thing *sw__io_thing_number(uint32_t number);
@@ -68,6 +72,8 @@ void sw__io_forget(int fd);
 void sw__io_forget_from(unsigned first, unsigned last);
 void sw__io_forget_all(void); /* sums stay */
 size_t sw__io_thing_count(void);
+/* Calls on files that had no room for an entry of their own and count for their folder. */
+uint64_t sw__io_folded(void);
 /* Sums of all things become 0. Nobody else is counting. */
 void sw__io_things_clear(void);
 
@@ -106,12 +112,17 @@ struct sw__io_thread {
     _Atomic int32_t tid;        /* of the kernel; 0: nobody's */
     _Atomic bool busy;          /* inside: a signal handler counts nothing */
     _Atomic uint32_t recording; /* that the cells belong to */
+    uint32_t cell_count;
     uint32_t pending_count;
-    sw_record_io pending[8]; /* records whose thing has no name yet; head.id is its number */
+    sw_record_io
+        pending[8]; /* records whose thing has no name yet; head.id is its number */
     struct sw__cell cell[SW__IO_CELLS];
 };
 #define SW__IO_THREADS 1024
 extern struct sw__io_thread *_Atomic sw__io_threads[SW__IO_THREADS];
+#define SW__IO_MORE UINT32_MAX /* as a section: of all those that have no cell */
+extern _Atomic uint32_t sw__io_recording; /* whose cells count */
+extern _Atomic uint64_t sw__io_slow;      /* ticks from which a call gets a record */
 /* Calls that were not counted: a signal handler at a bad moment, no memory. */
 extern _Atomic uint64_t sw__io_missed;
 /* Writes the calling thread's own records that waited for a name. */

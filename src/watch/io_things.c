@@ -16,17 +16,18 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define SLOTS 8192u                   /* a power of two, more than twice the things */
-#define TEXTS ((size_t)1024 * 1024)   /* bytes for paths */
-#define FIRST_EPHEMERAL 32768         /* ports that stand for a client, not for a service */
+#define SLOTS 8192u                 /* a power of two, more than twice the things */
+#define TEXTS ((size_t)1024 * 1024) /* bytes for paths */
+#define FIRST_EPHEMERAL 32768       /* ports that stand for a client, not for a service */
 
 static struct {
-    struct sw__thing *thing;          /* by number, from 1 */
-    _Atomic uint32_t *descriptor;     /* number of the thing, 0 not looked up */
+    struct sw__thing *thing;      /* by number, from 1 */
+    _Atomic uint32_t *descriptor; /* number of the thing, 0 not looked up */
     char *texts;
     _Atomic size_t texts_used;
     _Atomic uint32_t count, files;
-    _Atomic uint32_t highest;         /* descriptor that was looked up */
+    _Atomic uint32_t highest; /* descriptor that was looked up */
+    _Atomic uint64_t folded;
     _Atomic uint32_t slot[SLOTS];
     char own[1024];
     size_t own_length;
@@ -179,6 +180,7 @@ static uint32_t file_number(const char *text, size_t length)
 {
     uint32_t number = number_of(text, length, SW_IO_KIND_FILE);
     if (number == 0) {
+        atomic_fetch_add_explicit(&io.folded, 1, memory_order_relaxed);
         char folder[4096];
         const char *slash = memrchr(text, '/', length);
         const size_t kept = slash ? (size_t)(slash - text) : 0;
@@ -236,10 +238,13 @@ static uint32_t socket_number(int fd)
         /* Names of the abstract kind begin with a NUL. */
         const char *name = most && !un->sun_path[0] ? un->sun_path + 1 : un->sun_path;
         const size_t named = most > 0 ? strnlen(name, most - (name != un->sun_path)) : 0;
-        const int wrote = named ? snprintf(text, sizeof text, "unix:%s%.*s",
-                                           name == un->sun_path ? "" : "@", (int)named, name)
-                                : snprintf(text, sizeof text, "unix socket");
-        length = wrote < 0 ? 0 : (size_t)wrote < sizeof text ? (size_t)wrote : sizeof text - 1;
+        const int wrote =
+            named ? snprintf(text, sizeof text, "unix:%s%.*s",
+                             name == un->sun_path ? "" : "@", (int)named, name)
+                  : snprintf(text, sizeof text, "unix socket");
+        length = wrote < 0                     ? 0
+                 : (size_t)wrote < sizeof text ? (size_t)wrote
+                                               : sizeof text - 1;
     } else if (peer && (address.ss_family == AF_INET || address.ss_family == AF_INET6)) {
         length = inet_text(&address, text, sizeof text);
     } else if (address.ss_family == AF_INET || address.ss_family == AF_INET6) {
@@ -255,9 +260,8 @@ static void note_size(struct sw__thing *thing, uint64_t size)
 {
     uint64_t before = atomic_load_explicit(&thing->size, memory_order_relaxed);
     while ((before == UINT64_MAX || size > before) &&
-           !atomic_compare_exchange_weak_explicit(&thing->size, &before, size,
-                                                  memory_order_relaxed,
-                                                  memory_order_relaxed)) {
+           !atomic_compare_exchange_weak_explicit(
+               &thing->size, &before, size, memory_order_relaxed, memory_order_relaxed)) {
     }
 }
 
@@ -324,6 +328,15 @@ struct sw__thing *sw__io_thing_of(int fd)
     return &io.thing[number];
 }
 
+struct sw__thing *sw__io_thing_known(int fd)
+{
+    const uint32_t number =
+        fd >= 0 && (unsigned)fd < SW__IO_DESCRIPTORS
+            ? atomic_load_explicit(&io.descriptor[fd], memory_order_relaxed)
+            : 0;
+    return number ? &io.thing[number] : NULL;
+}
+
 struct sw__thing *sw__io_thing_at(int folder, const char *path)
 {
     char text[4096];
@@ -333,8 +346,8 @@ struct sw__thing *sw__io_thing_at(int folder, const char *path)
     }
     if (path[0] != '/') {
         char link[40];
-        snprintf(link, sizeof link, folder == AT_FDCWD ? "/proc/self/cwd" : "/proc/self/fd/%d",
-                 folder);
+        snprintf(link, sizeof link,
+                 folder == AT_FDCWD ? "/proc/self/cwd" : "/proc/self/fd/%d", folder);
         const ssize_t got = readlink(link, text, sizeof text - 2);
         length = got > 0 ? (size_t)got : 0;
         text[length++] = '/';
@@ -375,6 +388,11 @@ void sw__io_forget_all(void)
     sw__io_forget_from(0, SW__IO_DESCRIPTORS - 1);
 }
 
+uint64_t sw__io_folded(void)
+{
+    return atomic_load_explicit(&io.folded, memory_order_relaxed);
+}
+
 size_t sw__io_thing_count(void)
 {
     const uint32_t count = atomic_load_explicit(&io.count, memory_order_acquire);
@@ -384,6 +402,7 @@ size_t sw__io_thing_count(void)
 void sw__io_things_clear(void)
 {
     const size_t count = io.thing ? sw__io_thing_count() : 0;
+    atomic_store_explicit(&io.folded, 0, memory_order_relaxed);
     for (size_t i = 1; i < count; i++) {
         struct sw__thing *thing = &io.thing[i];
         for (unsigned op = 0; op < SW_IO_OPERATIONS; op++) {
