@@ -52,6 +52,7 @@ struct sw_summary {
     sw_lines *lines;
     sw_training *training;
     const sw_training_loader *main_loader;
+    sw_io *io; /* NULL: calls on files were not watched */
 
     struct sw__note *first_note, *last_note;
 };
@@ -65,6 +66,7 @@ int sw__summary_losses(sw_summary *summary); /* the notes */
 int sw__summary_samples(sw_summary *summary);
 int sw__summary_profiles(sw_summary *summary);
 int sw__summary_training(sw_summary *summary);
+int sw__summary_io(sw_summary *summary);
 
 /* Zeroed memory that lives as long as the summary. */
 void *sw__summary_take(sw_summary *summary, size_t count, size_t size);
