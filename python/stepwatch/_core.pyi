@@ -299,6 +299,7 @@ def start(
     functions: bool | None = None,
     lines: str | Sequence[str] | None = None,
     monitor_interval_s: float | None = None,
+    io: bool | None = None,
     progress: Literal["auto", "on", "off"] | bool | None = None,
     report: bool | None = None,
     history: bool | None = None,
