@@ -48,6 +48,7 @@ PUBLIC: dict[str, str] = {
     "trace.h": "read",
     "stacks.h": "analyze",
     "training.h": "analyze",
+    "monitor.h": "analyze",
     "analyze.h": "analyze",
     "findings.h": "analyze",
     "functions.h": "analyze",

@@ -16,6 +16,7 @@
 #include <stepwatch/functions.h>
 #include <stepwatch/io.h>
 #include <stepwatch/lines.h>
+#include <stepwatch/monitor.h>
 #include <stepwatch/records.h>
 #include <stepwatch/stacks.h>
 #include <stepwatch/trace.h>
@@ -240,6 +241,9 @@ SW_API const sw_summary_overhead *sw_summary_get_overhead(const sw_summary *summ
 
 /* What samplers saw in all processes; NULL when none ran. Owned by the summary. */
 SW_API const sw_stacks *sw_summary_stacks(const sw_summary *summary);
+
+/* What monitors saw, process by process, that of the step thread first; NULL past the last. Owned by the summary. */
+SW_API const sw_monitor *sw_summary_monitor(const sw_summary *summary, size_t index);
 
 /* The exact profiles of all processes, as sw_functions_of_run and sw_lines_of_run give them; NULL when none ran or counted
  * anything. Owned by the summary. The lines are not const, for their sources are read when they are asked for. */

@@ -96,7 +96,8 @@ typedef struct sw_record_look {
     uint8_t reserved;
     uint64_t step_start; /* ticks; 0: unknown, like that of the phase */
     uint64_t phase_start;
-    uint64_t reserved2[2];
+    uint64_t sources; /* that were asked since the look written before: bits, SOURCE key 3 */
+    uint64_t reserved2;
 } sw_record_look;
 typedef struct sw_look_frame {
     uint32_t node;
@@ -406,7 +407,8 @@ typedef struct sw_record_gpu {
  *             ids), kind (enum sw_series_kind), SOURCE index. value of a GAUGE: values known, their sum, least,
  *             greatest, newest (f64). value of a TOTAL: values known, what it grew by while watched (f64), nanoseconds
  *             watched, least and greatest growth a second between two looks (f64; NaN: there were none)
- *   SOURCE    where series come from. key: name, why it has nothing (name ids; 0: it has), its least period in ms.
+ *   SOURCE    where series come from. key: name, why it has nothing (name ids; 0: it has), its least period in ms, its bit
+ *             in LOOK records (UINT32_MAX: none).
  *             value: looks, ticks they took, looks that failed. The one called "monitor" is the monitor itself; its ticks
  *             are nanoseconds of CPU time, its fourth value the period that was asked for in nanoseconds, its fifth the
  *             looks that were late by more than a tenth of it

@@ -34,6 +34,7 @@ _torch_compile.install()
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from stepwatch._monitor import monitor
     from stepwatch._sweeps import (
         benchmark_callable,
         benchmark_dataloader,
@@ -56,6 +57,11 @@ def __getattr__(name: str) -> object:
     if name in ("hf", "hydra", "jax", "keras", "lightning", "torch"):
         __import__(f"{__name__}.{name}")
         return globals()[name]
+    if name == "monitor":
+        from stepwatch._monitor import monitor
+
+        globals()[name] = monitor
+        return monitor
     if name in _SWEEPS:
         __import__(f"{__name__}._sweeps")
         return getattr(globals()["_sweeps"], name)
@@ -83,6 +89,7 @@ __all__ = [
     "load_ipython_extension",
     "mark",
     "methods",
+    "monitor",
     "open",
     "profile",
     "record",

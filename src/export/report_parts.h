@@ -16,6 +16,7 @@ void sw__json_sampler(sw_writer *w, const sw_summary *summary);
 void sw__json_modules(sw_writer *w, const sw_summary *summary);
 void sw__json_loader(sw_writer *w, const sw_summary *summary);
 void sw__json_training(sw_writer *w, const sw_summary *summary);
+void sw__json_monitor(sw_writer *w, const sw_summary *summary);
 
 /* "io": calls on files and sockets. */
 void sw__json_io(sw_writer *w, const sw_summary *summary);

@@ -15,6 +15,7 @@
 #include "base/compiler.h"
 #include "base/os.h"
 #include "record/recorder.h"
+#include "watch/proc_file.h"
 
 #define NS 1000000000u
 #define STOP_PATIENCE_NS 500000000u
@@ -124,7 +125,7 @@ static bool thread_stop(bool bounded)
             /* A source holds it up. It ends when it can; the child will not have it anyway. */
             return false;
         }
-    } else {
+    } else if (!pthread_equal(pthread_self(), monitor.thread)) {
         pthread_join(monitor.thread, NULL);
     }
     monitor.running = false;
@@ -142,7 +143,7 @@ static bool thread_stop(bool bounded)
 static void stop_all(void)
 {
     (void)thread_stop(false);
-    sw__looker_close(monitor.looker, false);
+    sw__looker_close(monitor.looker);
     monitor.looker = NULL;
     monitor.period_ns = 0;
 }
@@ -175,7 +176,7 @@ int sw_monitor_start(double interval_s, sw_error_info *info)
         monitor.period_ns = (uint64_t)(asked * NS);
         result = monitor.looker ? thread_start() : SW_ENOMEM;
         if (result != SW_OK) {
-            sw__looker_close(monitor.looker, false);
+            sw__looker_close(monitor.looker);
             monitor.looker = NULL;
             monitor.period_ns = 0;
             (void)sw_error_set(info, result, "the monitor's thread cannot be started");
@@ -220,7 +221,9 @@ static void on_after_fork(bool child)
 {
     if (child) {
         pthread_mutex_init(&monitor.lock, NULL);
-        sw__looker_close(monitor.looker, true);
+        /* Its memory stays where it is: the thread may have been in the middle of changing it. */
+        sw__proc_close_all();
+        sw__workers_forget();
         monitor.looker = NULL;
         monitor.running = false;
         monitor.period_ns = 0;

@@ -17,9 +17,12 @@ struct sw__looker;
 struct sw__looker *sw__looker_open(const struct sw__source *const *sources,
                                    const struct sw__source_setting *setting,
                                    double interval_s);
-/* Closes them. NULL is fine. `child`: in a forked process, where nothing is written and memory stays. */
-void sw__looker_close(struct sw__looker *looker, bool child);
+/* Closes them. NULL is fine. */
+void sw__looker_close(struct sw__looker *looker);
 /* Looks: asks the sources that are due, or all, and writes what they say. `edge`: SW_LOOK_…; `late`: it was. */
 void sw__looker_look(struct sw__looker *looker, unsigned edge, bool late, bool all);
+
+/* source_children.c, in a forked child: forgets what was said of workers. */
+void sw__workers_forget(void);
 
 #endif

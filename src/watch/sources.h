@@ -36,7 +36,8 @@ struct sw__source {
     /* Puts what it sees. Returns 0, or a negative sw_error: this look failed, and the series of the source are unknown
      * until the next that does not. */
     int (*sample)(void *state, struct sw__look *look);
-    void (*close)(void *state); /* also in a forked child: closes descriptors, no more */
+    void (*close)(
+        void *state); /* not in a forked child: files of proc_file.h are closed there */
     /* The period where it depends on the setting, or NULL. */
     double (*period)(const struct sw__source_setting *setting);
 };
@@ -55,5 +56,17 @@ uint32_t sw__look_training_tid(const struct sw__look *look);
 extern const struct sw__source *const sw__sources[];
 
 extern const struct sw__source sw__source_process;
+extern const struct sw__source sw__source_io;
+extern const struct sw__source sw__source_training;
+extern const struct sw__source sw__source_status;
+extern const struct sw__source sw__source_descriptors;
+extern const struct sw__source sw__source_pss;
+extern const struct sw__source sw__source_cpus;
+extern const struct sw__source sw__source_system;
+extern const struct sw__source sw__source_cgroup;
+extern const struct sw__source sw__source_pressure;
+extern const struct sw__source sw__source_disks;
+extern const struct sw__source sw__source_network;
+extern const struct sw__source sw__source_children;
 
 #endif
