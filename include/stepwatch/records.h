@@ -96,7 +96,8 @@ typedef struct sw_record_look {
     uint8_t reserved;
     uint64_t step_start; /* ticks; 0: unknown, like that of the phase */
     uint64_t phase_start;
-    uint64_t sources; /* that were asked since the look written before: bits, SOURCE key 3 */
+    uint64_t
+        sources; /* that were asked since the look written before: bits, SOURCE key 3 */
     uint64_t reserved2;
 } sw_record_look;
 typedef struct sw_look_frame {
@@ -324,7 +325,9 @@ enum sw_io_operation {
     X(3, PIPE, "pipe")                                                                   \
     X(4, DEVICE, "device") /* a terminal, /dev/null, … */                              \
     X(5, MORE, "other")    /* of the kernel's own, and what is not told apart */         \
-    X(6, FOLDER, "folder") /* files of one folder that have no entry of their own */
+    X(6, FOLDER, "folder") /* files of one folder that have no entry of their own */     \
+    X(7, MODULE,                                                                         \
+      "module") /* what imports read: Python's sources and byte code, libraries */
 
 enum sw_io_kind {
 #define SW_IO_ENUM(number, name, text) SW_IO_KIND_##name = number,

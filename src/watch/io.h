@@ -54,7 +54,14 @@ struct sw__thing {
 };
 
 /* Things that are not told apart. */
-enum { SW__THING_MORE = 1, SW__THING_SEVERAL, SW__THING_PIPES, SW__THING_FIRST };
+enum {
+    SW__THING_MORE = 1,
+    SW__THING_SEVERAL,
+    SW__THING_PIPES,
+    SW__THING_MODULES,
+    SW__THING_OWN,
+    SW__THING_FIRST
+};
 
 /* Maps the tables. 0 or SW_ENOMEM. */
 int sw__io_things_open(void);

@@ -76,6 +76,9 @@ int sw__io_things_open(void)
     set_fixed(SW__THING_MORE, "(more)", SW_IO_KIND_MORE);
     set_fixed(SW__THING_SEVERAL, "(several)", SW_IO_KIND_MORE);
     set_fixed(SW__THING_PIPES, "(pipes)", SW_IO_KIND_PIPE);
+    set_fixed(SW__THING_OWN, "(recorder)", SW_IO_KIND_MORE);
+    io.thing[SW__THING_OWN].own = true;
+    set_fixed(SW__THING_MODULES, "(modules)", SW_IO_KIND_MODULE);
     atomic_store(&io.count, SW__THING_FIRST);
     return SW_OK;
 }
@@ -140,7 +143,6 @@ static uint32_t make(const char *text, size_t length, enum sw_io_kind kind, uint
     thing->length = (uint32_t)length;
     thing->hash = hash;
     thing->kind = (uint8_t)kind;
-    thing->own = kind == SW_IO_KIND_FILE && is_own(thing->text, length);
     atomic_store_explicit(&thing->size, UINT64_MAX, memory_order_relaxed);
     return number;
 }
@@ -175,9 +177,23 @@ static uint32_t number_of(const char *text, size_t length, enum sw_io_kind kind)
     }
 }
 
+/* A program with a framework reads thousands of files before it begins. They would take the place of those that matter. */
+static bool is_module(const char *text, size_t length)
+{
+    return ends_with(text, length, ".py") || ends_with(text, length, ".pyc") ||
+           ends_with(text, length, ".pth") || ends_with(text, length, ".so") ||
+           strstr(text, ".so.");
+}
+
 /* A file that has no room of its own counts for its folder. */
 static uint32_t file_number(const char *text, size_t length)
 {
+    if (is_own(text, length)) {
+        return SW__THING_OWN;
+    }
+    if (is_module(text, length)) {
+        return SW__THING_MODULES;
+    }
     uint32_t number = number_of(text, length, SW_IO_KIND_FILE);
     if (number == 0) {
         atomic_fetch_add_explicit(&io.folded, 1, memory_order_relaxed);
@@ -238,10 +254,12 @@ static uint32_t socket_number(int fd)
         /* Names of the abstract kind begin with a NUL. */
         const char *name = most && !un->sun_path[0] ? un->sun_path + 1 : un->sun_path;
         const size_t named = most > 0 ? strnlen(name, most - (name != un->sun_path)) : 0;
+        const bool own_way = named && memmem(name, named, "/pymp-", 6);
         const int wrote =
-            named ? snprintf(text, sizeof text, "unix:%s%.*s",
-                             name == un->sun_path ? "" : "@", (int)named, name)
-                  : snprintf(text, sizeof text, "unix socket");
+            own_way ? snprintf(text, sizeof text, "unix:(multiprocessing)")
+            : named ? snprintf(text, sizeof text, "unix:%s%.*s",
+                               name == un->sun_path ? "" : "@", (int)named, name)
+                    : snprintf(text, sizeof text, "unix socket");
         length = wrote < 0                     ? 0
                  : (size_t)wrote < sizeof text ? (size_t)wrote
                                                : sizeof text - 1;
