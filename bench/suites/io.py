@@ -24,7 +24,7 @@ TOOLS = {
 }
 # Beyond the call itself, in ns.
 MOST_NS = 100.0
-OPEN_MOST_NS = 5000.0
+OPEN_MOST_NS = 2000.0
 
 
 def loader(bench: Bench, folder: Path, tool: str, number_of: int) -> float | None:
@@ -50,7 +50,7 @@ def loader(bench: Bench, folder: Path, tool: str, number_of: int) -> float | Non
 def measure(bench: Bench) -> Result:
     """Measure single calls in one process, and the loader in many that alternate."""
     with bench.scratch(memory=True) as scratch:
-        rounds = bench.times(41, 7)
+        rounds = bench.times(301, 61)
         printed = bench.run_json([bench.program("io"), scratch / "run", str(rounds)])
         found = printed["rounds"]
         calls = {
@@ -102,7 +102,7 @@ def tables(result: Result) -> list[Table]:
 
 
 def verdicts(result: Result) -> list[Verdict]:
-    """A call costs less than 100 ns more, and opening a file, whose path is looked up, 5 µs."""
+    """A call costs less than 100 ns more, and opening a file, whose path is looked up, 2 µs."""
     calls = result["calls"]
     made = [
         at_most(f"watched: {CALLS[name]}", calls[name]["extra"]["median"], MOST_NS, " ns more")

@@ -5,7 +5,7 @@
 #include "export/json_put.h"
 #include "export/report_parts.h"
 
-#define THINGS_MOST 200
+#define THINGS_MOST 1000
 #define SECTIONS_MOST 200
 
 static void put_sum(sw_writer *w, const char *key, const sw_io_sum *sum)

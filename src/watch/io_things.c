@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #define SLOTS 8192u                 /* a power of two, more than twice the things */
+#define INODES 4096u                /* a power of two */
 #define TEXTS ((size_t)1024 * 1024) /* bytes for paths */
 #define FIRST_EPHEMERAL 32768       /* ports that stand for a client, not for a service */
 
@@ -29,6 +30,7 @@ static struct {
     _Atomic uint32_t highest; /* descriptor that was looked up */
     _Atomic uint64_t folded;
     _Atomic uint32_t slot[SLOTS];
+    _Atomic uint32_t inode[INODES]; /* number of the thing of a file, or of another one */
     char own[1024];
     size_t own_length;
 } io;
@@ -283,6 +285,42 @@ static void note_size(struct sw__thing *thing, uint64_t size)
     }
 }
 
+static uint64_t changed_ns(const struct stat *status)
+{
+    return (uint64_t)status->st_ctim.tv_sec * 1000000000u +
+           (uint64_t)status->st_ctim.tv_nsec;
+}
+
+static _Atomic uint32_t *inode_slot(const struct stat *status)
+{
+    const uint64_t hash = ((uint64_t)status->st_ino ^ (uint64_t)status->st_dev << 40) *
+                          0x9E3779B97F4A7C15ull;
+    return &io.inode[hash >> 32 & (INODES - 1)];
+}
+
+/* The thing of a file whose path was looked up before and cannot have changed: renaming and removing change its time. 0: ask. */
+static uint32_t known_file(const struct stat *status)
+{
+    const uint32_t number =
+        atomic_load_explicit(inode_slot(status), memory_order_acquire);
+    struct sw__thing *thing = &io.thing[number];
+    return number && atomic_load(&thing->inode) == (uint64_t)status->st_ino &&
+                   atomic_load(&thing->device) == (uint64_t)status->st_dev &&
+                   atomic_load(&thing->changed_ns) == changed_ns(status)
+               ? number
+               : 0;
+}
+
+static void remember_file(const struct stat *status, uint32_t number)
+{
+    struct sw__thing *thing = &io.thing[number];
+    atomic_store(&thing->changed_ns, 0);
+    atomic_store(&thing->inode, (uint64_t)status->st_ino);
+    atomic_store(&thing->device, (uint64_t)status->st_dev);
+    atomic_store(&thing->changed_ns, changed_ns(status));
+    atomic_store_explicit(inode_slot(status), number, memory_order_release);
+}
+
 static uint32_t look_up(int fd)
 {
     struct stat status;
@@ -294,6 +332,11 @@ static uint32_t look_up(int fd)
     }
     if (S_ISSOCK(status.st_mode)) {
         return socket_number(fd);
+    }
+    const uint32_t known = S_ISREG(status.st_mode) ? known_file(&status) : 0;
+    if (known) {
+        note_size(&io.thing[known], (uint64_t)status.st_size);
+        return known;
     }
     char link[32];
     char text[4096];
@@ -311,6 +354,7 @@ static uint32_t look_up(int fd)
         const uint32_t number = file_number(text, (size_t)length);
         if (io.thing[number].kind == SW_IO_KIND_FILE) {
             note_size(&io.thing[number], (uint64_t)status.st_size);
+            remember_file(&status, number);
         }
         return number;
     }
@@ -427,10 +471,14 @@ void sw__io_things_clear(void)
             if (atomic_load_explicit(&thing->sum[op].calls, memory_order_relaxed)) {
                 memset(&thing->sum[op], 0, sizeof(thing->sum[op]));
             }
+            if (atomic_load_explicit(&thing->shared[op].calls, memory_order_relaxed)) {
+                memset(&thing->shared[op], 0, sizeof(thing->shared[op]));
+            }
         }
         memset(thing->row, 0, sizeof(thing->row));
         memset(thing->told, 0, sizeof(thing->told));
         atomic_store_explicit(&thing->failed, 0, memory_order_relaxed);
+        atomic_store_explicit(&thing->owner, NULL, memory_order_relaxed);
         if (atomic_load_explicit(&thing->size, memory_order_relaxed) != UINT64_MAX) {
             atomic_store_explicit(&thing->size, UINT64_MAX, memory_order_relaxed);
         }
