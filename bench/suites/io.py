@@ -29,7 +29,7 @@ OPEN_MOST_NS = 2000.0
 
 def loader(bench: Bench, folder: Path, tool: str, number_of: int) -> float | None:
     """Return the seconds of reading the files under one tool; None: it is not here."""
-    script = [pythons.script("io"), str(folder / "data"), "200", "20"]
+    script: list[str | Path] = [pythons.script("read_files"), str(folder / "data"), "200", "20"]
     env: dict[str, str] = {"STEPWATCH_PYTHON": sys.executable}
     words: list[str | Path] = [sys.executable, *script]
     run: list[str | Path] = [bench.command, "run", "--no-report", "-o"]
@@ -71,22 +71,21 @@ def measure(bench: Bench) -> Result:
                 value = loader(bench, scratch, tool, turn)
                 if value is not None:
                     taken.append(value)
-    slower = {
-        tool: ratios(taken, seconds["plain"]) for tool, taken in seconds.items() if taken
-    }
+    slower = {tool: ratios(taken, seconds["plain"]) for tool, taken in seconds.items() if taken}
     return {"calls": calls, "loader": slower, "plain_s": spread(seconds["plain"])}
 
 
 def tables(result: Result) -> list[Table]:
     """Calls with and without, and the loader under each tool."""
+    kinds = ("raw", "watched", "extra")
     calls = tuple(
-        (name, *(number(result["calls"][key][what]["median"]) for what in ("raw", "watched", "extra")))
+        (name, *(number(result["calls"][key][kind]["median"]) for kind in kinds))
         for key, name in CALLS.items()
     )
     loaders = []
     for tool, name in TOOLS.items():
         found = result["loader"].get(tool)
-        cells = ("not measured", "", "")
+        cells: tuple[str, ...] = ("not measured", "", "")
         if found:
             cells = tuple(number(found[key]) for key in ("median", "p10", "p90"))
         loaders.append((name, *cells))
@@ -108,9 +107,8 @@ def verdicts(result: Result) -> list[Verdict]:
         at_most(f"watched: {CALLS[name]}", calls[name]["extra"]["median"], MOST_NS, " ns more")
         for name in ("read", "write", "stream")
     ]
-    made.append(
-        at_most("watched: open and close", calls["open"]["extra"]["median"], OPEN_MOST_NS, " ns more")
-    )
+    extra = calls["open"]["extra"]["median"]
+    made.append(at_most("watched: open and close", extra, OPEN_MOST_NS, " ns more"))
     return made
 
 

@@ -1,4 +1,4 @@
-"""Calls on files and sockets under ``run --io``: exact numbers, and a program that notices nothing."""
+"""Calls on files and sockets under ``run --io``: exact numbers, and programs notice nothing."""
 
 from __future__ import annotations
 
@@ -121,12 +121,10 @@ def test_switched_off(stepwatch: Run, tmp_path: Path, build_dir: Path) -> None:
     assert run.stdout == "done\n"
 
 
-def test_by_configuration(
-    tmp_path: Path, build_dir: Path, python_env: dict[str, str]
-) -> None:
+def test_by_configuration(tmp_path: Path, build_dir: Path, python_env: dict[str, str]) -> None:
     (tmp_path / "in.bin").write_bytes(bytes(10_000))
     code = KNOWN.replace("import os, stepwatch", "import os, stepwatch\nstepwatch.start(io=True)")
-    code += "run = stepwatch.stop()\nprint(run.report().json())"
+    code += "run = stepwatch.stop()\nimport json\nprint(json.dumps(run.report().to_dict()))"
     (tmp_path / "known.py").write_text(code)
     env = {**python_env, "STEPWATCH_OUT": str(tmp_path / "run")}
     env["PYTHONPATH"] = str(build_dir / "python")
@@ -317,9 +315,7 @@ int main(void)
 
 
 @pytest.mark.parametrize("how", [["-no-pie", "-fno-pie"], ["-pie", "-fPIE"], ["-fno-plt"]])
-def test_a_program_in_c(
-    stepwatch: Run, tmp_path: Path, build_dir: Path, how: list[str]
-) -> None:
+def test_a_program_in_c(stepwatch: Run, tmp_path: Path, build_dir: Path, how: list[str]) -> None:
     library = build_dir / "src"
     (tmp_path / "in.bin").write_bytes(bytes(1000))
     (tmp_path / "reads.c").write_text(PROGRAM)

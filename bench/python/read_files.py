@@ -1,7 +1,7 @@
 """A loader that reads many small files, as a data set of images is read.
 
-io.py FOLDER FILES EPOCHS [patch]: prints the seconds of the epochs. With ``patch`` calls are counted
-and timed in Python, as a program would do it for itself.
+read_files.py FOLDER FILES EPOCHS [patch]: prints the seconds of the epochs. With ``patch`` calls
+are counted and timed in Python, as a program would do it for itself.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def main() -> None:
     folder.mkdir(exist_ok=True)
     paths = [str(folder / f"{i}.bin") for i in range(files)]
     for path in paths:
-        if not os.path.exists(path):
+        if not Path(path).exists():
             Path(path).write_bytes(bytes(16384))
     if sys.argv[4:] == ["patch"]:
         patch()
