@@ -16,6 +16,7 @@
 
 #include <stepwatch/clock.h>
 #include <stepwatch/history.h>
+#include <stepwatch/watch.h>
 #include <stepwatch/write.h>
 
 #include "cli/doctor.h"
@@ -384,6 +385,33 @@ void check_kernel(struct checks *checks)
     }
     check_sampling(checks);
     check_calls(checks);
+}
+
+/* --- monitor --- */
+
+/* One line: what can be seen, and the first of what cannot. The monitor does without, so nothing fails. */
+void check_monitor(struct checks *checks)
+{
+    sw_monitor_source sources[32];
+    size_t count = sw_monitor_sources(sources, sizeof sources / sizeof sources[0]);
+    count = count < sizeof sources / sizeof sources[0]
+                ? count
+                : sizeof sources / sizeof sources[0];
+    char seen[256] = "";
+    char missing[256] = "";
+    for (size_t i = 0; i < count; i++) {
+        char *list = sources[i].there ? seen : missing;
+        const size_t used = strlen(list);
+        if (sources[i].there) {
+            snprintf(seen + used, sizeof seen - used, "%s%s", used ? ", " : "",
+                     sources[i].name);
+        } else if (!used) {
+            snprintf(missing, sizeof missing, "; not %s: %s", sources[i].name,
+                     sources[i].why);
+        }
+    }
+    check_add(checks, "monitor", *missing ? CHECK_WARN : CHECK_OK, "It sees %s%s.",
+              *seen ? seen : "nothing", missing);
 }
 
 /* --- history --- */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stepwatch/record.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/compiler.h"
 #include "base/memory.h"
@@ -427,7 +428,8 @@ void sw__looker_look(struct sw__looker *looker, unsigned edge, bool late, bool a
     }
     const uint64_t ticks = sw_now();
     sw__peek_training(&peeked);
-    look.training_tid = peeked.tid;
+    /* Nobody has recorded anything yet: most programs train on their first thread. */
+    look.training_tid = peeked.tid ? peeked.tid : (uint32_t)getpid();
     for (uint32_t i = 0; i < looker->series_count; i++) {
         looker->series[i].fresh = false;
     }
