@@ -124,7 +124,8 @@ def test_switched_off(stepwatch: Run, tmp_path: Path, build_dir: Path) -> None:
 def test_by_configuration(tmp_path: Path, build_dir: Path, python_env: dict[str, str]) -> None:
     (tmp_path / "in.bin").write_bytes(bytes(10_000))
     code = KNOWN.replace("import os, stepwatch", "import os, stepwatch\nstepwatch.start(io=True)")
-    code += "run = stepwatch.stop()\nimport json\nprint(json.dumps(run.report().to_dict()))"
+    code += "run = stepwatch.stop()\nimport json\nprint(json.dumps(run.report().to_dict()))\n"
+    code += "print(json.dumps(list(run.files)))"
     (tmp_path / "known.py").write_text(code)
     env = {**python_env, "STEPWATCH_OUT": str(tmp_path / "run")}
     env["PYTHONPATH"] = str(build_dir / "python")
@@ -132,10 +133,16 @@ def test_by_configuration(tmp_path: Path, build_dir: Path, python_env: dict[str,
         [sys.executable, "known.py"], cwd=tmp_path, env=env, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    io = json.loads(done.stdout.partition("\n")[2])["io"]
+    said, report, files = done.stdout.splitlines()
+    assert said == "done"
+    io = json.loads(report)["io"]
     read = thing(io, f"{os.path.realpath(tmp_path)}/in.bin")
     assert read["operations"]["read"]["calls"] == 35
     assert read["operations"]["open"]["calls"] == 4
+    (row,) = [row for row in json.loads(files) if row["name"] == read["name"]]
+    assert (row["kind"], row["reads"], row["read_bytes"]) == ("file", 35, 40_000)
+    assert (row["small_reads"], row["opens"], row["writes"]) == (30, 4, 0)
+    assert (row["size_bytes"], row["read_again_bytes"]) == (10_000, 30_000)
 
 
 LOADER = """

@@ -41,6 +41,7 @@ TABLES = (
     "sites",
     "settings",
     "operators",
+    "files",
 )
 PHASES = [
     "other",
