@@ -140,6 +140,9 @@ static uint32_t name_of(struct sw__thing *thing)
 static void put_thing(struct sw__thing *thing)
 {
     bool any = false;
+    if (!atomic_exchange_explicit(&thing->changed, false, memory_order_acq_rel)) {
+        return;
+    }
     for (unsigned op = 1; op < SW_IO_OPERATIONS; op++) {
         const struct sw__io_sum *sum = &thing->sum[op], *shared = &thing->shared[op];
         const uint64_t calls = of(&sum->calls) + of(&shared->calls);

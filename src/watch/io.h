@@ -46,6 +46,7 @@ struct sw__thing {
     uint32_t length;
     uint8_t kind;            /* enum sw_io_kind */
     bool own;                /* ours: not counted */
+    _Atomic bool changed;    /* since the thread of io.c looked */
     _Atomic uint32_t name;   /* name id, 0 not made yet */
     _Atomic uint64_t size;   /* of the file, the largest seen; UINT64_MAX unknown */
     _Atomic uint64_t failed; /* calls */

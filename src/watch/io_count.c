@@ -284,6 +284,9 @@ void sw__io_count(struct sw__thing *thing, const struct sw__io_call *call)
         call->error != EINPROGRESS) {
         add(&thing->failed, 1);
     }
+    if (!atomic_load_explicit(&thing->changed, memory_order_relaxed)) {
+        atomic_store_explicit(&thing->changed, true, memory_order_release);
+    }
     uint32_t section;
     unsigned phase;
     look_around(mine, thing, call, &section, &phase);

@@ -376,10 +376,10 @@ struct sw__thing *sw__io_thing_of(int fd)
     if (fd < 0 || (unsigned)fd >= SW__IO_DESCRIPTORS) {
         return &io.thing[SW__THING_MORE];
     }
-    uint32_t number = atomic_load_explicit(&io.descriptor[fd], memory_order_relaxed);
+    uint32_t number = atomic_load_explicit(&io.descriptor[fd], memory_order_acquire);
     if (SW__UNLIKELY(number == 0)) {
         number = look_up(fd);
-        atomic_store_explicit(&io.descriptor[fd], number, memory_order_relaxed);
+        atomic_store_explicit(&io.descriptor[fd], number, memory_order_release);
         uint32_t highest = atomic_load_explicit(&io.highest, memory_order_relaxed);
         while ((uint32_t)fd > highest &&
                !atomic_compare_exchange_weak_explicit(&io.highest, &highest, (uint32_t)fd,
@@ -394,7 +394,7 @@ struct sw__thing *sw__io_thing_known(int fd)
 {
     const uint32_t number =
         fd >= 0 && (unsigned)fd < SW__IO_DESCRIPTORS
-            ? atomic_load_explicit(&io.descriptor[fd], memory_order_relaxed)
+            ? atomic_load_explicit(&io.descriptor[fd], memory_order_acquire)
             : 0;
     return number ? &io.thing[number] : NULL;
 }

@@ -342,7 +342,10 @@ static void test_errors_are_the_programs(void **state)
     assert_int_equal(errno, EBADF);
     assert_int_equal(p->open(path_of("not there"), O_RDONLY, 0), -1);
     assert_int_equal(errno, ENOENT);
-    assert_int_equal(p->open(NULL, O_RDONLY, 0), -1);
+    const char *volatile nowhere = (const char *)(uintptr_t)8;
+    assert_int_equal(p->open(nowhere, O_RDONLY, 0), -1);
+    assert_int_equal(errno, EFAULT);
+    assert_int_equal(p->rename(nowhere, nowhere), -1);
     assert_int_equal(errno, EFAULT);
     assert_null(p->fopen(path_of("not there"), "r"));
     assert_int_equal(errno, ENOENT);
@@ -590,6 +593,34 @@ static void test_many_files(void **state)
     ru_free(&trace);
 }
 
+/* More sections than a thread has room for: the rest counts as (more), and nothing is lost of the sum. */
+static void test_many_sections(void **state)
+{
+    (void)state;
+    const char *a = path_of("a");
+    make_file(a, 10);
+    start_with(NULL);
+    const int fd = p->open(a, O_RDONLY, 0);
+    char byte;
+    for (int i = 0; i < 300; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "%c%c section", 'a' + i % 26, 'a' + i / 26);
+        sw_section *around = sw_section_get(name);
+        sw_begin(around);
+        assert_int_equal(p->pread(fd, &byte, 1, 0), 1);
+        sw_end(around);
+    }
+    p->close(fd);
+    struct ru_trace trace = ru_finish();
+    assert_int_equal(thing(&trace, a, SW_IO_READ).value[0], 300);
+    const sw_row rest = section(&trace, "(more)", SW_PHASE_INHERIT, SW_IO_READ);
+    assert_true(rest.value[0] > 0 && rest.value[0] < 300);
+    assert_int_equal(section(&trace, "aa section", SW_PHASE_INHERIT, SW_IO_READ).value[0],
+                     1);
+    check_agreement(&trace);
+    ru_free(&trace);
+}
+
 /* Nothing is replaced when nobody asked, and recordings may follow one another. */
 static void test_off_and_again(void **state)
 {
@@ -669,6 +700,7 @@ int main(int argc, char **argv)
         ru_test(test_cancelled_inside),
         ru_test(test_children),
         ru_test(test_limits),
+        ru_test(test_many_sections),
         ru_test(test_off_and_again),
         ru_test(test_outlives_a_kill),
         ru_test(test_many_files),
