@@ -66,6 +66,7 @@ def test_every_option_is_a_keyword(tmp_path: Path) -> None:
         "sampler_hz": "0",
         "monitor_interval_s": "0.25",
         "monitor_pss_s": "0",
+        "io": "True",
         "progress": "'off'",
         "report": "False",
         "history": "False",
