@@ -89,6 +89,7 @@ def test_every_option_is_a_keyword(tmp_path: Path) -> None:
             "0",
             "0.25",
             "0",
+            "on",
             "off",
             "off",
             "off",
