@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Any
 
 from bench import pythons
@@ -29,7 +30,7 @@ def measure(bench: Bench) -> Result:
         for _ in range(bench.times(3, 1)):
             for name in SETS:
                 with bench.scratch(memory=True) as scratch:
-                    command = [
+                    command: list[str | Path] = [
                         bench.program("monitor"),
                         scratch / "run",
                         interval,

@@ -10,7 +10,7 @@ static double f64(uint64_t bits)
 {
     double value;
     memcpy(&value, &bits, sizeof value);
-    return value;
+    return isfinite(value) ? value : NAN;
 }
 
 static void *take(sw_monitor *monitor, size_t count, size_t size)

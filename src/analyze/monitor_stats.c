@@ -74,10 +74,11 @@ static bool walk_next(struct walk *walk, struct found *found)
             walk->before = NAN;
         }
         first = first || look->first;
-        const bool written =
-            walk->value < walk->values && monitor->values[walk->value].look == at;
-        if (written) {
+        bool written = false;
+        /* Once a look; a damaged file may have more. */
+        while (walk->value < walk->values && monitor->values[walk->value].look <= at) {
             walk->held = monitor->values[walk->value++].value;
+            written = true;
         }
         if (isnan(walk->held) || !(written || asked(walk, at))) {
             walk->before = isnan(walk->held) ? NAN : walk->before;

@@ -11,6 +11,12 @@ static double mean_of(const sw_monitor *monitor, const char *name)
     return series ? series->all.mean : NAN;
 }
 
+/* Files are not to be trusted: what is no number of bytes is not shown. */
+static bool is_size(double bytes)
+{
+    return bytes >= 0 && bytes < 9e18;
+}
+
 static void append(char *text, size_t size, const char *before, const char *words)
 {
     const size_t used = strlen(text);
@@ -52,13 +58,13 @@ static void add_memory(char *text, size_t size, const sw_monitor *monitor)
     const double most = limit < total || isnan(total) ? limit : total;
     char bytes[32];
     char words[128];
-    if (!rss || isnan(rss->all.max)) {
+    if (!rss || !is_size(rss->all.max)) {
         return;
     }
     sw_text_bytes(bytes, (uint64_t)rss->all.max);
     snprintf(words, sizeof words, "memory up to %s", bytes);
     append(text, size, "; ", words);
-    if (most > 0) {
+    if (most > 0 && is_size(most)) {
         sw_text_bytes(bytes, (uint64_t)most);
         snprintf(words, sizeof words, " of %s", bytes);
         append(text, size, "", words);
@@ -76,7 +82,7 @@ static void add_storage(char *text, size_t size, const sw_monitor *monitor)
         char bytes[32];
         char words[128];
         /* What a second of an idle program writes is of no interest. */
-        if (series && series->growth >= (1 << 20)) {
+        if (series && series->growth >= (1 << 20) && is_size(series->growth)) {
             sw_text_bytes(bytes, (uint64_t)series->growth);
             snprintf(words, sizeof words, "%s %s", bytes, kinds[i].words);
             append(text, size, "; ", words);

@@ -235,8 +235,8 @@ def test_forks_are_silent_and_it_comes_back(tmp_path: Path) -> None:
     assert run.processes == 6
     with_monitor = {row["pid"] for row in run.monitor}
     assert len(with_monitor) == 1  # children are seen by their parent's
-    samples = rows(run)["process.rss"]["samples"]
-    assert samples >= 12  # six stretches, each with a look at either end
+    assert rows(run)["process.rss"]["samples"] >= 2
+    assert rows(run)["process.cpu_user"]["growth"] > 0
 
 
 def test_an_end_without_stop(tmp_path: Path) -> None:
