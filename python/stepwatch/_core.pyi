@@ -306,6 +306,7 @@ def start(
     monitor_pss_s: float | None = None,
     gpu: Literal["auto", "on", "off"] | bool | None = None,
     nvml: str | os.PathLike[str] | None = None,
+    io: bool | None = None,
     progress: Literal["auto", "on", "off"] | bool | None = None,
     report: bool | None = None,
     history: bool | None = None,
@@ -412,6 +413,8 @@ class Run:
     def settings(self) -> Table: ...
     @property
     def operators(self) -> Table: ...
+    @property
+    def files(self) -> Table: ...
     @property
     def epochs(self) -> Table: ...
     @property

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyze/io_calls.h"
 #include "analyze/steps.h"
 #include "analyze/summary.h"
 
@@ -110,11 +111,11 @@ int sw_summary_create(sw_summary **out, const sw_run *run, sw_error_info *info)
     summary->source = run;
     summary->traces = sw_run_count(run);
 
-    int (*const parts[])(sw_summary *) = {sw__summary_run,      sw__summary_sections,
-                                          sw__summary_steps,    sw__summary_overhead,
-                                          sw__summary_losses,   sw__summary_samples,
-                                          sw__summary_profiles, sw__summary_training,
-                                          sw__summary_monitors, sw__summary_gpus};
+    int (*const parts[])(sw_summary *) = {
+        sw__summary_run,      sw__summary_sections, sw__summary_steps,
+        sw__summary_overhead, sw__summary_losses,   sw__summary_samples,
+        sw__summary_profiles, sw__summary_training, sw__summary_monitors,
+        sw__summary_gpus,     sw__summary_io};
     int error = summary->arena ? SW_OK : SW_ENOMEM;
     for (size_t i = 0; !error && i < sizeof parts / sizeof parts[0]; i++) {
         error = parts[i](summary);
@@ -139,6 +140,7 @@ void sw_summary_free(sw_summary *summary)
         for (size_t i = 0; i < summary->monitor_count; i++) {
             sw_monitor_free(summary->monitors[i]);
         }
+        sw__io_free(summary->io);
         sw__arena_free(summary->arena);
         sw__free(summary);
     }

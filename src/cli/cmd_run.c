@@ -27,7 +27,19 @@
 /* Seconds between looks of the monitor: an hour of them is a megabyte or two, and costs less than 0.05 % of a core. */
 #define MONITOR_INTERVAL_S "1"
 
-enum { OUT, NAME, CONFIG, SET, FUNCTIONS, LINES, OPERATORS, NO_REPORT, MODULE, OPTIONS };
+enum {
+    OUT,
+    NAME,
+    CONFIG,
+    SET,
+    FUNCTIONS,
+    LINES,
+    OPERATORS,
+    IO,
+    NO_REPORT,
+    MODULE,
+    OPTIONS
+};
 
 static const struct option_spec options[OPTIONS] = {
     [OUT] = {"out", 'o', "DIR", "run directory; else runs/profiling/<UTC time>-<name>"},
@@ -40,12 +52,13 @@ static const struct option_spec options[OPTIONS] = {
     [LINES] = {"lines", 0, "MOD:FUNC", "time each line of a function; may be repeated"},
     [OPERATORS] = {"operators", 0, NULL,
                    "record torch operators in the steps of the schedule"},
+    [IO] = {"io", 0, NULL, "watch calls on files and sockets, by path and section"},
     [NO_REPORT] = {"no-report", 0, NULL, "leave the native files only"},
     [MODULE] = {"module", 'm', "MODULE", "run a module, as python -m does"},
 };
 
 /* The contract has them; this version has not. */
-static const char *const later[] = {"memory", "io"};
+static const char *const later[] = {"memory"};
 
 static const struct command command = {
     .name = "run",
@@ -262,9 +275,11 @@ static bool parse(struct request *request, int argc, char **argv, int *code)
             break;
         case FUNCTIONS:
         case OPERATORS:
+        case IO:
         case NO_REPORT: {
             const char *key = option == FUNCTIONS   ? "functions"
                               : option == OPERATORS ? "operators"
+                              : option == IO        ? "io"
                                                     : "report";
             if (!set(request, key, strlen(key), option == NO_REPORT ? "off" : "on")) {
                 return false;

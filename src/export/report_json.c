@@ -337,6 +337,7 @@ void sw_export_report_json(sw_writer *writer, const sw_summary *summary,
     put_processes(w, summary);
     sw__json_sampler(w, summary);
     sw__json_training(w, summary);
+    sw__json_io(w, summary);
     sw__json_checks(w, findings);
     sw_json_object_end(w);
     sw_write_text(w, "\n");

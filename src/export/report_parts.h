@@ -19,6 +19,9 @@ void sw__json_training(sw_writer *w, const sw_summary *summary);
 void sw__json_monitor(sw_writer *w, const sw_summary *summary);
 void sw__json_gpu(sw_writer *w, const sw_summary *summary);
 
+/* "io": calls on files and sockets. */
+void sw__json_io(sw_writer *w, const sw_summary *summary);
+
 /* "findings", and what goes with them: "bound" and "checked". NULL: nobody looked. */
 void sw__json_findings(sw_writer *w, const sw_findings *findings);
 void sw__json_checks(sw_writer *w, const sw_findings *findings);
@@ -76,6 +79,8 @@ void sw__report_training(const struct sw__page *page, const sw_summary *summary,
 /* What the monitor saw, in one line; nothing without it. */
 void sw__report_monitor(const struct sw__page *page, const sw_summary *summary);
 void sw__report_gpus(const struct sw__page *page, const sw_summary *summary);
+/* Calls on files and sockets: sums, and at most `top` files and peers. Nothing where they were not watched. */
+void sw__report_io(const struct sw__page *page, const sw_summary *summary, size_t top);
 
 /* Text of a program for a cell: harmless, and short enough in bytes too. */
 void sw__report_cell(const struct sw__page *page, char *out, size_t size,

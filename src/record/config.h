@@ -23,6 +23,7 @@ struct sw__settings {
     unsigned keep_first, keep_last, keep_worst;
     double sampler_hz;         /* 0: no samples */
     double monitor_interval_s; /* 0: no monitor */
+    bool io;                   /* calls on files and sockets are watched */
     double monitor_pss_s;      /* 0: the monitor does not read PSS */
     sw_schedule schedule;
     char name[128];

@@ -80,6 +80,8 @@ enum kind {
       "the CUDA driver).")                                                               \
     X(nvml, "text", "", KIND_PATH, nvml, 0,                                              \
       "Library to ask about GPUs; empty: the driver's own, libnvidia-ml.so.1.")          \
+    X(io, "bool", "off", KIND_BOOL, io, 0,                                               \
+      "Watch calls on files and sockets: bytes, calls and time by path and section.")    \
     X(progress, "choice", "auto", KIND_SWITCH, progress, SW_OPTION_RUN,                  \
       "A line on stderr with steps and speed while the program runs: on, off or auto "   \
       "(on a terminal).")                                                                \

@@ -1,5 +1,6 @@
 /* The table of watchers that the recorder tells what happens (record/watchers.h). */
 #include "record/watchers.h"
+#include "watch/io.h"
 #include "watch/monitor.h"
 #include "watch/source_gpu.h"
 #include <stddef.h>
@@ -7,6 +8,7 @@
 const struct sw__watcher *const sw__watchers[] = {
     &sw__monitor_watcher,
     &sw__gpu_watcher,
+    &sw__io_watcher,
     NULL,
 };
 

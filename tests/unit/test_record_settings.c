@@ -76,7 +76,7 @@ static void defaults_are_those_of_the_table(void **state)
 
     size_t count;
     const sw_option *options = sw_options(&count);
-    assert_int_equal(count, 29);
+    assert_int_equal(count, 30);
     for (size_t i = 0; i < count; i++) {
         char value[256];
         assert_true(options[i].help[strlen(options[i].help) - 1] == '.');
@@ -371,6 +371,7 @@ static void values_are_checked(void **state)
         {"keep_first", "0 1 1000000", "-1 1000001 99999999999999999999 1.5 x +1"},
         {"monitor_interval_s", "0 0.01 .5 1 3600 +2", "0.009 3601 -1 1e2 nan s 1,5"},
         {"monitor_pss_s", "0 10", "0.001 -5 often"},
+        {"io", "on 0 yes", "perhaps 2"},
         {"policy", "auto stream ring drop", "AUTO best"},
         {"clock", "auto tsc monotonic", "TSC cntvct"},
         {"schedule", "always every=3 active=1,every=5", "never active"},
