@@ -160,8 +160,11 @@ static void finish(sw_io *io)
 {
     for (size_t i = 0; i < io->things.count; i++) {
         sw_io_thing *thing = sw__bag_at(&io->things, i);
-        const bool whole = thing->kind == SW_IO_KIND_FILE && thing->size != SW_UNKNOWN &&
-                           thing->sum[SW_IO_WRITE].bytes == 0;
+        /* Files of the kernel's own say that they are empty. */
+        const bool sized = thing->size != SW_UNKNOWN &&
+                           (thing->size > 0 || thing->sum[SW_IO_READ].bytes == 0);
+        const bool whole =
+            thing->kind == SW_IO_KIND_FILE && sized && thing->sum[SW_IO_WRITE].bytes == 0;
         thing->again =
             whole ? sw__sub(thing->sum[SW_IO_READ].bytes, thing->size) : SW_UNKNOWN;
     }

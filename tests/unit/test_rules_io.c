@@ -50,6 +50,9 @@ static void test_processes_are_joined(void **state)
         const uint32_t load = scene_section(scene, "load", SW_PHASE_INHERIT);
         on_thing(scene, path, SW_IO_KIND_FILE, SW_IO_READ, VALUE(10, 600, 5 * MS, 3, MS));
         on_thing(scene, path, SW_IO_KIND_FILE, 0, VALUE(process ? 1000 : 900, 1));
+        const uint32_t kernel = scene_text(scene, "/proc/cpuinfo");
+        on_thing(scene, kernel, SW_IO_KIND_FILE, SW_IO_READ, VALUE(1, 5000, MS, 0, MS));
+        on_thing(scene, kernel, SW_IO_KIND_FILE, 0, VALUE(0, 0));
         on_thing(scene, path, SW_IO_KIND_FILE, SW_IO_WAIT, VALUE(1, 0, 900 * MS, 0, MS));
         in_section(scene, load, SW_PHASE_DATA_WAIT, SW_IO_KIND_FILE, SW_IO_READ,
                    VALUE(10, 600, 5 * MS, 3, MS));
@@ -64,8 +67,9 @@ static void test_processes_are_joined(void **state)
     assert_int_equal(sw_io_folded(io), 4);
     size_t count;
     const sw_io_thing *things = sw_io_things(io, &count);
-    assert_int_equal(count, 1);
+    assert_int_equal(count, 2);
     assert_string_equal(things[0].name, "/data/a");
+    assert_true(things[1].again == SW_UNKNOWN); /* a size of 0 is none */
     is_sum(&things[0].sum[SW_IO_READ], 20, 1200, 10, 6);
     is_sum(&things[0].sum[0], 20, 1200, 10, 6); /* waiting is apart */
     assert_int_equal(things[0].size, 1000);
