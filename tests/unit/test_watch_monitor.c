@@ -336,30 +336,34 @@ static void forks(void **state)
 {
     (void)state;
     const unsigned before = own_descriptors();
+    const unsigned threads = own_threads(); /* a sanitizer has one of its own */
     ru_start((sw_config){.monitor_interval_s = 0.05});
     const pid_t child = fork();
     if (child == 0) {
-        bool good = own_threads() == 1 && sw_monitor_interval() == 0 &&
+        bool good = own_threads() <= threads && sw_monitor_interval() == 0 &&
                     own_descriptors() <= before + 1;
         sw_step_begin(); /* its own recording */
         sw_step_end();
         good = good && sw_is_recording() && sw_monitor_interval() == 0;
+#if !defined(__SANITIZE_THREAD__)
+        /* It takes a lock that was made anew in the child for one that the parent holds. */
         sw_error_info info;
         good = good && sw_monitor_start(0.05, &info) == SW_OK;
+#endif
         sw_shutdown();
         _exit(good ? 0 : 1);
     }
     assert_true(child > 0);
-    assert_int_equal(own_threads(), 1); /* what Python counts now */
+    assert_int_equal(own_threads(), threads); /* what Python counts now */
     int status = 0;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     assert_true(sw_monitor_interval() == 0.05); /* it waits */
     sw_step_begin();
     sw_step_end();
-    assert_int_equal(own_threads(), 3);
+    assert_int_equal(own_threads(), threads + 2);
     sw_shutdown();
-    assert_int_equal(own_threads(), 1);
+    assert_int_equal(own_threads(), threads);
     assert_int_equal(own_descriptors(), before);
 }
 
@@ -428,6 +432,7 @@ static void *end_main(void *arg)
 static void again_and_again(void **state)
 {
     (void)state;
+    const unsigned threads = own_threads();
     for (unsigned i = 0; i < 20; i++) {
         char out[96];
         snprintf(out, sizeof out, "%s/r%u", ru_folder, i);
@@ -440,7 +445,7 @@ static void again_and_again(void **state)
         pthread_join(thread, NULL);
         sw_shutdown();
     }
-    assert_int_equal(own_threads(), 1);
+    assert_int_equal(own_threads(), threads);
 }
 
 int main(void)
