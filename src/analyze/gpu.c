@@ -9,7 +9,7 @@
 #include "analyze/summary.h"
 
 /* More than any machine has; a damaged file may claim anything. */
-#define DEVICES_MOST 4096u
+#define DEVICES_MOST 256u
 
 static double known(uint32_t number, double unit)
 {
@@ -102,8 +102,7 @@ static sw_gpu *next_place(sw_gpus *gpus)
 {
     if (gpus->count == gpus->room) {
         const size_t room = gpus->room ? gpus->room * 2 : 16;
-        sw_gpu *grown =
-            room <= DEVICES_MOST ? sw__realloc(gpus->list, room, sizeof *grown) : NULL;
+        sw_gpu *grown = sw__realloc(gpus->list, room, sizeof *grown);
         if (!grown) {
             return NULL;
         }
@@ -129,8 +128,10 @@ static int add_device(sw_summary *summary, const sw_trace *trace, const sw_row *
         if (!better) {
             return SW_OK;
         }
-    } else {
+    } else if (summary->gpus->count < DEVICES_MOST) {
         place = next_place(summary->gpus);
+    } else {
+        return SW_OK;
     }
     if (!place) {
         return SW_ENOMEM;
@@ -177,10 +178,10 @@ static int by_use(const void *left, const void *right)
     if ((a->visible == 1) != (b->visible == 1)) {
         return a->visible == 1 ? -1 : 1;
     }
-    if (a->pid != b->pid && a->index != b->index) {
-        return a->index < b->index ? -1 : 1;
+    if (a->device != b->device) {
+        return a->device < b->device ? -1 : 1;
     }
-    return (a->device > b->device) - (a->device < b->device);
+    return (a->pid > b->pid) - (a->pid < b->pid);
 }
 
 static const char *why_not(sw_summary *summary)
