@@ -170,6 +170,8 @@ typedef struct sw_summary_step {
     uint32_t usage_steps;
     uint64_t cpu_ns, run_delay_ns; /* delay: waiting for a CPU; SW_UNKNOWN */
     uint32_t involuntary;          /* context switches; 0 where usage was not read */
+    /* Memory of the process when it ended; SW_UNKNOWN: not read at this step. */
+    uint64_t resident_bytes, anonymous_bytes;
 } sw_summary_step;
 /* All steps of the step thread whose records were kept, in order; `*count` may be 0. The caller frees them with
  * sw_summary_steps_free. */

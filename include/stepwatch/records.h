@@ -152,7 +152,9 @@ typedef struct sw_record_step {
     uint32_t involuntary; /* context switches */
     uint32_t minor_faults;
     uint32_t major_faults;
-    uint64_t reserved2[2];
+    uint64_t
+        resident_bytes; /* memory of the process at the end of the step; 0: not read at it */
+    uint64_t anonymous_bytes; /* of it, what no file stands behind */
     uint64_t phase_ticks[SW_PHASE_SLOTS];
 } sw_record_step;
 
@@ -333,7 +335,24 @@ typedef struct sw_record_gpu {
  *             IEEE 754 double; NaN, or 0 beside a text: none)
  *   OPERATOR  an operator of the framework, as its own profiler saw it. key: name, shapes (name ids), phase (enum sw_phase;
  *             SW_PHASE_INHERIT: outside steps), device (0 CPU, 1 GPU). value: calls, ns without and with what it
- *             called (nanoseconds, not ticks), bytes, floating-point operations */
+ *             called (nanoseconds, not ticks), bytes, floating-point operations
+ *
+ * Tables of memory, all in bytes.
+ *
+ *   MEMORY    the process, as the kernel sees it; one row. value: resident at the start, at the last look, at most; least
+ *             that it could still have taken (UINT64_MAX unknown); most that was swapped out
+ *   HEAP      what was allocated by one part of the process. key: part (enum sw_heap_part; SW_HEAP_ALL: all of them), flags
+ *             of the tracking (SW_HEAP_…). value: bytes allocated, blocks allocated, bytes freed, blocks freed, most bytes
+ *             in use at once beyond those at the start (of all of them only)
+ *   ALLOCATIONS  what was allocated while a section was open, by its thread, callees included. key: thread index, node. value:
+ *             bytes allocated, blocks allocated, bytes freed, blocks freed, most beyond those in use at its begin
+ *   BLOCKS    sampled allocations with one stack: a tree as STACK is, below no CONTEXT. key: parent (BLOCKS index plus 1, 0
+ *             none), CODE index (UINT32_MAX: native code), line. value: bytes allocated, blocks allocated, bytes in use at the
+ *             end, bytes in use at the peak, all estimated from samples that ended here; samples
+ *   KEPT      how the memory of one stack grew with steps. key: BLOCKS index, points. value: slope in bytes a step, its
+ *             interval of 95 % (low, high), the chance of such a trend without growth: bits of IEEE 754 doubles; 1: it grows
+ *   ALLOCATOR  an allocator of a framework. key: name (name id), device. value: bytes in use at the end, at most; bytes
+ *             reserved at the end, at most; allocations that had to be tried again */
 #define SW_TABLE_TABLE(X)                                                                \
     X(0, CODE, "code")                                                                   \
     X(1, FUNCTION, "function")                                                           \
@@ -350,7 +369,13 @@ typedef struct sw_record_gpu {
     X(12, COMPILED, "compiled")                                                          \
     X(13, WAIT, "wait")                                                                  \
     X(14, SETTING, "setting")                                                            \
-    X(15, OPERATOR, "operator")
+    X(15, OPERATOR, "operator")                                                          \
+    X(24, MEMORY, "memory")                                                              \
+    X(25, HEAP, "heap")                                                                  \
+    X(26, ALLOCATIONS, "allocations")                                                    \
+    X(27, BLOCKS, "blocks")                                                              \
+    X(28, KEPT, "kept")                                                                  \
+    X(29, ALLOCATOR, "allocator")
 
 enum sw_table {
 #define SW_TABLE_ENUM(number, name, text) SW_TABLE_##name = number,
@@ -364,6 +389,22 @@ enum sw_table {
 #define SW_ROW_LOSS 0x0002       /* MODULE: a loss */
 #define SW_ROW_AGAIN 0x0001      /* COMPILED: not the first of the function */
 #define SW_ROW_UNBLOCKED 0x0001  /* WAIT: some calls asked not to wait */
+
+/* Parts of the process that allocate; they do not overlap. */
+#define SW_HEAP_PART_TABLE(X)                                                            \
+    X(0, OBJECT, "python_obj") /* small objects of Python, by its own allocator */       \
+    X(1, MEM, "python_mem")    /* small buffers of Python */                             \
+    X(2, RAW, "python_raw")    /* what Python has malloc give it */                      \
+    X(3, NATIVE, "native")     /* malloc and its kin, from native code */                \
+    X(4, MAPPED, "mmap")       /* anonymous mappings, Python's arenas not counted */
+
+enum sw_heap_part {
+#define SW_HEAP_ENUM(number, name, text) SW_HEAP_##name = number,
+    SW_HEAP_PART_TABLE(SW_HEAP_ENUM)
+#undef SW_HEAP_ENUM
+        SW_HEAP_PARTS,
+    SW_HEAP_ALL = 255
+};
 
 enum sw_site_what {
     SW_SITE_LOADER = 1,

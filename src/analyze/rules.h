@@ -15,6 +15,7 @@
 void sw__rules_waits(sw_findings *all);   /* host_sync, transfer */
 void sw__rules_modules(sw_findings *all); /* slow_module, launch_bound, redundant_work */
 void sw__rules_ranks(sw_findings *all);   /* straggler, communication */
+void sw__rules_memory(sw_findings *all);  /* memory_growth, memory_pressure */
 void sw__rules_metrics(sw_findings *all); /* logging: work after the update */
 
 /* A change takes `part` (and between `low` and `high`) of `ns` off every step. Where workers produce the batches, a step never

@@ -213,8 +213,7 @@ void sw__rules_machine(sw_findings *all)
 {
     cpu(all);
     sw__rules_ranks(all);
-    sw__findings_unchecked(all, SW_FINDING_MEMORY_GROWTH, "memory was not watched");
-    sw__findings_unchecked(all, SW_FINDING_MEMORY_PRESSURE, "memory was not watched");
+    sw__rules_memory(all);
     sw__findings_unchecked(all, SW_FINDING_GPU_THROTTLE,
                            "clocks of accelerators were not watched");
 }
