@@ -44,6 +44,7 @@ PUBLIC: dict[str, str] = {
     "record.h": "record",
     "config.h": "record",
     "schedule.h": "record",
+    "watch.h": "watch",
     "trace.h": "read",
     "stacks.h": "analyze",
     "training.h": "analyze",

@@ -57,6 +57,10 @@ typedef struct sw_config {
         *set; /* "key=value" for any option, ends with NULL; wins over the fields above */
     const char *const
         *presets; /* the same in place of a configuration file, below the environment */
+    double
+        monitor_interval_s; /* seconds between looks of the monitor, 0.01 to 3600 (default 0:
+                               none); negative: none */
+    double monitor_pss_s; /* the same for its looks at PSS (default 0: none) */
 } sw_config;
 
 /* Starts recording. 0, or a negative sw_error: then the program runs on unrecorded. Starting twice

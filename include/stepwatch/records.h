@@ -34,7 +34,8 @@ extern "C" {
     X(13, ALLOC, "alloc")                                                                \
     X(14, IO, "io")                                                                      \
     X(15, MONITOR, "monitor")                                                            \
-    X(16, GPU, "gpu")
+    X(16, GPU, "gpu")                                                                    \
+    X(17, LOOK, "look")
 
 enum sw_record_kind {
     SW_RECORD_NONE = 0,
@@ -72,7 +73,8 @@ typedef struct sw_record_span {
     uint16_t domain;
 } sw_record_span;
 
-/* A counter took a value (COUNTER: from the program; MONITOR: from a watcher). id: the series. */
+/* A counter took a value (COUNTER: from the program; MONITOR: from a watcher). id: the series. A series of MONITOR keeps
+ * its value until its next record, or until a LOOK that begins a stretch; NaN: it is not known any more. */
 typedef struct sw_record_counter {
     sw_record head;
     double value;
@@ -80,6 +82,30 @@ typedef struct sw_record_counter {
     uint16_t domain;
     uint16_t reserved;
 } sw_record_counter;
+
+/* The monitor looked. The MONITOR records after it with the same ticks are what it saw. id: 0. What the training thread
+ * was doing at that moment is here too; `depth` sections follow that were open on it, outermost first, at most
+ * SW_LOOK_FRAMES. A moment that lies before the last look means that the whole time between was spent so. */
+typedef struct sw_record_look {
+    sw_record head;
+    uint64_t step;   /* number of the open step; UINT64_MAX: none */
+    uint32_t thread; /* index of the training thread; UINT32_MAX: none is known */
+    uint8_t phase;   /* enum sw_phase; SW_PHASE_INHERIT outside steps */
+    uint8_t depth;
+    uint8_t edge; /* SW_LOOK_… */
+    uint8_t reserved;
+    uint64_t step_start; /* ticks; 0: unknown, like that of the phase */
+    uint64_t phase_start;
+    uint64_t reserved2[2];
+} sw_record_look;
+typedef struct sw_look_frame {
+    uint32_t node;
+    uint32_t section; /* name id */
+    uint64_t start;   /* ticks */
+} sw_look_frame;
+#define SW_LOOK_FRAMES 12
+#define SW_LOOK_FIRST 0x01 /* the monitor started: nothing is known of the time before */
+#define SW_LOOK_LAST 0x02  /* it stopped */
 
 /* Something worth a line in the timeline. id: its text. */
 typedef struct sw_record_mark {
@@ -352,7 +378,18 @@ typedef struct sw_record_gpu {
  *   KEPT      how the memory of one stack grew with steps. key: BLOCKS index, points. value: slope in bytes a step, its
  *             interval of 95 % (low, high), the chance of such a trend without growth: bits of IEEE 754 doubles; 1: it grows
  *   ALLOCATOR  an allocator of a framework. key: name (name id), device. value: bytes in use at the end, at most; bytes
- *             reserved at the end, at most; allocations that had to be tried again */
+ *             reserved at the end, at most; allocations that had to be tried again
+ *
+ * Tables of the monitor. Numbers marked f64 are the bits of an IEEE 754 double.
+ *
+ *   SERIES    a series of MONITOR records and all its values, also those of which no record is kept. key: name, unit (name
+ *             ids), kind (enum sw_series_kind), SOURCE index. value of a GAUGE: values known, their sum, least,
+ *             greatest, newest (f64). value of a TOTAL: values known, what it grew by while watched (f64), nanoseconds
+ *             watched, least and greatest growth a second between two looks (f64; NaN: there were none)
+ *   SOURCE    where series come from. key: name, why it has nothing (name ids; 0: it has), its least period in ms.
+ *             value: looks, ticks they took, looks that failed. The one called "monitor" is the monitor itself; its ticks
+ *             are nanoseconds of CPU time, its fourth value the period that was asked for in nanoseconds, its fifth the
+ *             looks that were late by more than a tenth of it */
 #define SW_TABLE_TABLE(X)                                                                \
     X(0, CODE, "code")                                                                   \
     X(1, FUNCTION, "function")                                                           \
@@ -370,6 +407,8 @@ typedef struct sw_record_gpu {
     X(13, WAIT, "wait")                                                                  \
     X(14, SETTING, "setting")                                                            \
     X(15, OPERATOR, "operator")                                                          \
+    X(16, SERIES, "series")                                                              \
+    X(17, SOURCE, "source")                                                              \
     X(24, MEMORY, "memory")                                                              \
     X(25, HEAP, "heap")                                                                  \
     X(26, ALLOCATIONS, "allocations")                                                    \
@@ -448,6 +487,11 @@ enum sw_wait_kind {
     SW_WAIT_SYNC = 1, /* the host asked for a value */
     SW_WAIT_H2D = 2,  /* copy to the device */
     SW_WAIT_D2H = 3   /* copy from the device */
+};
+
+enum sw_series_kind {
+    SW_SERIES_GAUGE = 0, /* a level */
+    SW_SERIES_TOTAL = 1  /* a sum that grows; its growth is what counts */
 };
 
 typedef struct sw_row {

@@ -10,5 +10,6 @@
 #include <stepwatch/records.h>
 #include <stepwatch/schedule.h>
 #include <stepwatch/version.h>
+#include <stepwatch/watch.h>
 
 #endif

@@ -17,8 +17,8 @@ int32_t sw__os_tid(void);
 bool sw__os_thread_exists(int32_t tid);
 /* The name that the kernel has for a thread of this process; empty where it is not known. */
 void sw__os_thread_name(uint32_t tid, char *out, size_t size);
-/* Whether the first thread of the process has ended and the calling one is the only other. */
-bool sw__os_only_thread_left(void);
+/* Whether the first thread of the process has ended and there is no other but the calling one and `others`. */
+bool sw__os_only_thread_left(unsigned others);
 /* CPU time of the calling thread and of the process, in ns. */
 uint64_t sw__os_thread_cpu_ns(void);
 uint64_t sw__os_process_cpu_ns(void);

@@ -177,13 +177,13 @@ uint64_t sw__os_process_start(pid_t pid)
     return at ? strtoull(at + 1, NULL, 10) : 0;
 }
 
-bool sw__os_only_thread_left(void)
+bool sw__os_only_thread_left(unsigned others)
 {
     struct stat tasks;
     char path[64];
     char text[512];
     /* A folder has a link for itself, its name and each folder in it: one a thread. */
-    if (stat("/proc/self/task", &tasks) || tasks.st_nlink != 2 + 2) {
+    if (stat("/proc/self/task", &tasks) || tasks.st_nlink != 2 + 2 + others) {
         return false;
     }
     snprintf(path, sizeof path, "/proc/self/task/%ld/stat", (long)getpid());

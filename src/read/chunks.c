@@ -22,6 +22,7 @@ const uint8_t sw__record_units[256] = {
     [SW_RECORD_IO] = UNITS(sw_record_io),
     [SW_RECORD_MONITOR] = UNITS(sw_record_counter),
     [SW_RECORD_GPU] = UNITS(sw_record_gpu),
+    [SW_RECORD_LOOK] = UNITS(sw_record_look),
 };
 
 bool sw__record_is_whole(const sw_record *record)
@@ -33,6 +34,11 @@ bool sw__record_is_whole(const sw_record *record)
     if (record->kind == SW_RECORD_SAMPLE) {
         const sw_record_sample *sample = (const sw_record_sample *)record;
         size_t length = sizeof *sample + sample->depth * sizeof(sw_record_frame);
+        return length <= (size_t)record->units * SW_RECORD_UNIT;
+    }
+    if (record->kind == SW_RECORD_LOOK) {
+        const sw_record_look *look = (const sw_record_look *)record;
+        size_t length = sizeof *look + look->depth * sizeof(sw_look_frame);
         return length <= (size_t)record->units * SW_RECORD_UNIT;
     }
     return true;

@@ -117,10 +117,13 @@ int sw_cursor_next(sw_cursor *cursor, sw_event *event)
     return SW_EEND;
 }
 
-static bool is_wanted(const sw_cursor_filter *filter, bool steps,
+/* Kinds that lie in STEPS chunks beside steps. */
+#define KEPT_KINDS (1u << SW_RECORD_MONITOR | 1u << SW_RECORD_LOOK)
+
+static bool is_wanted(const sw_cursor_filter *filter, bool kept,
                       const struct sw__block *chunk)
 {
-    if (chunk->kind == SW__BLOCK_STEPS && !steps) {
+    if (chunk->kind == SW__BLOCK_STEPS && !kept) {
         return false;
     }
     return !filter->one_thread || chunk->position == filter->thread;
@@ -128,7 +131,7 @@ static bool is_wanted(const sw_cursor_filter *filter, bool steps,
 
 /* Counts, or adds when `cursor` has room for them, the streams of one trace. */
 static size_t each_stream(sw_cursor *cursor, sw_trace *trace, size_t index,
-                          const sw_cursor_filter *filter, bool steps)
+                          const sw_cursor_filter *filter, bool kept)
 {
     size_t count = 0;
     size_t begin = trace->state_count;
@@ -139,7 +142,7 @@ static size_t each_stream(sw_cursor *cursor, sw_trace *trace, size_t index,
                trace->blocks[end].thread == first->thread) {
             end++;
         }
-        if (is_wanted(filter, steps, first)) {
+        if (is_wanted(filter, kept, first)) {
             count++;
             if (cursor->streams) {
                 cursor->streams[cursor->stream_count++] =
@@ -175,6 +178,7 @@ int sw_cursor_open(sw_cursor **out, sw_trace *const *traces, size_t count,
     *out = NULL;
     filter = filter ? filter : &everything;
     bool steps = filter->steps || (filter->kinds & 1u << SW_RECORD_STEP);
+    bool kept = steps || !filter->kinds || (filter->kinds & KEPT_KINDS);
     sw_cursor *cursor = sw__alloc_zero(1, sizeof *cursor);
     if (!cursor) {
         goto fail;
@@ -182,7 +186,7 @@ int sw_cursor_open(sw_cursor **out, sw_trace *const *traces, size_t count,
     set_want(cursor, filter, steps);
     size_t streams = 0;
     for (size_t i = 0; i < count; i++) {
-        streams += each_stream(cursor, traces[i], i, filter, steps);
+        streams += each_stream(cursor, traces[i], i, filter, kept);
     }
     cursor->streams = sw__alloc_zero(streams, sizeof *cursor->streams);
     cursor->heap = sw__alloc_zero(streams, sizeof *cursor->heap);
@@ -190,7 +194,7 @@ int sw_cursor_open(sw_cursor **out, sw_trace *const *traces, size_t count,
         goto fail;
     }
     for (size_t i = 0; i < count; i++) {
-        each_stream(cursor, traces[i], i, filter, steps);
+        each_stream(cursor, traces[i], i, filter, kept);
     }
     for (size_t i = 0; i < streams; i++) {
         if (sw__stream_peek(&cursor->streams[i])) {

@@ -21,7 +21,8 @@ struct sw__settings {
     uint64_t max_bytes; /* 0: no cap */
     unsigned keep_first, keep_last, keep_worst;
     double sampler_hz; /* 0: no samples */
-    double monitor_interval_s;
+    double monitor_interval_s; /* 0: no monitor */
+    double monitor_pss_s;      /* 0: the monitor does not read PSS */
     sw_schedule schedule;
     char name[128];
     char out[1024];

@@ -2,6 +2,7 @@
  * its parent's and starts a file of its own with its first record. */
 #include "base/os.h"
 #include "record/recorder.h"
+#include "record/watchers.h"
 #include <string.h>
 #include <unistd.h>
 
@@ -15,6 +16,8 @@ static struct {
 static void sw__fork_prepare(void)
 {
     struct sw__session *session = &sw__session;
+    /* Before the lock: what their threads are at may need it. */
+    sw__watchers_before_fork();
     sw__lock(&session->lock);
     sw__helper_stop(true);
     sw__names_before_fork();
@@ -26,6 +29,7 @@ static void sw__fork_parent(void)
      * a row does not start and stop it for each. */
     sw__names_after_fork(false);
     sw__unlock(&sw__session.lock);
+    sw__watchers_after_fork(false);
 }
 
 /* The child's half, also for children that were made behind the C library's back. No inherited lock is
@@ -56,8 +60,10 @@ void sw__forked_child(void)
         memset(&session->mirror, 0, sizeof(session->mirror));
         session->super = NULL;
         session->threads = NULL;
+        session->watchers = NULL;
         atomic_store(&session->state, SW__SESSION_FORKED);
     }
+    sw__watchers_after_fork(true);
 }
 
 void sw__fork_register(void)

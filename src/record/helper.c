@@ -2,6 +2,7 @@
  * copies statistics to the home file. It takes no lock that a recording thread waits for. */
 #include "base/os.h"
 #include "record/recorder.h"
+#include "record/watchers.h"
 #include <errno.h>
 #include <linux/futex.h>
 #include <signal.h>
@@ -105,7 +106,9 @@ static void *sw__helper_main(void *arg)
         atomic_store_explicit(&session->super->total[SW__TOTAL_HELPER_NS],
                               cpu_before + sw__os_thread_cpu_ns(), memory_order_relaxed);
         /* A program may end by its last thread's end; the helper is not to keep it alive. */
-        if (quiet > SW__BUSY_ROUNDS && sw__os_only_thread_left()) {
+        if (quiet > SW__BUSY_ROUNDS &&
+            sw__os_only_thread_left(atomic_load(&sw__watcher_threads))) {
+            sw__watchers_end();
             break;
         }
         /* It looks often for a while after the last full chunk: then no thread has to wake it. */
@@ -180,6 +183,10 @@ void sw__helper_stop(bool bounded)
 
 void sw__helper_ensure(void)
 {
+    if (SW__UNLIKELY(atomic_load_explicit(&sw__watchers_wait, memory_order_relaxed)) &&
+        !sw__holding) {
+        sw__watchers_resume();
+    }
     if (SW__LIKELY(!atomic_load_explicit(&sw__helper.wanted, memory_order_relaxed))) {
         return;
     }

@@ -21,7 +21,7 @@ enum kind {
     KIND_POLICY,
     KIND_CLOCK,
     KIND_PROGRESS,
-    KIND_MONITOR,
+    KIND_SECONDS,
     KIND_LINES
 };
 
@@ -69,9 +69,12 @@ enum kind {
     X(sampler_hz, "number", "0", KIND_HERTZ, sampler_hz, SW_OPTION_PYTHON,               \
       "Looks at the stacks of Python threads, 0 to 1000 times a second; 0: none. 100 "   \
       "under stepwatch run.")                                                            \
-    X(monitor_interval_s, "number", "0", KIND_MONITOR, monitor_interval_s, 0,            \
-      "Seconds between looks at CPU, memory and disks; this version has no monitor and " \
-      "takes 0 (none) only.")                                                            \
+    X(monitor_interval_s, "number", "0", KIND_SECONDS, monitor_interval_s, 0,            \
+      "Seconds between looks at CPU, memory, disks and network, 0.01 to 3600; 0: none. " \
+      "1 under stepwatch run.")                                                          \
+    X(monitor_pss_s, "number", "0", KIND_SECONDS, monitor_pss_s, 0,                      \
+      "Seconds between looks of the monitor at the proportional share of memory (PSS), " \
+      "which is dear in large processes; 0: none.")                                      \
     X(progress, "choice", "auto", KIND_PROGRESS, progress, SW_OPTION_RUN,                \
       "A line on stderr with steps and speed while the program runs: on, off or auto "   \
       "(on a terminal).")                                                                \
@@ -244,6 +247,19 @@ int sw__option_hertz(double hertz, double *out, sw_error_info *info)
     return SW_OK;
 }
 
+int sw__option_seconds(const char *name, double seconds, double *out, sw_error_info *info)
+{
+    if (seconds > 0 && !(seconds >= SW__SECONDS_LEAST && seconds <= SW__SECONDS_MOST)) {
+        return sw_error_set(info, SW_EINVAL,
+                            "%s should be 0, or from 0.01 to 3600 seconds", name);
+    }
+    if (seconds != seconds) {
+        return sw_error_set(info, SW_EINVAL, "%s is not a number", name);
+    }
+    *out = seconds > 0 ? seconds : 0;
+    return SW_OK;
+}
+
 static int read_hertz(const char *value, double *out)
 {
     double hertz;
@@ -396,12 +412,11 @@ int sw__option_apply(struct sw__settings *out, int index, const char *value,
         }
         out->progress = (unsigned)choice;
         return SW_OK;
-    case KIND_MONITOR:
-        if (read_decimal(value, &number) != SW_OK || number != 0) {
-            return refuse(info, name, value, "0: this version has no monitor");
-        }
-        out->monitor_interval_s = 0;
-        return SW_OK;
+    case KIND_SECONDS:
+        return read_decimal(value, &number) == SW_OK && number >= 0 &&
+                       sw__option_seconds(name, number, field, NULL) == SW_OK
+                   ? SW_OK
+                   : refuse(info, name, value, "0, or from 0.01 to 3600 seconds");
     case KIND_LINES:
         if (strlen(value) >= place->size) {
             return sw_error_set(info, SW_EINVAL, "%s names too many functions", name);
@@ -459,10 +474,9 @@ size_t sw__option_show(const struct sw__settings *settings, int index, char *out
         return (size_t)snprintf(out, size, "%s", (const char *)field);
     case KIND_PROGRESS:
         return (size_t)snprintf(out, size, "%s", progresses[settings->progress]);
-    case KIND_MONITOR:
+    case KIND_SECONDS:
         return show_decimal(
-            0, (unsigned long long)(settings->monitor_interval_s * 1000000 + 0.5), out,
-            size);
+            0, (unsigned long long)(*(const double *)field * 1000000 + 0.5), out, size);
     case KIND_SCHEDULE:
         return sw_schedule_format(&settings->schedule, out, size);
     case KIND_POLICY:

@@ -11,6 +11,9 @@
 #define SW__OPTIONS_MOST 64
 /* Smallest cap on a trace; below it not even the statistics of a few threads fit. */
 #define SW__MAX_MB_LEAST 2
+/* Shortest and longest period of the monitor. */
+#define SW__SECONDS_LEAST 0.01
+#define SW__SECONDS_MOST 3600.0
 /* Most samples a second; beyond it a sampler measures itself. */
 #define SW__HERTZ_MOST 1000
 
@@ -29,5 +32,8 @@ void sw__option_variable(const char *name, char *out, size_t size);
 int sw__option_megabytes(double megabytes, uint64_t *bytes, sw_error_info *info);
 /* Checks a rate of samples; negative is 0, none. */
 int sw__option_hertz(double hertz, double *out, sw_error_info *info);
+/* Checks a period; negative is 0, none. */
+int sw__option_seconds(const char *name, double seconds, double *out,
+                       sw_error_info *info);
 
 #endif

@@ -48,6 +48,82 @@ int sw_peek_thread(uint32_t tid, bool sampled, sw_peek *out)
     return result;
 }
 
+/* Steps, then age: the older ones are further down in the list. session.lock held. */
+static struct sw__thread *sw__training_thread(void)
+{
+    struct sw__thread *best = NULL;
+    uint64_t best_steps = 0;
+    for (struct sw__thread *at = sw__session.threads; at; at = at->next) {
+        const struct sw__lane *lane = at->lane[0];
+        if (at->dead || at->slot->tid == 0) {
+            continue;
+        }
+        uint64_t steps = atomic_load_explicit(&at->slot->steps, memory_order_relaxed);
+        if (lane != &sw__no_lane &&
+            atomic_load_explicit(&lane->file->step_open, memory_order_relaxed)) {
+            steps += UINT64_MAX / 2;
+        }
+        if (!best || steps >= best_steps) {
+            best = at;
+            best_steps = steps;
+        }
+    }
+    return best;
+}
+
+/* As sw__peek_lane: what is read may be of two moments. Frames lie in the hot file, whose memory stays. */
+__attribute__((no_sanitize("thread"))) static void
+sw__peek_stack(const struct sw__lane *lane, struct sw__peeked *out)
+{
+    const struct sw__fmt_frame *bottom = __atomic_load_n(&lane->bottom, __ATOMIC_RELAXED);
+    const uint64_t open =
+        atomic_load_explicit(&lane->file->step_open, memory_order_relaxed);
+    if (open) {
+        const uint8_t phase = __atomic_load_n(&lane->phase, __ATOMIC_RELAXED);
+        out->look.step = open - 1;
+        out->look.phase = phase < SW_PHASE_COUNT ? phase : SW_PHASE_OTHER;
+        out->look.step_start =
+            atomic_load_explicit(&lane->file->step_begin, memory_order_relaxed);
+        out->look.phase_start = __atomic_load_n(&lane->phase_since, __ATOMIC_RELAXED);
+    }
+    uint8_t depth = 0;
+    for (; depth < SW_LOOK_FRAMES; depth++) {
+        const struct sw__fmt_frame *frame = &bottom[depth];
+        const uint32_t reference = __atomic_load_n(&frame->node, __ATOMIC_RELAXED);
+        if (!reference) {
+            break;
+        }
+        const struct sw__fmt_node *node = sw__node_at(lane, reference);
+        out->frames[depth] =
+            (sw_look_frame){.node = node->index,
+                            .section = node->section,
+                            .start = __atomic_load_n(&frame->start, __ATOMIC_RELAXED)};
+    }
+    out->look.depth = depth;
+}
+
+void sw__peek_training(struct sw__peeked *out)
+{
+    struct sw__session *session = &sw__session;
+    out->tid = 0;
+    out->look = (sw_record_look){
+        .step = UINT64_MAX, .thread = UINT32_MAX, .phase = SW_PHASE_INHERIT};
+    if (sw__holding || !sw_is_recording()) {
+        return;
+    }
+    sw__lock(&session->lock);
+    const struct sw__thread *thread =
+        atomic_load(&session->state) == SW__SESSION_ON ? sw__training_thread() : NULL;
+    if (thread) {
+        out->tid = thread->slot->tid;
+        out->look.thread = thread->slot->index;
+        if (thread->lane[0] != &sw__no_lane) {
+            sw__peek_stack(thread->lane[0], out);
+        }
+    }
+    sw__unlock(&session->lock);
+}
+
 size_t sw_name_text(uint32_t id, char *out, size_t size)
 {
     const struct sw_section *section = id ? sw__section_by_id(id) : NULL;

@@ -184,6 +184,7 @@ struct sw__session {
     struct sw__fmt_super *super;
     struct sw__fmt_super first_super; /* as it was at the start */
     struct sw__thread *threads;
+    struct sw__thread *watchers; /* one of them; NULL: nothing was watched yet */
     uint32_t thread_count;
     uint32_t threads_dead;
     struct sw__fmt_block *threads_block;
@@ -241,7 +242,10 @@ void sw__threads_end(
 /* Chunks that threads have open, at most `most` of them. */
 size_t sw__threads_open_chunks(uint32_t *out, size_t most);
 void sw__threads_release(
-    void);            /* session.lock held: forgets all threads, frees the ended ones */
+    void); /* session.lock held: forgets all threads, frees the ended ones */
+/* The place of the watchers in this trace, made if need be, or NULL. It is no thread of the program, and outlives the
+ * threads of the watchers. session.lock held. */
+struct sw__thread *sw__thread_of_watchers(void);
 bool sw__wiped(void); /* whether this process came about without fork() */
 
 /* lane.c */
@@ -351,6 +355,15 @@ void sw__helper_wake(void);
 void sw__helper_ensure(void); /* starts it again after a fork */
 void sw__helper_forget(void); /* in a child */
 
+/* peek.c: what the training thread is doing: the one with an open step, else the one with most steps, else the first.
+ * tid 0: none has recorded anything. No lock held. */
+struct sw__peeked {
+    uint32_t tid;
+    sw_record_look look; /* without head */
+    sw_look_frame frames[SW_LOOK_FRAMES];
+};
+void sw__peek_training(struct sw__peeked *out);
+
 /* fork.c */
 void sw__fork_register(void);
 void sw__forked_child(void);
@@ -385,7 +398,16 @@ void sw__lane_leave(struct sw__lane *lane);
 
 /* step.c */
 void sw__step_close(struct sw__lane *lane, unsigned flags); /* ends an open step */
-void sw__steps_seal(uint32_t chunk);
+
+/* kept.c: records that no policy gives up. Where the next record of a thread goes, or NULL: there is no room, and it is
+ * counted so; then that it is whole; then that its chunk takes no more. */
+void *sw__kept_room(struct sw__thread *thread, uint32_t bytes);
+void sw__kept_publish(struct sw__thread *thread, uint32_t bytes);
+void sw__kept_seal(uint32_t chunk);
+/* Appends `bytes` of whole records, at most SW__KEPT_MOST, in the name of the watchers. No lock held. False: nothing is
+ * recorded, or there is no room. */
+#define SW__KEPT_MOST 32768u
+bool sw__kept_put(const sw_record *records, uint32_t bytes);
 
 /* section.c */
 void sw__frame_end(struct sw__lane *lane, struct sw__fmt_frame *frame, uint64_t now,

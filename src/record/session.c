@@ -3,6 +3,7 @@
 #include "base/os.h"
 #include "record/options.h"
 #include "record/recorder.h"
+#include "record/watchers.h"
 #include <errno.h>
 #include <linux/membarrier.h>
 #include <stdarg.h>
@@ -260,6 +261,7 @@ static int sw__session_start(sw_error_info *info)
     atomic_store(&session->generation, generation);
     session->pid = getpid();
     session->threads = NULL;
+    session->watchers = NULL;
     session->thread_count = 0;
     session->threads_dead = 0;
     session->threads_block = NULL;
@@ -353,6 +355,9 @@ int sw_init_info(const sw_config *config, size_t size, sw_error_info *info)
     }
 out:
     sw__unlock(&session->lock);
+    if (result == 0) {
+        sw__watchers_begin(&session->settings, false);
+    }
     return result;
 }
 
@@ -383,7 +388,7 @@ bool sw__session_ready(void)
         return sw_init_sized(NULL, 0) == 0;
     }
     sw_error_info info = {0};
-    int result = 0;
+    int result = SW_ESTATE;
     sw__lock(&session->lock);
     if (atomic_load(&session->state) == SW__SESSION_FORKED) {
         result = sw__session_start(&info);
@@ -394,6 +399,9 @@ bool sw__session_ready(void)
         }
     }
     sw__unlock(&session->lock);
+    if (result == 0) {
+        sw__watchers_begin(&session->settings, true);
+    }
     return atomic_load(&session->state) == SW__SESSION_ON;
 }
 
@@ -498,6 +506,7 @@ void sw_shutdown(void)
     if (sw__wiped()) {
         sw__forked_child();
     }
+    sw__watchers_end();
     sw__lock(&session->lock);
     if (atomic_load(&session->state) == SW__SESSION_ON) {
         sw__helper_stop(false);

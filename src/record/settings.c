@@ -114,6 +114,14 @@ static int read_struct(struct sw__settings *out, const sw_config *config,
     if (result == SW_OK && config->sampler_hz != 0) {
         result = sw__option_hertz(config->sampler_hz, &out->sampler_hz, info);
     }
+    if (result == SW_OK && config->monitor_interval_s != 0) {
+        result = sw__option_seconds("monitor_interval_s", config->monitor_interval_s,
+                                    &out->monitor_interval_s, info);
+    }
+    if (result == SW_OK && config->monitor_pss_s != 0) {
+        result = sw__option_seconds("monitor_pss_s", config->monitor_pss_s,
+                                    &out->monitor_pss_s, info);
+    }
     out->enabled_given |= config->enabled != SW_DEFAULT;
     return result ? result : read_set(out, config->set, info);
 }

@@ -89,52 +89,10 @@ static void sw__count_one(_Atomic uint64_t *count)
     sw__add((uint64_t *)(void *)count, 1);
 }
 
-void sw__steps_seal(uint32_t chunk)
-{
-    const struct sw__fmt_block *block = sw__session.pool.chunks[chunk].block;
-    uint32_t used = atomic_load_explicit(&block->used, memory_order_relaxed);
-    sw__pool_seal(&sw__session.pool, chunk, used / (uint32_t)sizeof(sw_record_step),
-                  sw__clock_now());
-}
-
-/* Where the next step's record goes, or NULL: there is no room, and it is counted so. */
-static sw_record_step *sw__step_room(struct sw__thread *thread)
-{
-    struct sw__pool *pool = &sw__session.pool;
-    uint32_t chunk = atomic_load_explicit(&thread->steps_chunk, memory_order_relaxed);
-    struct sw__fmt_block *block = chunk != UINT32_MAX ? pool->chunks[chunk].block : NULL;
-    uint32_t used = block ? atomic_load_explicit(&block->used, memory_order_relaxed) : 0;
-    if (!block || sizeof(*block) + used + sizeof(sw_record_step) > block->size) {
-        bool low = false;
-        if (block) {
-            atomic_store_explicit(&thread->steps_chunk, UINT32_MAX, memory_order_release);
-            sw__steps_seal(chunk);
-        }
-        chunk = sw__pool_take(pool, SW__BLOCK_STEPS, thread->slot, thread->steps_sequence,
-                              thread->slot->tid, &low);
-        if (low) {
-            sw__helper_wake();
-        }
-        if (chunk == UINT32_MAX) {
-            sw__total_add(SW__TOTAL_STEPS_DROPPED, 1);
-            return NULL;
-        }
-        thread->steps_sequence++;
-        block = pool->chunks[chunk].block;
-        used = 0;
-        atomic_store_explicit(&thread->steps_chunk, chunk, memory_order_release);
-    }
-    return (sw_record_step *)(void *)((uint8_t *)(block + 1) + used);
-}
-
 /* The record in the room is whole. */
 static void sw__step_publish(struct sw__thread *thread)
 {
-    uint32_t chunk = atomic_load_explicit(&thread->steps_chunk, memory_order_relaxed);
-    struct sw__fmt_block *block = sw__session.pool.chunks[chunk].block;
-    uint32_t used = atomic_load_explicit(&block->used, memory_order_relaxed);
-    atomic_store_explicit(&block->used, used + (uint32_t)sizeof(sw_record_step),
-                          memory_order_release);
+    sw__kept_publish(thread, (uint32_t)sizeof(sw_record_step));
     sw__count_one(&thread->slot->steps);
 }
 
@@ -176,7 +134,7 @@ static bool sw__step_end_at(struct sw__lane *lane, unsigned flags, uint64_t now)
     struct sw__step_used used = {.run_delay_ns = UINT64_MAX,
                                  .memory = {UINT64_MAX, UINT64_MAX}};
     const bool dear = sw__step_usage(thread, end, &used);
-    sw_record_step *step = sw__step_room(thread);
+    sw_record_step *step = sw__kept_room(thread, (uint32_t)sizeof(*step));
     if (step) {
         /* Field by field: a whole value would be cleared first, which takes longer than to fill it. */
         step->head = (sw_record){

@@ -220,7 +220,7 @@ static void sw__thread_finish(struct sw__thread *thread)
     uint32_t steps =
         atomic_exchange_explicit(&thread->steps_chunk, UINT32_MAX, memory_order_acq_rel);
     if (steps != UINT32_MAX) {
-        sw__steps_seal(steps);
+        sw__kept_seal(steps);
     }
 }
 
@@ -383,6 +383,21 @@ int sw_thread_adopt(uint32_t tid)
     }
     sw__unlock(&session->lock);
     return result;
+}
+
+struct sw__thread *sw__thread_of_watchers(void)
+{
+    struct sw__session *session = &sw__session;
+    if (!session->watchers && session->thread_count < SW__THREADS_MOST) {
+        struct sw__thread *thread = sw__thread_new(atomic_load(&session->generation));
+        if (thread) {
+            thread->adopted = true;
+            sw__slot_fill(thread->slot, "stepwatch", 0);
+            sw__slot_show();
+            session->watchers = thread;
+        }
+    }
+    return session->watchers;
 }
 
 /* Makes the calling thread one of the session. session.lock held. */
@@ -580,6 +595,7 @@ void sw__threads_release(void)
         }
     }
     sw__session.threads = NULL;
+    sw__session.watchers = NULL;
 }
 
 void sw__thread_forget(void)

@@ -279,6 +279,7 @@ static_assert(sizeof(sw_record_collective) == 64 && sizeof(sw_record_alloc) == 6
               "record");
 static_assert(sizeof(sw_record_io) == 64 && sizeof(sw_record_gpu) == 64, "record");
 static_assert(sizeof(sw_record_site) == 32 && sizeof(sw_record_sample) == 32, "record");
+static_assert(sizeof(sw_record_look) == 64 && sizeof(sw_look_frame) == 16, "record");
 static_assert(sizeof(sw_record_gc) == 32 && sizeof(sw_record_sync) == 32, "record");
 
 #endif

@@ -1,0 +1,260 @@
+/* The monitor's thread: its period, its start and its end, and forks. */
+#include "watch/monitor.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stepwatch/record.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "base/os.h"
+#include "record/recorder.h"
+#include "watch/proc_file.h"
+
+#define NS 1000000000u
+#define STOP_PATIENCE_NS 500000000u
+#define STACK_BYTES ((size_t)256 * 1024)
+
+/* `lock` comes before all locks of the recorder, and the monitor's thread never takes it. */
+static struct {
+    pthread_mutex_t lock;
+    pthread_t thread;
+    bool running;              /* there is a thread */
+    struct sw__looker *looker; /* there while it runs, or waits for the end of a fork */
+    uint32_t recording;        /* number of the recording that it belongs to */
+    uint64_t period_ns;
+    _Atomic uint32_t bell; /* futex: rises when it is to stop */
+    _Atomic bool stop;
+    _Atomic bool pause; /* … for a fork only: dear sources are not asked once more */
+    _Atomic int32_t tid;
+    struct sw__source_setting setting;
+} monitor = {.lock = PTHREAD_MUTEX_INITIALIZER, .setting = {.root = ""}};
+
+/* Sleeps until the moment `at` of CLOCK_MONOTONIC or until it is to stop. */
+static void sleep_until(uint64_t at)
+{
+    const uint32_t bell = atomic_load_explicit(&monitor.bell, memory_order_acquire);
+    const struct timespec when = {.tv_sec = (time_t)(at / NS),
+                                  .tv_nsec = (long)(at % NS)};
+    if (!atomic_load_explicit(&monitor.stop, memory_order_acquire)) {
+        (void)syscall(SYS_futex, &monitor.bell, FUTEX_WAIT_BITSET_PRIVATE, bell, &when,
+                      NULL, FUTEX_BITSET_MATCH_ANY);
+    }
+}
+
+static void *monitor_main(void *arg)
+{
+    struct sw__looker *looker = arg;
+    const uint64_t period = monitor.period_ns;
+    (void)prctl(PR_SET_NAME, "stepwatch-mon", 0, 0, 0);
+    atomic_store(&monitor.tid, sw__os_tid());
+    uint64_t next = sw__os_now_ns() + period;
+    sw__looker_look(looker, SW_LOOK_FIRST, false, false);
+    for (;;) {
+        sleep_until(next);
+        if (atomic_load_explicit(&monitor.stop, memory_order_acquire)) {
+            break;
+        }
+        const uint64_t now = sw__os_now_ns();
+        if (now < next) {
+            continue;
+        }
+        sw__looker_look(looker, 0, now - next > period / 10, false);
+        /* Moments that were slept through are left out, those to come stay where they are. */
+        next += period;
+        if (next <= now) {
+            next += (now - next) / period * period + period;
+        }
+    }
+    sw__looker_look(looker, SW_LOOK_LAST, false, !atomic_load(&monitor.pause));
+    return NULL;
+}
+
+/* lock held. */
+static int thread_start(void)
+{
+    static const int own[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
+    sigset_t all, before;
+    pthread_attr_t attributes;
+    atomic_store(&monitor.stop, false);
+    atomic_store(&monitor.tid, 0);
+    /* The program's signals are not for this thread; its own faults are. */
+    sigfillset(&all);
+    for (size_t i = 0; i < SW__COUNTOF(own); i++) {
+        sigdelset(&all, own[i]);
+    }
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    /* Counted before it is there: a helper that looks meanwhile is not to think that it is the program's. */
+    atomic_fetch_add(&sw__watcher_threads, 1);
+    const int failed =
+        pthread_create(&monitor.thread, &attributes, monitor_main, monitor.looker);
+    pthread_attr_destroy(&attributes);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (failed) {
+        atomic_fetch_sub(&sw__watcher_threads, 1);
+    }
+    monitor.running = !failed;
+    return failed ? SW_ESYS : SW_OK;
+}
+
+/* lock held. `bounded`: gives up after half a second, as before a fork; false: the thread is still there. */
+static bool thread_stop(bool bounded)
+{
+    if (!monitor.running) {
+        return true;
+    }
+    atomic_store(&monitor.pause, bounded);
+    atomic_store(&monitor.stop, true);
+    atomic_fetch_add(&monitor.bell, 1);
+    (void)syscall(SYS_futex, &monitor.bell, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    if (bounded) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += STOP_PATIENCE_NS;
+        until.tv_sec += until.tv_nsec / (long)NS;
+        until.tv_nsec %= (long)NS;
+        if (pthread_timedjoin_np(monitor.thread, NULL, &until)) {
+            /* A source holds it up. It ends when it can; the child will not have it anyway. */
+            return false;
+        }
+    } else if (!pthread_equal(pthread_self(), monitor.thread)) {
+        pthread_join(monitor.thread, NULL);
+    }
+    monitor.running = false;
+    atomic_fetch_sub(&sw__watcher_threads, 1);
+    /* Joined is not gone: the kernel counts the thread a moment longer, and programs that count threads around a
+     * fork (Python warns) would see it. */
+    const int32_t tid = atomic_load(&monitor.tid);
+    for (unsigned i = 0; tid && i < 1000 && sw__os_thread_exists(tid); i++) {
+        sw__os_sleep_ns(20000);
+    }
+    return true;
+}
+
+/* lock held. */
+static void stop_all(void)
+{
+    (void)thread_stop(false);
+    sw__looker_close(monitor.looker);
+    monitor.looker = NULL;
+    monitor.period_ns = 0;
+}
+
+int sw_monitor_start(double interval_s, sw_error_info *info)
+{
+    const struct sw__settings *settings = &sw__session.settings;
+    int result = SW_OK;
+    if (!sw_is_recording()) {
+        return sw_error_set(info, SW_ESTATE,
+                            "nothing is recorded, so there is nothing to monitor into");
+    }
+    const double asked = interval_s != 0 ? interval_s
+                         : settings->monitor_interval_s != 0
+                             ? settings->monitor_interval_s
+                             : 1.0;
+    if (!(asked >= SW_MONITOR_LEAST_S && asked <= SW_MONITOR_MOST_S)) {
+        return sw_error_set(info, SW_EINVAL,
+                            "the monitor's interval should be from 0.01 to 3600 seconds");
+    }
+    pthread_mutex_lock(&monitor.lock);
+    const uint32_t recording = sw_recording_number();
+    if (monitor.looker && monitor.recording != recording) {
+        stop_all();
+    }
+    if (!monitor.looker) {
+        monitor.setting.pss_s = settings->monitor_pss_s;
+        monitor.looker = sw__looker_open(sw__sources, &monitor.setting, asked);
+        monitor.recording = recording;
+        monitor.period_ns = (uint64_t)(asked * NS);
+        result = monitor.looker ? thread_start() : SW_ENOMEM;
+        if (result != SW_OK) {
+            sw__looker_close(monitor.looker);
+            monitor.looker = NULL;
+            monitor.period_ns = 0;
+            (void)sw_error_set(info, result, "the monitor's thread cannot be started");
+        }
+    } else if (!monitor.running) {
+        (void)thread_start();
+    }
+    pthread_mutex_unlock(&monitor.lock);
+    return result;
+}
+
+void sw_monitor_stop(void)
+{
+    pthread_mutex_lock(&monitor.lock);
+    stop_all();
+    pthread_mutex_unlock(&monitor.lock);
+}
+
+double sw_monitor_interval(void)
+{
+    pthread_mutex_lock(&monitor.lock);
+    const double interval = (double)monitor.period_ns / NS;
+    pthread_mutex_unlock(&monitor.lock);
+    return interval;
+}
+
+static void on_begin(const struct sw__settings *settings, bool child)
+{
+    /* A forked process is seen by the monitor of its parent. */
+    if (settings->monitor_interval_s > 0 && !child) {
+        (void)sw_monitor_start(settings->monitor_interval_s, NULL);
+    }
+}
+
+static void on_before_fork(void)
+{
+    pthread_mutex_lock(&monitor.lock);
+    (void)thread_stop(true);
+}
+
+static void on_after_fork(bool child)
+{
+    if (child) {
+        pthread_mutex_init(&monitor.lock, NULL);
+        /* Its memory stays where it is: the thread may have been in the middle of changing it. */
+        sw__proc_close_all();
+        sw__workers_forget();
+        monitor.looker = NULL;
+        monitor.running = false;
+        monitor.period_ns = 0;
+        return;
+    }
+    if (monitor.looker) {
+        atomic_store(&sw__watchers_wait, true);
+    }
+    pthread_mutex_unlock(&monitor.lock);
+}
+
+static void on_resume(void)
+{
+    /* Whoever holds the lock starts or stops it anyway. */
+    if (pthread_mutex_trylock(&monitor.lock)) {
+        atomic_store(&sw__watchers_wait, true);
+        return;
+    }
+    if (monitor.looker && monitor.running && atomic_load(&monitor.stop)) {
+        (void)thread_stop(true); /* It had no time to end before the fork. */
+    }
+    if (monitor.looker && !monitor.running) {
+        (void)thread_start();
+    }
+    pthread_mutex_unlock(&monitor.lock);
+}
+
+const struct sw__watcher sw__monitor_watcher = {
+    .begin = on_begin,
+    .end = sw_monitor_stop,
+    .before_fork = on_before_fork,
+    .after_fork = on_after_fork,
+    .resume = on_resume,
+};

@@ -1,0 +1,14 @@
+/* The table of watchers that the recorder tells what happens (record/watchers.h). */
+#include "record/watchers.h"
+#include "watch/monitor.h"
+#include <stddef.h>
+
+const struct sw__watcher *const sw__watchers[] = {
+    &sw__monitor_watcher,
+    NULL,
+};
+
+void sw_watch_resume(void)
+{
+    sw__watchers_resume();
+}
