@@ -1,0 +1,93 @@
+/* Functions in the place of others, in every object that is loaded: the entries through which an
+ * object calls what it imports (its global offset table) are made to lead to a replacement.
+ *
+ * Glossary: a *hook* is a function's name, what is called in its place, and where the function
+ * itself is put. A *set* is the hooks of one client. Sets may hook the same name: the one that was
+ * added last is called first, and its `original` is the one before it.
+ *
+ * What this cannot see: calls inside the C library, calls of an object to its own functions, raw
+ * system calls, and pointers to a function that were taken before (dlsym, tables of pointers in
+ * data). A pointer that was taken meanwhile leads to the replacement for ever; hence replacements
+ * work also when their set is removed, and just call the original. */
+#ifndef SW_WATCH_PLT_H
+#define SW_WATCH_PLT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stepwatch/error.h>
+
+struct sw__plt_hook {
+    const char *name;
+    void *replacement;
+    void
+        *original; /* set before the first call can come; read it with sw__plt_original */
+};
+
+/* Caller-owned, of static storage: it is never forgotten. */
+struct sw__plt_set {
+    struct sw__plt_hook *hooks;
+    size_t count;
+    bool added; /* ours */
+};
+
+/* What the hook replaces now; other sets come and go. */
+static inline void *sw__plt_original(struct sw__plt_hook *hook)
+{
+    return __atomic_load_n(&hook->original, __ATOMIC_RELAXED);
+}
+
+/* Patches every object that is there. A hook whose function nobody defines is left out; its
+ * original stays NULL. Other threads may run meanwhile. 0 (also when it was added before),
+ * SW_EUNSUPPORTED on other processors, SW_ELIMIT with too many names. Keeps errno. */
+int sw__plt_add(struct sw__plt_set *set, sw_error_info *info);
+/* Makes all entries lead past the set again. Calls may still be inside a replacement. */
+void sw__plt_remove(struct sw__plt_set *set);
+/* Patches objects that were loaded since. Cheap when there are none, gives up at once when another
+ * thread is at it. It is called by itself when a program calls dlsym (as one does after dlopen)
+ * while a set is added; clients call it now and then for the others. Keeps errno. */
+void sw__plt_refresh(void);
+/* In the child of a fork, whose parent may have been in the middle. */
+void sw__plt_forked(void);
+
+struct sw__plt_counts {
+    uint64_t objects; /* looked at */
+    uint64_t entries; /* that lead to a replacement because of us, over all time */
+    uint64_t refused; /* entries whose page could not be made writable */
+};
+void sw__plt_counts(struct sw__plt_counts *out);
+
+/* ---- between plt.c and plt_object.c ---- */
+
+/* A hooked name and what its entries may hold. */
+#define SW__PLT_MEMBERS 6
+struct sw__plt_name {
+    const char *name;
+    void *function;                 /* the real one */
+    void *top;                      /* what entries shall hold */
+    void *members[SW__PLT_MEMBERS]; /* every replacement that entries may hold */
+    unsigned member_count;
+};
+struct dl_phdr_info;
+struct sw__plt_entry {
+    void **slot;
+    struct sw__plt_name *name;
+    bool undefined; /* the object does not define the function itself */
+    bool relro;     /* the page is read-only after relocation */
+    bool
+        own_code; /* the value points into the object: a function of its own, or not bound yet */
+    bool raw; /* as in the file: the linker has not been here yet */
+};
+/* Calls `visit` for every entry of the object for a function whose name `wanted` knows. */
+typedef struct sw__plt_name *(*sw__plt_wanted)(const char *name);
+typedef void (*sw__plt_visit)(const struct sw__plt_entry *entry, void *arg);
+void sw__plt_object(const struct dl_phdr_info *object, sw__plt_wanted wanted,
+                    sw__plt_visit visit, void *arg);
+/* Whether the address lies in a segment of the object. */
+bool sw__plt_holds(const struct dl_phdr_info *object, const void *address);
+/* Stores into the entry. false: its page could not be made writable. */
+bool sw__plt_store(const struct sw__plt_entry *entry, void *value);
+/* Whether relocations of this processor are known. */
+bool sw__plt_supported(void);
+
+#endif
