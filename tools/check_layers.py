@@ -45,6 +45,7 @@ PUBLIC: dict[str, str] = {
     "config.h": "record",
     "schedule.h": "record",
     "watch.h": "watch",
+    "heap.h": "watch",
     "trace.h": "read",
     "stacks.h": "analyze",
     "training.h": "analyze",
