@@ -367,16 +367,16 @@ typedef struct sw_record_gpu {
  *
  *   MEMORY    the process, as the kernel sees it; one row. value: resident at the start, at the last look, at most; least
  *             that it could still have taken (UINT64_MAX unknown); most that was swapped out
- *   HEAP      what was allocated by one part of the process. key: part (enum sw_heap_part; SW_HEAP_ALL: all of them), flags
- *             of the tracking (SW_HEAP_…). value: bytes allocated, blocks allocated, bytes freed, blocks freed, most bytes
+ *   HEAP      what was allocated by one part of the process. key: part (enum sw_heap_part; SW_HEAP_ALL: all of them), bytes
+ *             between two samples (0: none). value: bytes allocated, blocks allocated, bytes freed, blocks freed, most bytes
  *             in use at once beyond those at the start (of all of them only)
  *   ALLOCATIONS  what was allocated while a section was open, by its thread, callees included. key: thread index, node. value:
  *             bytes allocated, blocks allocated, bytes freed, blocks freed, most beyond those in use at its begin
  *   BLOCKS    sampled allocations with one stack: a tree as STACK is, below no CONTEXT. key: parent (BLOCKS index plus 1, 0
  *             none), CODE index (UINT32_MAX: native code), line. value: bytes allocated, blocks allocated, bytes in use at the
  *             end, bytes in use at the peak, all estimated from samples that ended here; samples
- *   KEPT      how the memory of one stack grew with steps. key: BLOCKS index, points. value: slope in bytes a step, its
- *             interval of 95 % (low, high), the chance of such a trend without growth: bits of IEEE 754 doubles; 1: it grows
+ *   KEPT      what one stack had in use at some steps, five points a row. key: BLOCKS index (UINT32_MAX: the numbers of
+ *             these steps themselves), number of the first point, points in the row, points in all. value: the points
  *   ALLOCATOR  an allocator of a framework. key: name (name id), device. value: bytes in use at the end, at most; bytes
  *             reserved at the end, at most; allocations that had to be tried again
  *
@@ -431,9 +431,9 @@ enum sw_table {
 
 /* Parts of the process that allocate; they do not overlap. */
 #define SW_HEAP_PART_TABLE(X)                                                            \
-    X(0, OBJECT, "python_obj") /* small objects of Python, by its own allocator */       \
-    X(1, MEM, "python_mem")    /* small buffers of Python */                             \
-    X(2, RAW, "python_raw")    /* what Python has malloc give it */                      \
+    X(0, OBJECT, "python_obj") /* objects of Python */                                   \
+    X(1, MEM, "python_mem")    /* buffers of Python */                                   \
+    X(2, RAW, "python_raw")    /* what Python takes without its lock */                  \
     X(3, NATIVE, "native")     /* malloc and its kin, from native code */                \
     X(4, MAPPED, "mmap")       /* anonymous mappings, Python's arenas not counted */
 

@@ -20,7 +20,9 @@ struct sw__settings {
     enum sw_policy policy;
     uint64_t max_bytes; /* 0: no cap */
     unsigned keep_first, keep_last, keep_worst;
-    double sampler_hz; /* 0: no samples */
+    bool memory, memory_native;
+    unsigned memory_sample_kb; /* 0: allocations are counted, none is sampled */
+    double sampler_hz;         /* 0: no samples */
     double monitor_interval_s; /* 0: no monitor */
     double monitor_pss_s;      /* 0: the monitor does not read PSS */
     sw_schedule schedule;
