@@ -52,7 +52,7 @@ _stepwatch()
             ;;
         --set)
             compopt -o nospace 2>/dev/null
-            mapfile -t COMPREPLY < <(compgen -S = -W "clock enabled events functions history hot_dir keep_first \
+            mapfile -t COMPREPLY < <(compgen -S = -W "clock enabled events functions history hot_dir io keep_first \
                 keep_last keep_worst lines loader max_mb modules monitor_interval_s name operators \
                 out phases policy progress quiet report runs_dir sampler_hz schedule step_usage" \
                 -- "$current")
@@ -71,7 +71,7 @@ _stepwatch()
         esac
         if [[ $current == -* ]]; then
             mapfile -t COMPREPLY < <(compgen -W "-o --out --name --config --set --functions --lines \
-                --operators --no-report -m --module --help --" -- "$current")
+                --operators --io --no-report -m --module --help --" -- "$current")
         else
             mapfile -t COMPREPLY < <(compgen -d -- "$current"; compgen -f -X '!*.py' -- "$current")
             compopt -o filenames 2>/dev/null

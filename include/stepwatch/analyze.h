@@ -14,7 +14,9 @@
 #include <stdint.h>
 #include <stepwatch/error.h>
 #include <stepwatch/functions.h>
+#include <stepwatch/io.h>
 #include <stepwatch/lines.h>
+#include <stepwatch/monitor.h>
 #include <stepwatch/records.h>
 #include <stepwatch/stacks.h>
 #include <stepwatch/trace.h>
@@ -213,6 +215,8 @@ SW_API const sw_summary_part *sw_summary_get_part(const sw_summary *summary,
 
 /* What the tables of training say; never NULL. Owned by the summary. */
 SW_API const sw_training *sw_summary_training(const sw_summary *summary);
+/* Calls on files and sockets of all processes; NULL: they were not watched. Owned by the summary. */
+SW_API const sw_io *sw_summary_io(const sw_summary *summary);
 /* The loader that feeds the steps; NULL: none was recorded. */
 SW_API const sw_training_loader *sw_summary_main_loader(const sw_summary *summary);
 /* The share of the steps' time that is spent in asking it: data_wait, and without workers also preprocess, augment and
@@ -239,6 +243,9 @@ SW_API const sw_summary_overhead *sw_summary_get_overhead(const sw_summary *summ
 
 /* What samplers saw in all processes; NULL when none ran. Owned by the summary. */
 SW_API const sw_stacks *sw_summary_stacks(const sw_summary *summary);
+
+/* What monitors saw, process by process, that of the step thread first; NULL past the last. Owned by the summary. */
+SW_API const sw_monitor *sw_summary_monitor(const sw_summary *summary, size_t index);
 
 /* The exact profiles of all processes, as sw_functions_of_run and sw_lines_of_run give them; NULL when none ran or counted
  * anything. Owned by the summary. The lines are not const, for their sources are read when they are asked for. */

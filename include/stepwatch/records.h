@@ -96,7 +96,8 @@ typedef struct sw_record_look {
     uint8_t reserved;
     uint64_t step_start; /* ticks; 0: unknown, like that of the phase */
     uint64_t phase_start;
-    uint64_t reserved2[2];
+    uint64_t sources; /* that were asked since the look written before: bits, SOURCE key 3 */
+    uint64_t reserved2;
 } sw_record_look;
 typedef struct sw_look_frame {
     uint32_t node;
@@ -295,13 +296,52 @@ typedef struct sw_record_alloc {
     uint64_t reserved[2];
 } sw_record_alloc;
 
+/* Number and name of what a call on a file or a socket does. */
+#define SW_IO_OPERATION_TABLE(X)                                                         \
+    X(1, READ, "read")                                                                   \
+    X(2, WRITE, "write")                                                                 \
+    X(3, OPEN, "open")                                                                   \
+    X(4, SYNC, "sync") /* what was written reaches the disk: fsync and its kin */        \
+    X(5, SEND, "send")                                                                   \
+    X(6, RECEIVE, "receive")                                                             \
+    X(7, OTHER, "other")                                                                 \
+    X(8, MAP, "map") /* a file mapped into memory; bytes: of the mapping */              \
+    X(9, CLOSE, "close")                                                                 \
+    X(10, CONNECT, "connect")                                                            \
+    X(11, ACCEPT, "accept")                                                              \
+    X(12, WAIT, "wait") /* until something can be read or written: poll and its kin */   \
+    X(13, RENAME, "rename") /* by the new name */
+
+enum sw_io_operation {
+#define SW_IO_ENUM(number, name, text) SW_IO_##name = number,
+    SW_IO_OPERATION_TABLE(SW_IO_ENUM)
+#undef SW_IO_ENUM
+        SW_IO_OPERATIONS
+};
+
+/* Number and name of the kinds of things that calls are made on. */
+#define SW_IO_KIND_TABLE(X)                                                              \
+    X(1, FILE, "file")                                                                   \
+    X(2, SOCKET, "socket")                                                               \
+    X(3, PIPE, "pipe")                                                                   \
+    X(4, DEVICE, "device") /* a terminal, /dev/null, … */                              \
+    X(5, MORE, "other")    /* of the kernel's own, and what is not told apart */         \
+    X(6, FOLDER, "folder") /* files of one folder that have no entry of their own */
+
+enum sw_io_kind {
+#define SW_IO_ENUM(number, name, text) SW_IO_KIND_##name = number,
+    SW_IO_KIND_TABLE(SW_IO_ENUM)
+#undef SW_IO_ENUM
+        SW_IO_KINDS
+};
+
 /* A call on a file or a socket. id: path or peer. */
 typedef struct sw_record_io {
     sw_record head;
     uint64_t end;
     uint64_t bytes;
-    uint64_t offset;
-    uint32_t operation; /* 1 read, 2 write, 3 open, 4 sync, 5 send, 6 receive, 7 other */
+    uint64_t offset;    /* UINT64_MAX: at the position of the descriptor */
+    uint32_t operation; /* enum sw_io_operation */
     int32_t result;     /* 0 or -errno */
     uint32_t node;
     uint32_t reserved;
@@ -386,10 +426,21 @@ typedef struct sw_record_gpu {
  *             ids), kind (enum sw_series_kind), SOURCE index. value of a GAUGE: values known, their sum, least,
  *             greatest, newest (f64). value of a TOTAL: values known, what it grew by while watched (f64), nanoseconds
  *             watched, least and greatest growth a second between two looks (f64; NaN: there were none)
- *   SOURCE    where series come from. key: name, why it has nothing (name ids; 0: it has), its least period in ms.
+ *   SOURCE    where series come from. key: name, why it has nothing (name ids; 0: it has), its least period in ms, its bit
+ *             in LOOK records (UINT32_MAX: none).
  *             value: looks, ticks they took, looks that failed. The one called "monitor" is the monitor itself; its ticks
  *             are nanoseconds of CPU time, its fourth value the period that was asked for in nanoseconds, its fifth the
- *             looks that were late by more than a tenth of it */
+ *             looks that were late by more than a tenth of it
+ *
+ * Tables of calls on files and sockets. A small call moved fewer than 4 KiB.
+ *
+ *   IO        calls in one section. key: section (name id, 0 none), phase (enum sw_phase; SW_PHASE_INHERIT: outside steps),
+ *             kind (enum sw_io_kind), operation (enum sw_io_operation). value: calls, bytes, ticks, small calls, longest
+ *             call in ticks
+ *   THING     calls on one file or peer. key: path or peer (name id), kind, operation. value: as IO. Of operation 0: bytes of
+ *             the file, the most that were seen (UINT64_MAX unknown), calls that failed
+ *   WATCHED   the watching itself, one row. value: import entries patched, entries that could not be, calls not counted, files
+ *             opened that had no entry left and count for their folder, ticks from which a call has an IO record */
 #define SW_TABLE_TABLE(X)                                                                \
     X(0, CODE, "code")                                                                   \
     X(1, FUNCTION, "function")                                                           \
@@ -409,6 +460,9 @@ typedef struct sw_record_gpu {
     X(15, OPERATOR, "operator")                                                          \
     X(16, SERIES, "series")                                                              \
     X(17, SOURCE, "source")                                                              \
+    X(20, IO, "io")                                                                      \
+    X(21, THING, "thing")                                                                \
+    X(22, WATCHED, "watched")                                                            \
     X(24, MEMORY, "memory")                                                              \
     X(25, HEAP, "heap")                                                                  \
     X(26, ALLOCATIONS, "allocations")                                                    \
@@ -535,6 +589,26 @@ static inline const char *sw_stage_kind_name(unsigned kind)
         return text;
         SW_STAGE_TABLE(SW_STAGE_CASE)
 #undef SW_STAGE_CASE
+    default:
+        return 0;
+    }
+}
+static inline const char *sw_io_operation_name(unsigned operation)
+{
+    switch (operation) {
+#define SW_IO_CASE(number, name, text)                                                   \
+    case number:                                                                         \
+        return text;
+        SW_IO_OPERATION_TABLE(SW_IO_CASE)
+    default:
+        return 0;
+    }
+}
+static inline const char *sw_io_kind_name(unsigned kind)
+{
+    switch (kind) {
+        SW_IO_KIND_TABLE(SW_IO_CASE)
+#undef SW_IO_CASE
     default:
         return 0;
     }

@@ -1,4 +1,5 @@
 /* Functions that hand their arguments to the recorder: start, stop, steps by hand, marks and counters. */
+#include "monitor.h"
 #include "options.h"
 #include "run.h"
 #include "training.h"
@@ -77,6 +78,7 @@ static PyObject *core_start(PyObject *module, PyObject *args, PyObject *kwargs)
         core_lines_rebase();
     }
     if (result == 0) {
+        core_monitor_began();
         if (core_process_began(module) != 0) {
             return NULL;
         }

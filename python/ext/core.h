@@ -58,6 +58,7 @@ int core_text_get(PyObject *object, const char *what, core_text *out);
 void core_text_release(core_text *text);
 
 /* The parts of the module, one file each: add types and functions. 0, or -1 with an exception set. */
+int core_monitor_add(PyObject *module);
 int core_control_add(PyObject *module);
 int core_section_add(PyObject *module);
 int core_decorator_add(PyObject *module);

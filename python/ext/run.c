@@ -713,6 +713,12 @@ static PyGetSetDef run_getset[] = {
     TABLE("operators", CORE_TABLE_OPERATORS,
           "Operators of the framework, where they were asked for."),
     TABLE("epochs", CORE_TABLE_EPOCHS, "Epochs of the training thread."),
+    TABLE(
+        "monitor", CORE_TABLE_MONITOR,
+        "Series of the monitor with their statistics; those of sums are of their growth "
+        "a second."),
+    TABLE("monitor_values", CORE_TABLE_MONITOR_VALUES,
+          "Values of the monitor's series; of sums the growth a second up to then."),
     {NULL, NULL, NULL, NULL, NULL},
 };
 

@@ -84,6 +84,8 @@ extern const core_table_kind core_table_sites;
 extern const core_table_kind core_table_settings;
 extern const core_table_kind core_table_operators;
 extern const core_table_kind core_table_epochs;
+extern const core_table_kind core_table_monitor;
+extern const core_table_kind core_table_monitor_values;
 
 /* --- Readers ---------------------------------------------------------------------- */
 

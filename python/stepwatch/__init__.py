@@ -36,6 +36,7 @@ _torch_compile.install()
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from stepwatch._monitor import monitor
     from stepwatch._sweeps import (
         benchmark_callable,
         benchmark_dataloader,
@@ -58,6 +59,11 @@ def __getattr__(name: str) -> object:
     if name in ("hf", "hydra", "jax", "keras", "lightning", "torch"):
         __import__(f"{__name__}.{name}")
         return globals()[name]
+    if name == "monitor":
+        from stepwatch._monitor import monitor
+
+        globals()[name] = monitor
+        return monitor
     if name in _SWEEPS:
         __import__(f"{__name__}._sweeps")
         return getattr(globals()["_sweeps"], name)
@@ -87,6 +93,7 @@ __all__ = [
     "mark",
     "memory",
     "methods",
+    "monitor",
     "open",
     "profile",
     "record",

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyze/io_calls.h"
 #include "analyze/steps.h"
 #include "analyze/summary.h"
 
@@ -113,7 +114,8 @@ int sw_summary_create(sw_summary **out, const sw_run *run, sw_error_info *info)
     int (*const parts[])(sw_summary *) = {sw__summary_run,      sw__summary_sections,
                                           sw__summary_steps,    sw__summary_overhead,
                                           sw__summary_losses,   sw__summary_samples,
-                                          sw__summary_profiles, sw__summary_training};
+                                          sw__summary_profiles, sw__summary_training,
+                                          sw__summary_monitors, sw__summary_io};
     int error = summary->arena ? SW_OK : SW_ENOMEM;
     for (size_t i = 0; !error && i < sizeof parts / sizeof parts[0]; i++) {
         error = parts[i](summary);
@@ -134,6 +136,10 @@ void sw_summary_free(sw_summary *summary)
         sw_functions_free(summary->functions);
         sw_lines_free(summary->lines);
         sw_training_free(summary->training);
+        for (size_t i = 0; i < summary->monitor_count; i++) {
+            sw_monitor_free(summary->monitors[i]);
+        }
+        sw__io_free(summary->io);
         sw__arena_free(summary->arena);
         sw__free(summary);
     }

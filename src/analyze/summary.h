@@ -50,8 +50,11 @@ struct sw_summary {
     sw_stacks *stacks;       /* NULL: no sampler ran */
     sw_functions *functions; /* NULL: none were counted, here and below */
     sw_lines *lines;
+    sw_monitor **monitors; /* as many as monitor_count */
+    size_t monitor_count;
     sw_training *training;
     const sw_training_loader *main_loader;
+    sw_io *io; /* NULL: calls on files were not watched */
 
     struct sw__note *first_note, *last_note;
 };
@@ -65,6 +68,8 @@ int sw__summary_losses(sw_summary *summary); /* the notes */
 int sw__summary_samples(sw_summary *summary);
 int sw__summary_profiles(sw_summary *summary);
 int sw__summary_training(sw_summary *summary);
+int sw__summary_monitors(sw_summary *summary);
+int sw__summary_io(sw_summary *summary);
 
 /* Zeroed memory that lives as long as the summary. */
 void *sw__summary_take(sw_summary *summary, size_t count, size_t size);

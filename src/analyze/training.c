@@ -50,7 +50,7 @@ int sw__bag_init(struct sw__bag *bag, size_t size)
     return bag->keys ? SW_OK : SW_ENOMEM;
 }
 
-static void bag_free(struct sw__bag *bag)
+void sw__bag_free(struct sw__bag *bag)
 {
     if (bag->keys) {
         sw__intern_free(bag->keys);
@@ -206,7 +206,7 @@ void sw_training_free(sw_training *training)
         &training->stages, &training->waited,   &training->compiled, &training->functions,
         &training->waits,  &training->settings, &training->operators};
     for (size_t i = 0; i < sizeof bags / sizeof bags[0]; i++) {
-        bag_free(bags[i]);
+        sw__bag_free(bags[i]);
     }
     sw__free(training->key.bytes);
     sw__arena_free(training->arena);

@@ -101,6 +101,7 @@ static inline void *sw__bag_at(const struct sw__bag *bag, size_t index)
     return bag->items ? bag->items + index * bag->size : NULL;
 }
 int sw__bag_init(struct sw__bag *bag, size_t size);
+void sw__bag_free(struct sw__bag *bag);
 
 /* --- values that nobody vouches for --- */
 

@@ -320,7 +320,7 @@ void sw_export_report_json(sw_writer *writer, const sw_summary *summary,
     sw__json_lines(w, summary);
     sw__json_modules(w, summary);
     put_missing(w, "memory", not_watched);
-    put_missing(w, "monitor", not_watched);
+    sw__json_monitor(w, summary);
     put_missing(w, "gpu", not_watched);
     sw__json_findings(w, findings);
     sw_json_key(w, "notes");
@@ -337,6 +337,7 @@ void sw_export_report_json(sw_writer *writer, const sw_summary *summary,
     put_processes(w, summary);
     sw__json_sampler(w, summary);
     sw__json_training(w, summary);
+    sw__json_io(w, summary);
     sw__json_checks(w, findings);
     sw_json_object_end(w);
     sw_write_text(w, "\n");

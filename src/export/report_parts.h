@@ -16,6 +16,10 @@ void sw__json_sampler(sw_writer *w, const sw_summary *summary);
 void sw__json_modules(sw_writer *w, const sw_summary *summary);
 void sw__json_loader(sw_writer *w, const sw_summary *summary);
 void sw__json_training(sw_writer *w, const sw_summary *summary);
+void sw__json_monitor(sw_writer *w, const sw_summary *summary);
+
+/* "io": calls on files and sockets. */
+void sw__json_io(sw_writer *w, const sw_summary *summary);
 
 /* "findings", and what goes with them: "bound" and "checked". NULL: nobody looked. */
 void sw__json_findings(sw_writer *w, const sw_findings *findings);
@@ -70,6 +74,9 @@ void sw__report_profiles(const struct sw__page *page, const sw_summary *summary,
 /* The loader, the slowest modules, recompilations and waits; nothing of what was not recorded. */
 void sw__report_training(const struct sw__page *page, const sw_summary *summary,
                          size_t top);
+
+/* Calls on files and sockets: sums, and at most `top` files and peers. Nothing where they were not watched. */
+void sw__report_io(const struct sw__page *page, const sw_summary *summary, size_t top);
 
 /* Text of a program for a cell: harmless, and short enough in bytes too. */
 void sw__report_cell(const struct sw__page *page, char *out, size_t size,

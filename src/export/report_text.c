@@ -375,6 +375,7 @@ static void put_tables(const struct report *report)
     sw__report_training(page, report->summary, report->top);
     sw__report_section_tables(page, report->summary, report->top);
     sw__report_profiles(page, report->summary, report->top);
+    sw__report_io(page, report->summary, report->top);
     sw__report_samples(page, report->summary, report->top);
     sw__report_counters(page, report->summary, report->top);
 }
@@ -392,6 +393,7 @@ static void put_few_tables(const struct report *report)
         sw__report_sections(page, report->summary, steps ? SCREEN_ROWS : ROWS_USUAL);
     }
     sw__report_profiles(page, report->summary, SCREEN_ROWS);
+    sw__report_io(page, report->summary, SCREEN_ROWS);
     if (!steps) {
         sw__report_samples(page, report->summary, SCREEN_ROWS);
     }

@@ -82,6 +82,8 @@ enum kind {
     X(monitor_pss_s, "number", "0", KIND_SECONDS, monitor_pss_s, 0,                      \
       "Seconds between looks of the monitor at the proportional share of memory (PSS), " \
       "which is dear in large processes; 0: none.")                                      \
+    X(io, "bool", "off", KIND_BOOL, io, 0,                                               \
+      "Watch calls on files and sockets: bytes, calls and time by path and section.")    \
     X(progress, "choice", "auto", KIND_PROGRESS, progress, SW_OPTION_RUN,                \
       "A line on stderr with steps and speed while the program runs: on, off or auto "   \
       "(on a terminal).")                                                                \

@@ -336,6 +336,7 @@ int sw_init_info(const sw_config *config, size_t size, sw_error_info *info)
         sw__forked_child();
     }
     sw__lock(&session->lock);
+    const bool child = atomic_load(&session->state) == SW__SESSION_FORKED;
     if (atomic_load(&session->state) == SW__SESSION_ON) {
         result = sw_error_set(info, SW_ESTATE, "recording has started already");
         goto out;
@@ -356,7 +357,7 @@ int sw_init_info(const sw_config *config, size_t size, sw_error_info *info)
 out:
     sw__unlock(&session->lock);
     if (result == 0) {
-        sw__watchers_begin(&session->settings, false);
+        sw__watchers_begin(&session->settings, child);
     }
     return result;
 }

@@ -9,7 +9,8 @@
 
 /* Each may be NULL. None is called with a lock of the recorder held. */
 struct sw__watcher {
-    /* Recording began, with these settings, which hold during the call. `child`: by itself, in a forked process. */
+    /* Recording began, with these settings, which hold during the call. `child`: in a forked process, by itself
+     * or because what made it says so at its start, as workers of multiprocessing do. */
     void (*begin)(const struct sw__settings *settings, bool child);
     /* Recording is about to end; what is written now is still recorded. Also when nothing is recorded. */
     void (*end)(void);

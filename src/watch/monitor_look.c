@@ -48,6 +48,7 @@ struct source {
     uint64_t next_ns; /* it is due then */
     uint64_t looks, ticks, failures;
     uint64_t row;
+    uint32_t row_index;
     uint32_t name_id, why_id;
     char why[160];
 };
@@ -68,6 +69,7 @@ struct sw__looker {
     /* Thinning: of every `stride` looks one is written; each level has half of what is left of the budget. */
     uint64_t budget_left, level_left;
     uint64_t stride, since_written;
+    uint64_t asked; /* bits of sources, since the last look that was written */
     uint64_t rows_at;
     uint64_t looks, late, cpu_ns, cpu_before;
     uint64_t row; /* of the monitor itself */
@@ -299,6 +301,8 @@ static void write_look(struct sw__looker *looker, const struct sw__peeked *peeke
                              .units = (uint8_t)(length / SW_RECORD_UNIT),
                              .ticks = ticks};
     look->edge = (uint8_t)edge;
+    look->sources = looker->asked;
+    looker->asked = 0;
     memcpy(look + 1, peeked->frames, peeked->look.depth * sizeof(sw_look_frame));
     for (uint32_t i = 0; i < looker->series_count; i++) {
         struct series *series = &looker->series[i];
@@ -327,7 +331,12 @@ static void write_look(struct sw__looker *looker, const struct sw__peeked *peeke
     flush(looker);
 }
 
-static void write_source_row(struct source *source)
+static uint32_t bit_of(uint32_t place)
+{
+    return place < 64 ? place : UINT32_MAX;
+}
+
+static void write_source_row(struct source *source, uint32_t place)
 {
     if (!source->name_id) {
         source->name_id = name_id(source->is->name);
@@ -335,17 +344,18 @@ static void write_source_row(struct source *source)
     }
     sw_row row = {.table = SW_TABLE_SOURCE,
                   .key = {source->name_id, source->why_id,
-                          (uint32_t)(source->period_s * 1000 + 0.5)},
+                          (uint32_t)(source->period_s * 1000 + 0.5), bit_of(place)},
                   .value = {source->looks, source->ticks, source->failures}};
     source->row = sw_row_put(source->row, &row);
+    source->row_index = row.index;
 }
 
-static void write_series_row(struct series *series)
+static void write_series_row(struct series *series, uint32_t source_row)
 {
-    sw_row row = {.table = SW_TABLE_SERIES,
-                  .key = {series->id, name_id(series->unit), (uint32_t)series->kind,
-                          series->source},
-                  .value[0] = series->known};
+    sw_row row = {
+        .table = SW_TABLE_SERIES,
+        .key = {series->id, name_id(series->unit), (uint32_t)series->kind, source_row},
+        .value[0] = series->known};
     if (series->kind == SW_SERIES_GAUGE) {
         row.value[1] = bits_of(series->sum);
         row.value[2] = bits_of(series->least);
@@ -361,15 +371,16 @@ static void write_series_row(struct series *series)
     series->changed = false;
 }
 
-/* SOURCE rows come first and all at once, so that their index is their place. */
+/* Sources first: series name their rows. */
 static void write_rows(struct sw__looker *looker)
 {
     for (uint32_t i = 0; i < looker->source_count; i++) {
-        write_source_row(&looker->sources[i]);
+        write_source_row(&looker->sources[i], i);
     }
     for (uint32_t i = 0; i < looker->series_count; i++) {
-        if (looker->series[i].changed) {
-            write_series_row(&looker->series[i]);
+        struct series *series = &looker->series[i];
+        if (series->changed) {
+            write_series_row(series, looker->sources[series->source].row_index);
         }
     }
     if (!looker->name_id) {
@@ -377,7 +388,7 @@ static void write_rows(struct sw__looker *looker)
     }
     sw_row row = {
         .table = SW_TABLE_SOURCE,
-        .key = {looker->name_id, 0, 0},
+        .key = {looker->name_id, 0, 0, UINT32_MAX},
         .value = {looker->looks, looker->cpu_ns, 0, looker->period_ns, looker->late}};
     looker->row = sw_row_put(looker->row, &row);
 }
@@ -387,6 +398,7 @@ static void ask(struct sw__looker *looker, uint32_t place, struct sw__look *look
     struct source *source = &looker->sources[place];
     const uint64_t began = sw_now();
     look->source = place;
+    looker->asked |= place < 64 ? (uint64_t)1 << place : 0;
     const bool failed = source->is->sample(source->state, look) != SW_OK;
     source->looks++;
     source->failures += failed;

@@ -70,6 +70,20 @@ int sw__proc_open(struct sw__proc_file *file, const char *root, const char *path
     return SW_OK;
 }
 
+static SW__TLS uint64_t own_calls, own_bytes;
+
+void sw__proc_own_reads(uint64_t *calls, uint64_t *bytes)
+{
+    *calls = own_calls;
+    *bytes = own_bytes;
+}
+
+void sw__proc_own_add(uint64_t calls, uint64_t bytes)
+{
+    own_calls += calls;
+    own_bytes += bytes;
+}
+
 int sw__proc_read(const struct sw__proc_file *file, char *to, size_t size)
 {
     *to = '\0';
@@ -79,10 +93,12 @@ int sw__proc_read(const struct sw__proc_file *file, char *to, size_t size)
     ssize_t got;
     do {
         got = pread(file->fd, to, size - 1, 0);
+        own_calls++;
     } while (got < 0 && errno == EINTR);
     if (got < 0) {
         return -errno;
     }
+    own_bytes += (uint64_t)got;
     to[got] = '\0';
     return (int)got;
 }

@@ -21,8 +21,10 @@
 #include "watch/sources.h"
 
 #define CHILDREN_MOST 256u
-/* Looking for children that nobody spoke of means to look at every process of the machine. */
-#define SEARCH_NS 10000000000u
+/* Where the kernel has no list of children, looking for those that nobody spoke of means to look at every process of the
+ * machine, which takes milliseconds: seldom, and not at once. */
+#define SEARCH_NS 30000000000u
+#define SEARCH_FIRST_NS 3000000000u
 
 struct child {
     uint32_t pid;
@@ -34,6 +36,7 @@ struct child {
 struct children {
     const char *root;
     double tick, page;
+    struct sw__proc_file list; /* of the first thread's children */
     uint64_t search_at;
     struct child child[CHILDREN_MOST];
     unsigned count;
@@ -71,6 +74,7 @@ static void children_close(void *state)
     for (unsigned i = 0; i < children->count; i++) {
         sw__proc_close(&children->child[i].stat);
     }
+    sw__proc_close(&children->list);
     sw__free(children);
 }
 
@@ -90,6 +94,10 @@ static int children_open(const struct sw__source_setting *setting, void **state,
     }
     sw__proc_close(&own);
     children->root = setting->root;
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/task/%ld/children", (long)getpid());
+    (void)sw__proc_open(&children->list, setting->root, path, NULL, 0);
+    children->search_at = sw__os_now_ns() + SEARCH_FIRST_NS;
     children->tick = 1.0 / (double)sysconf(_SC_CLK_TCK);
     children->page = (double)sysconf(_SC_PAGESIZE);
     *state = children;
@@ -162,12 +170,29 @@ static void search(struct children *children)
             continue;
         }
         snprintf(path, sizeof path, "%s/proc/%.20s/stat", children->root, at->d_name);
-        if (sw__os_read_file(path, text, sizeof text) > 0 &&
-            read_stat(text, &parent, &ticks, &pages, &worker) && parent == self) {
+        const int got = sw__os_read_file(path, text, sizeof text);
+        sw__proc_own_add(2, got > 0 ? (uint64_t)got : 0);
+        if (got > 0 && read_stat(text, &parent, &ticks, &pages, &worker) &&
+            parent == self) {
             (void)add(children, (uint32_t)strtoul(at->d_name, NULL, 10), worker);
         }
     }
     closedir(folder);
+}
+
+/* Threads other than the first seldom have children, so that what is listed here is nearly all. */
+static void read_list(struct children *children)
+{
+    char text[4096];
+    uint64_t pid;
+    if (sw__proc_read(&children->list, text, sizeof text) < 0) {
+        return;
+    }
+    for (const char *at = text; sw__proc_number(&at, &pid);) {
+        if (pid <= INT_MAX) {
+            (void)add(children, (uint32_t)pid, false);
+        }
+    }
 }
 
 static void take_told(struct children *children)
@@ -212,7 +237,9 @@ static int children_sample(void *state, struct sw__look *look)
 {
     struct children *children = state;
     const uint64_t now = sw__os_now_ns();
-    if (now >= children->search_at) {
+    if (children->list.fd >= 0) {
+        read_list(children);
+    } else if (now >= children->search_at) {
         search(children);
         children->search_at = now + SEARCH_NS;
     }

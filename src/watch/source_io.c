@@ -52,12 +52,19 @@ static int io_sample(void *state, struct sw__look *look)
 {
     struct io *io = state;
     char text[512];
+    uint64_t calls, bytes;
+    sw__proc_own_reads(&calls, &bytes);
     if (sw__proc_read(&io->file, text, sizeof text) <= 0) {
         return SW_EREAD;
     }
+    /* The kernel counts the monitor's own reads too. They begin anew with a new thread of it, and then nobody takes a
+     * difference to what was before. */
+    const uint64_t own[FIELDS] = {bytes, 0, calls};
     for (size_t i = 0; i < FIELDS; i++) {
+        const uint64_t number = sw__proc_field(text, fields[i].key);
+        const bool known = number != SW__UNKNOWN && number >= own[i];
         sw__look_hint(look, &io->hint[i], fields[i].name, fields[i].unit, SW_SERIES_TOTAL,
-                      sw__proc_value(sw__proc_field(text, fields[i].key), 1));
+                      sw__proc_value(known ? number - own[i] : SW__UNKNOWN, 1));
     }
     return SW_OK;
 }

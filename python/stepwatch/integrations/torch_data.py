@@ -301,8 +301,15 @@ def _multi_init(original: Callable[..., None]) -> Callable[..., None]:
         current = _passes.get(id(self))
         if current is not None:
             _guarded("receiving batches is not recorded", _watch_queue, self, current)
+            _guarded("workers are not told from other children", _tell_workers, self)
 
     return __init__
+
+
+def _tell_workers(iterator: Any) -> None:
+    """Have the monitor count what the workers use apart from other children."""
+    for worker in iterator._workers:
+        _core.monitor_worker(worker.pid)
 
 
 def _watch_queue(iterator: Any, current: Pass) -> None:

@@ -1,0 +1,158 @@
+/* Member "io" of report.json: calls on files and sockets. */
+#include <stepwatch/export.h>
+#include <stepwatch/io.h>
+
+#include "export/json_put.h"
+#include "export/report_parts.h"
+
+#define THINGS_MOST 200
+#define SECTIONS_MOST 200
+
+static void put_sum(sw_writer *w, const char *key, const sw_io_sum *sum)
+{
+    if (sum->calls == 0) {
+        return;
+    }
+    sw_json_key(w, key);
+    sw_json_object_begin(w);
+    put_uint(w, "calls", sum->calls);
+    put_uint(w, "bytes", sum->bytes);
+    put_ms(w, "ms", sum->ns);
+    put_uint(w, "small", sum->small);
+    put_ms(w, "longest_ms", sum->longest_ns);
+    sw_json_object_end(w);
+}
+
+/* The operations that there were, by name. */
+static void put_sums(sw_writer *w, const char *key, const sw_io_sum *sums)
+{
+    sw_json_key(w, key);
+    sw_json_object_begin(w);
+    for (unsigned op = 1; op < SW_IO_OPERATIONS; op++) {
+        put_sum(w, sw_io_operation_name(op), &sums[op]);
+    }
+    sw_json_object_end(w);
+}
+
+static void put_totals(sw_writer *w, const sw_io *io)
+{
+    sw_json_key(w, "totals");
+    sw_json_object_begin(w);
+    for (unsigned kind = 1; kind < SW_IO_KINDS; kind++) {
+        sw_io_sum sums[SW_IO_OPERATIONS] = {0};
+        for (unsigned op = 1; op < SW_IO_OPERATIONS; op++) {
+            sums[op] = *sw_io_total(io, (enum sw_io_kind)kind, (enum sw_io_operation)op);
+        }
+        put_sums(w, sw_io_kind_name(kind), sums);
+    }
+    sw_json_object_end(w);
+}
+
+static void put_things(sw_writer *w, const sw_io *io)
+{
+    size_t count;
+    const sw_io_thing *things = sw_io_things(io, &count);
+    sw_json_key(w, "files");
+    sw_json_array_begin(w);
+    for (size_t i = 0; i < count && i < THINGS_MOST; i++) {
+        const sw_io_thing *thing = &things[i];
+        sw_json_object_begin(w);
+        put_string(w, "name", thing->name);
+        put_string(w, "kind", sw_io_kind_name(thing->kind));
+        put_ms(w, "ms", thing->sum[0].ns);
+        put_uint(w, "calls", thing->sum[0].calls);
+        put_uint(w, "size_bytes", thing->size);
+        put_uint(w, "read_again_bytes", thing->again);
+        put_uint(w, "failed", thing->failed);
+        put_uint(w, "processes", thing->processes);
+        put_sums(w, "operations", thing->sum);
+        sw_json_object_end(w);
+    }
+    sw_json_array_end(w);
+    put_uint(w, "files_left_out", count > THINGS_MOST ? count - THINGS_MOST : 0);
+}
+
+static void put_sections(sw_writer *w, const sw_io *io)
+{
+    size_t count;
+    const sw_io_section *sections = sw_io_sections(io, &count);
+    sw_json_key(w, "sections");
+    sw_json_array_begin(w);
+    for (size_t i = 0; i < count && i < SECTIONS_MOST; i++) {
+        const sw_io_section *section = &sections[i];
+        sw_json_object_begin(w);
+        put_string(w, "section", section->section);
+        put_string(w, "phase",
+                   section->phase == SW_PHASE_INHERIT ? NULL
+                                                      : sw_phase_name(section->phase));
+        put_bool(w, "training", section->training);
+        put_ms(w, "ms", section->sum[0].ns);
+        put_sums(w, "operations", section->sum);
+        sw_json_object_end(w);
+    }
+    sw_json_array_end(w);
+}
+
+static void add(sw_io_sum *into, const sw_io_sum *from)
+{
+    into->calls += from->calls;
+    into->bytes += from->bytes;
+    into->ns += from->ns;
+    into->small += from->small;
+    into->longest_ns =
+        from->longest_ns > into->longest_ns ? from->longest_ns : into->longest_ns;
+}
+
+/* Of the processes that have steps: in which phase of them, or outside; and of all other processes together. */
+static void put_phases(sw_writer *w, const sw_io *io)
+{
+    enum { OUTSIDE = SW_PHASE_COUNT, OTHERS, PLACES };
+    sw_io_sum sums[PLACES][SW_IO_OPERATIONS] = {0};
+    size_t count;
+    const sw_io_section *sections = sw_io_sections(io, &count);
+    for (size_t i = 0; i < count; i++) {
+        const unsigned place = !sections[i].training ? OTHERS
+                               : sections[i].phase == SW_PHASE_INHERIT
+                                   ? OUTSIDE
+                                   : sections[i].phase;
+        for (unsigned op = 0; op < SW_IO_OPERATIONS; op++) {
+            add(&sums[place][op], &sections[i].sum[op]);
+        }
+    }
+    sw_json_key(w, "phases");
+    sw_json_array_begin(w);
+    for (unsigned i = 0; i < PLACES; i++) {
+        if (sums[i][0].calls == 0) {
+            continue;
+        }
+        sw_json_object_begin(w);
+        put_string(w, "phase",
+                   i == OUTSIDE  ? "outside steps"
+                   : i == OTHERS ? "other processes"
+                                 : sw_phase_name(i));
+        put_ms(w, "ms", sums[i][0].ns);
+        put_sums(w, "operations", sums[i]);
+        sw_json_object_end(w);
+    }
+    sw_json_array_end(w);
+}
+
+void sw__json_io(sw_writer *w, const sw_summary *summary)
+{
+    const sw_io *io = sw_summary_io(summary);
+    if (!io) {
+        put_missing(w, "io", "Calls are watched under --io only.");
+        return;
+    }
+    sw_json_key(w, "io");
+    sw_json_object_begin(w);
+    put_bool(w, "recorded", true);
+    put_uint(w, "processes", sw_io_processes(io));
+    put_totals(w, io);
+    put_phases(w, io);
+    put_sections(w, io);
+    put_things(w, io);
+    put_uint(w, "missed", sw_io_missed(io));
+    put_uint(w, "folded", sw_io_folded(io));
+    sw_json_object_end(w);
+}
