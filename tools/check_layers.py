@@ -54,6 +54,7 @@ PUBLIC: dict[str, str] = {
     "findings.h": "analyze",
     "functions.h": "analyze",
     "io.h": "analyze",
+    "memory.h": "analyze",
     "lines.h": "analyze",
     "compare.h": "analyze",
     "history.h": "history",

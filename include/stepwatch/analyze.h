@@ -15,6 +15,7 @@
 #include <stepwatch/error.h>
 #include <stepwatch/functions.h>
 #include <stepwatch/io.h>
+#include <stepwatch/memory.h>
 #include <stepwatch/lines.h>
 #include <stepwatch/monitor.h>
 #include <stepwatch/records.h>
@@ -217,6 +218,8 @@ SW_API const sw_summary_part *sw_summary_get_part(const sw_summary *summary,
 SW_API const sw_training *sw_summary_training(const sw_summary *summary);
 /* Calls on files and sockets of all processes; NULL: they were not watched. Owned by the summary. */
 SW_API const sw_io *sw_summary_io(const sw_summary *summary);
+/* Memory of all processes, and allocations where they were counted. Never NULL; owned by the summary. */
+SW_API const sw_memory *sw_summary_memory(const sw_summary *summary);
 /* The loader that feeds the steps; NULL: none was recorded. */
 SW_API const sw_training_loader *sw_summary_main_loader(const sw_summary *summary);
 /* The share of the steps' time that is spent in asking it: data_wait, and without workers also preprocess, augment and

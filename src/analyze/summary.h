@@ -55,6 +55,7 @@ struct sw_summary {
     sw_training *training;
     const sw_training_loader *main_loader;
     sw_io *io; /* NULL: calls on files were not watched */
+    sw_memory *memory;
 
     struct sw__note *first_note, *last_note;
 };
@@ -70,6 +71,7 @@ int sw__summary_profiles(sw_summary *summary);
 int sw__summary_training(sw_summary *summary);
 int sw__summary_monitors(sw_summary *summary);
 int sw__summary_io(sw_summary *summary);
+int sw__summary_memory(sw_summary *summary);
 
 /* Zeroed memory that lives as long as the summary. */
 void *sw__summary_take(sw_summary *summary, size_t count, size_t size);
