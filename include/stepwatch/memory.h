@@ -36,6 +36,9 @@ typedef struct sw_memory_process {
 SW_API const sw_memory_process *sw_memory_processes(const sw_memory *memory,
                                                     size_t *count);
 
+/* Whether allocations of the main process were counted. */
+SW_API bool sw_memory_is_counted(const sw_memory *memory);
+
 /* What a section's own thread allocated while it was open, in the main process. */
 typedef struct sw_memory_section {
     const char *const *path; /* names, outermost first */

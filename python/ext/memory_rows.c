@@ -36,11 +36,17 @@ static void write_points(uint32_t key, const uint64_t *points, size_t count)
     }
 }
 
-static int by_live(const void *left, const void *right)
+/* What is in use at the end of a program says little: it has given back what it kept. */
+static double most_of(const sw_heap_site *site)
 {
-    const sw_heap_site *const *a = left;
-    const sw_heap_site *const *b = right;
-    return ((*a)->live < (*b)->live) - ((*a)->live > (*b)->live);
+    return site->live > site->peak ? site->live : site->peak;
+}
+
+static int by_most(const void *left, const void *right)
+{
+    const double a = most_of(*(const sw_heap_site *const *)left);
+    const double b = most_of(*(const sw_heap_site *const *)right);
+    return (a < b) - (a > b);
 }
 
 static void write_kept(const sw_heap_snapshot *snapshot, const uint32_t *rows)
@@ -51,11 +57,11 @@ static void write_kept(const sw_heap_snapshot *snapshot, const uint32_t *rows)
         for (size_t i = 0; i < snapshot->count; i++) {
             order[i] = &snapshot->sites[i];
         }
-        qsort(order, snapshot->count, sizeof *order, by_live);
+        qsort(order, snapshot->count, sizeof *order, by_most);
         write_points(UINT32_MAX, snapshot->step, snapshot->steps);
         for (size_t k = 0; k < snapshot->count && k < KEPT_MOST; k++) {
             const size_t site = (size_t)(order[k] - snapshot->sites);
-            if (!(order[k]->live > 0) || rows[site] == 0) {
+            if (!(most_of(order[k]) > 0) || rows[site] == 0) {
                 break;
             }
             for (size_t i = 0; i < snapshot->steps; i++) {

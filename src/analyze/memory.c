@@ -160,6 +160,11 @@ const sw_memory_process *sw_memory_processes(const sw_memory *memory, size_t *co
     return memory->processes;
 }
 
+bool sw_memory_is_counted(const sw_memory *memory)
+{
+    return memory->process_count > 0 && memory->processes[0].counted;
+}
+
 const sw_memory_section *sw_memory_sections(const sw_memory *memory, size_t *count)
 {
     *count = memory->section_count;

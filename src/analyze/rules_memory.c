@@ -77,6 +77,42 @@ static bool guess_place(sw_findings *all, struct sw__draft *draft)
     return false;
 }
 
+/* The line whose allocations grow most, where they were sampled; NULL: none does. */
+static const sw_memory_site *growing_site(const sw_findings *all)
+{
+    size_t count;
+    const sw_memory_site *sites =
+        sw_memory_sites(sw_summary_memory(all->it.summary), &count);
+    const sw_memory_site *most = NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (sites[i].growth.grows && sites[i].own &&
+            (!most || sites[i].growth.slope > most->growth.slope)) {
+            most = &sites[i];
+        }
+    }
+    return most;
+}
+
+/* Names the place: the line that keeps things, if the source shows one, else the line that allocates them. */
+static void tell_place(sw_findings *all, struct sw__draft *draft)
+{
+    const sw_memory_site *site = growing_site(all);
+    const bool guessed = guess_place(all, draft);
+    if (site) {
+        if (!guessed) {
+            sw__draft_where(all, draft, site->file, site->line, site->function);
+        }
+        sw__draft_number(draft, "site_mb_per_step", site->growth.slope / MB);
+        sw__draft_advise(all, draft,
+                         "What stays was allocated in %s:%u, %s: %.3g MB a step.",
+                         sw__file_name(site->file), site->line, site->function,
+                         site->growth.slope / MB);
+    } else if (!sw_memory_is_counted(sw_summary_memory(all->it.summary))) {
+        sw__draft_advise(all, draft,
+                         "stepwatch run --memory names the allocations that stay.");
+    }
+}
+
 static double fact_number(const sw_findings *all, const char *key)
 {
     const char *text = sw__fact(all, key);
@@ -129,9 +165,7 @@ static void growth(sw_findings *all)
     draft->finding.confidence = found.p < 1e-4 ? 0.9 : 0.75;
     const double memory = fact_number(all, "memory_bytes");
     growth_severity(draft, &found, memory > resident ? memory - resident : INFINITY);
-    (void)guess_place(all, draft);
-    sw__draft_advise(all, draft,
-                     "stepwatch run --memory names the allocations that stay.");
+    tell_place(all, draft);
 }
 
 /* --- pressure --- */
@@ -173,8 +207,10 @@ static void pressure(sw_findings *all)
     sw__draft_advise(all, draft,
                      "Use smaller batches with gradient accumulation, narrower types, or "
                      "fewer loader workers; or give the program more memory.");
-    sw__draft_advise(all, draft,
-                     "stepwatch run --memory shows which allocations make the peak.");
+    if (!sw_memory_is_counted(sw_summary_memory(all->it.summary))) {
+        sw__draft_advise(all, draft,
+                         "stepwatch run --memory shows which allocations make the peak.");
+    }
 }
 
 void sw__rules_memory(sw_findings *all)
