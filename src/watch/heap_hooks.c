@@ -34,15 +34,16 @@ static struct sw__plt_hook hooks[HOOKS];
 #define ORIGINAL(which, type) ((type)sw__plt_original(&hooks[which]))
 #define CALLER() __builtin_return_address(0)
 
-/* Counts a block that was given out, unless it is for nobody. */
+/* Counts a block that was given out, unless it is for nobody. An interpreter's own calls say nothing about who it is for. */
 SW__INLINE void took(void *block, const void *caller)
 {
     if (SW__LIKELY(block != NULL)) {
         struct sw__heap_thread *thread = sw__heap_here_now();
+        const unsigned part = thread->here.within;
         thread->here.nested++;
-        if (SW__LIKELY(thread->here.within < SW_HEAP_PARTS)) {
-            sw__heap_took(thread, thread->here.within, block, malloc_usable_size(block),
-                          caller);
+        if (SW__LIKELY(part < SW_HEAP_PARTS)) {
+            sw__heap_took(thread, part, block, malloc_usable_size(block),
+                          part == SW_HEAP_NATIVE ? caller : NULL);
         }
     }
 }
@@ -86,7 +87,8 @@ static void resized(void *old, size_t before, void *block, bool freed, const voi
         sw__heap_gave(thread, part, NULL, before);
     }
     if (block) {
-        sw__heap_took(thread, part, block, malloc_usable_size(block), caller);
+        sw__heap_took(thread, part, block, malloc_usable_size(block),
+                      part == SW_HEAP_NATIVE ? caller : NULL);
     }
 }
 
