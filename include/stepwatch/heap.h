@@ -49,15 +49,16 @@ SW_API void sw_heap_window_close(int number);
 /* --- for allocators of interpreters --- */
 
 /* Of the calling thread. `within`: the part that malloc is called for; SW_HEAP_NOBODY: nobody, for the memory is given out
- * again in pieces that are counted. `nested` grows with every call of malloc and its kin. */
+ * again in pieces that are counted. */
 #define SW_HEAP_NOBODY 15u
 typedef struct sw_heap_here {
-    uint32_t within, nested;
+    uint32_t within;
 } sw_heap_here;
-/* NULL only where there is no memory. */
-SW_API sw_heap_here *sw_heap_get_here(void);
-SW_API void sw_heap_add(unsigned part, const void *address, size_t bytes);
-SW_API void sw_heap_sub(unsigned part, const void *address, size_t bytes);
+SW_API SW_NOPLT sw_heap_here *sw_heap_get_here(void);
+/* Grows with everything that the calling thread allocates and frees for this part. */
+SW_API uint64_t sw_heap_calls(unsigned part);
+SW_API SW_NOPLT void sw_heap_add(unsigned part, const void *address, size_t bytes);
+SW_API SW_NOPLT void sw_heap_sub(unsigned part, const void *address, size_t bytes);
 
 /* --- samples --- */
 

@@ -173,17 +173,18 @@ static void *hook_realloc(void *context, void *old, size_t size)
     const size_t old_size = small_size(old);
     sw_heap_here *here = sw_heap_get_here();
     const uint32_t before = here->within;
-    const uint32_t calls = here->nested;
-    here->within = domain->part;
     if (old_size) {
         /* Before the place can be another's. */
         sw_heap_sub(domain->part, old, old_size);
     }
+    const uint64_t calls = sw_heap_calls(domain->part);
+    here->within = domain->part;
     void *block = original->realloc(original->ctx, old, size);
     here->within = before;
     if (old_size && (!block || block == old)) {
         sw_heap_add(domain->part, old, old_size); /* it is as it was */
-    } else if (block && block != old && is_small(size) && here->nested == calls) {
+    } else if (block && block != old && is_small(size) &&
+               sw_heap_calls(domain->part) == calls) {
         small_made(domain->part, block, size);
     } else {
         large_made(block);

@@ -11,7 +11,12 @@ SW__TLS struct sw__heap_thread *sw__heap_self;
 _Atomic bool sw__heap_on;
 
 /* For threads whose end has begun: what it counts goes to `late`. */
-static struct sw__heap_thread sw__heap_closed = {.busy = 1, .closed = true};
+static struct sw__heap_thread sw__heap_closed = {.here = {.within = SW__HEAP_LATE}, .busy = 1};
+
+static bool is_closed(const struct sw__heap_thread *thread)
+{
+    return thread == &sw__heap_closed;
+}
 
 struct sw__heap_open {
     _Atomic int64_t begin, peak;
@@ -90,11 +95,11 @@ struct sw__heap_thread *sw__heap_attach(void)
     }
     thread->here.within = SW_HEAP_NATIVE;
     thread->peak = thread->net;
-    thread->pending = 0;
+    thread->told = thread->net;
     thread->random = (uint64_t)(uintptr_t)&thread * 0x9E3779B97F4A7C15ull ^ sw__clock_now();
     sw__heap_samples_begin(thread);
     thread->depth = 0;
-    thread->top = NULL;
+    thread->start = 0;
     thread->busy = 1;
     sw__heap_self = thread;
     /* This may allocate, which finds the thread attached and busy. */
@@ -107,7 +112,10 @@ struct sw__heap_thread *sw__heap_attach(void)
 
 sw_heap_here *sw_heap_get_here(void)
 {
-    return &sw__heap_here_now()->here;
+    /* What threads that are ending share is not to be changed. */
+    static sw_heap_here nobody;
+    struct sw__heap_thread *thread = sw__heap_here_now();
+    return is_closed(thread) ? &nobody : &thread->here;
 }
 
 /* --- counting --- */
@@ -134,16 +142,27 @@ static void raise_to(_Atomic int64_t *place, int64_t value)
 
 void sw__heap_flush(struct sw__heap_thread *thread)
 {
-    const int64_t pending = thread->pending;
-    thread->pending = 0;
+    const int64_t change = thread->net - thread->told;
+    if (is_closed(thread) || change == 0) {
+        return;
+    }
+    thread->told = thread->net;
     const int64_t now =
-        atomic_fetch_add_explicit(&heap.in_use, pending, memory_order_relaxed) + pending;
-    if (pending > 0) {
+        atomic_fetch_add_explicit(&heap.in_use, change, memory_order_relaxed) + change;
+    if (change > 0) {
         for (uint32_t left = atomic_load_explicit(&heap.windows, memory_order_relaxed);
              left; left &= left - 1) {
             raise_to(&heap.window[__builtin_ctz(left)].peak, now);
         }
     }
+}
+
+void sw__heap_ahead(struct sw__heap_thread *thread)
+{
+    thread->stretch =
+        thread->sample < SW__HEAP_FLUSH ? thread->sample : (int64_t)SW__HEAP_FLUSH;
+    thread->sample -= thread->stretch;
+    thread->until = thread->stretch;
 }
 
 void sw__heap_slow(struct sw__heap_thread *thread, const void *address, size_t bytes,
@@ -153,23 +172,41 @@ void sw__heap_slow(struct sw__heap_thread *thread, const void *address, size_t b
         return;
     }
     thread->busy = 1;
-    if (thread->pending > SW__HEAP_FLUSH) {
-        sw__heap_flush(thread);
-    }
-    if (thread->until < 0) {
+    sw__heap_flush(thread);
+    /* `until` went below 0 by this block; what it is below counts against the next sample. */
+    thread->sample += thread->until;
+    if (thread->sample < 0) {
         sw__heap_sample(thread, address, bytes, caller);
     }
+    sw__heap_ahead(thread);
     thread->busy = 0;
 }
 
 void sw_heap_add(unsigned part, const void *address, size_t bytes)
 {
-    sw__heap_took(sw__heap_here_now(), part, address, bytes, NULL);
+    struct sw__heap_thread *thread = sw__heap_here_now();
+    if (SW__UNLIKELY(is_closed(thread))) {
+        sw__heap_late(part, bytes, 0);
+        return;
+    }
+    sw__heap_took(thread, part, address, bytes, NULL);
 }
 
 void sw_heap_sub(unsigned part, const void *address, size_t bytes)
 {
-    sw__heap_gave(sw__heap_here_now(), part, address, bytes);
+    struct sw__heap_thread *thread = sw__heap_here_now();
+    sw__heap_leaves(address);
+    if (SW__UNLIKELY(is_closed(thread))) {
+        sw__heap_late(part, 0, bytes);
+        return;
+    }
+    sw__heap_gave(thread, part, bytes);
+}
+
+uint64_t sw_heap_calls(unsigned part)
+{
+    const struct sw__heap_count *count = &sw__heap_here_now()->part[part];
+    return count->blocks + count->blocks_freed;
 }
 
 /* --- totals --- */
@@ -200,10 +237,7 @@ void sw_heap_read(sw_heap_stats *out)
 /* What is in use as far as told, with what this thread has not told yet. */
 static int64_t in_use_now(void)
 {
-    struct sw__heap_thread *thread = sw__heap_here_now();
-    if (!thread->closed) {
-        sw__heap_flush(thread);
-    }
+    sw__heap_flush(sw__heap_here_now());
     return atomic_load_explicit(&heap.in_use, memory_order_relaxed);
 }
 
@@ -355,7 +389,7 @@ static void on_after_fork(bool child)
     /* Of the threads only this one is left; sections are those of the parent's recording. */
     for (struct sw__heap_thread *at = sw__heap_threads(); at; at = at->next) {
         at->depth = 0;
-        at->top = NULL;
+        at->start = 0;
         at->gate = 0;
         if (at != sw__heap_self) {
             at->used = false;

@@ -16,6 +16,7 @@
 #include <stepwatch/heap.h>
 
 #define SW__HEAP_FLUSH (64 * 1024)
+#define SW__HEAP_LATE 14u /* sw_heap_here.within: counts, but not for the thread */
 #define SW__HEAP_MARKS 64 /* sections that are open one inside the other */
 #define SW__HEAP_WINDOWS 16
 
@@ -41,15 +42,18 @@ struct sw__heap_mark {
 };
 
 /* A thread that allocates. Invariants: net = allocated - freed over all parts; peak >= net at any allocation since the marks
- * last changed; marks[0…depth) are the sections that were open then. */
+ * last changed; marks[0…depth) are the sections that were open then. `here.within` is SW__HEAP_LATE in the one that threads
+ * have which are ending. */
 struct sw__heap_thread {
     sw_heap_here here; /* first: what interpreters see */
     uint32_t busy;
-    bool closed; /* the one for threads that are ending */
-    int64_t net, peak, pending, until;
-    const struct sw__fmt_frame *top; /* of the lane, when sections were last looked at */
-    uint64_t start;
+    uint64_t start; /* of the newest section, when sections were last looked at */
+    int64_t net, peak;
+    int64_t until;  /* bytes to allocate until the thread tells what it has, or samples */
     struct sw__heap_count part[SW_HEAP_PARTS];
+    int64_t told;   /* of net */
+    int64_t sample; /* bytes until the next sample, beyond what `until` stands for */
+    int64_t stretch; /* what `until` began with */
     uint64_t random;
     uint32_t depth;
     uint32_t gate;   /* of the recording that marks and nodes belong to */
@@ -74,6 +78,8 @@ void sw__heap_hooks_forked(void);
 /* heap_sections.c */
 void sw__heap_sections(struct sw__heap_thread *thread, const struct sw__lane *lane);
 void sw__heap_sections_write(void); /* rows of all threads */
+/* Sets how far it is to the next slow path. */
+void sw__heap_ahead(struct sw__heap_thread *thread);
 /* heap_samples.c */
 void sw__heap_sample(struct sw__heap_thread *thread, const void *address, size_t bytes,
                      const void *caller);
@@ -96,11 +102,12 @@ SW__INLINE struct sw__heap_thread *sw__heap_here_now(void)
     return SW__LIKELY(thread != NULL) ? thread : sw__heap_attach();
 }
 
-/* Whether the sections that are open are those that were open at the last look; they are looked at before counting. */
+/* Whether the sections that are open are those that were open at the last look; they are looked at before counting. The moment
+ * when the newest one began tells it from all others. */
 SW__INLINE void sw__heap_look(struct sw__heap_thread *thread)
 {
     const struct sw__lane *lane = sw__self_lane;
-    if (SW__UNLIKELY(lane->top != thread->top || lane->start != thread->start)) {
+    if (SW__UNLIKELY(lane->start != thread->start)) {
         sw__heap_sections(thread, lane);
     }
 }
@@ -108,23 +115,20 @@ SW__INLINE void sw__heap_look(struct sw__heap_thread *thread)
 SW__COLD void sw__heap_slow(struct sw__heap_thread *thread, const void *address,
                             size_t bytes, const void *caller);
 
+/* `part` is one that counts. */
 SW__INLINE void sw__heap_took(struct sw__heap_thread *thread, unsigned part,
                               const void *address, size_t bytes, const void *caller)
 {
-    if (SW__UNLIKELY(thread->closed)) {
-        sw__heap_late(part, bytes, 0);
-        return;
-    }
     sw__heap_look(thread);
     sw__add(&thread->part[part].allocated, bytes);
     sw__add(&thread->part[part].blocks, 1);
-    thread->net += (int64_t)bytes;
-    thread->pending += (int64_t)bytes;
-    thread->until -= (int64_t)bytes;
-    if (thread->net > thread->peak) {
-        thread->peak = thread->net;
+    const int64_t net = thread->net + (int64_t)bytes;
+    thread->net = net;
+    if (net > thread->peak) {
+        thread->peak = net;
     }
-    if (SW__UNLIKELY(thread->until < 0 || thread->pending > SW__HEAP_FLUSH)) {
+    thread->until -= (int64_t)bytes;
+    if (SW__UNLIKELY(thread->until < 0)) {
         sw__heap_slow(thread, address, bytes, caller);
     }
 }
@@ -134,23 +138,21 @@ SW__INLINE uint32_t sw__heap_place(const void *address)
     return (uint32_t)(((uintptr_t)address >> 4) * 0x9E3779B97F4A7C15ull >> 51);
 }
 
-SW__INLINE void sw__heap_gave(struct sw__heap_thread *thread, unsigned part,
-                              const void *address, size_t bytes)
+SW__INLINE void sw__heap_leaves(const void *address)
 {
     if (SW__UNLIKELY(__atomic_load_n(&sw__heap_filter[sw__heap_place(address)],
                                      __ATOMIC_RELAXED) != 0)) {
         sw__heap_unsample(address);
     }
-    if (SW__UNLIKELY(thread->closed)) {
-        sw__heap_late(part, 0, bytes);
-        return;
-    }
+}
+
+SW__INLINE void sw__heap_gave(struct sw__heap_thread *thread, unsigned part, size_t bytes)
+{
     sw__heap_look(thread);
     sw__add(&thread->part[part].freed, bytes);
     sw__add(&thread->part[part].blocks_freed, 1);
     thread->net -= (int64_t)bytes;
-    thread->pending -= (int64_t)bytes;
-    if (SW__UNLIKELY(thread->pending < -SW__HEAP_FLUSH)) {
+    if (SW__UNLIKELY(bytes >= SW__HEAP_FLUSH)) {
         sw__heap_flush(thread);
     }
 }

@@ -7,8 +7,9 @@
 #include "watch/heap.h"
 
 #include "watch/plt.h"
-#include <errno.h>
+#include <dlfcn.h>
 #include <malloc.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 
 enum {
@@ -34,16 +35,58 @@ static struct sw__plt_hook hooks[HOOKS];
 #define ORIGINAL(which, type) ((type)sw__plt_original(&hooks[which]))
 #define CALLER() __builtin_return_address(0)
 
-/* Counts a block that was given out, unless it is for nobody. An interpreter's own calls say nothing about who it is for. */
+/* The GNU C library keeps the size of a block before it, as it has for decades: reading it saves a call. Not known to be that
+ * malloc: it is asked. The lowest bits are flags; a block that was mapped by itself has another head. */
+static bool gnu_heads;
+
+SW__INLINE size_t size_by_head(const void *block)
+{
+    const size_t head = *(const size_t *)((uintptr_t)block - sizeof(size_t));
+    return (head & ~(size_t)7) - (head & 2 ? 16 : 8);
+}
+
+SW__INLINE size_t size_of(void *block)
+{
+    return SW__LIKELY(gnu_heads) ? size_by_head(block) : malloc_usable_size(block);
+}
+
+/* Whether the malloc in force is that of the GNU C library, and its heads say what it says. */
+static void look_at_heads(void)
+{
+    Dl_info of_malloc, of_libc;
+    bool same = dladdr(hooks[MALLOC].original, &of_malloc) &&
+                dladdr(dlsym(RTLD_DEFAULT, "gnu_get_libc_version"), &of_libc) &&
+                of_malloc.dli_fbase == of_libc.dli_fbase;
+    gnu_heads = false;
+    static const size_t sizes[] = {1, 24, 25, 1000, 5000, 100000, 300000, 40000000};
+    for (size_t i = 0; i < SW__COUNTOF(sizes) && same; i++) {
+        void *block = malloc(sizes[i]);
+        same = block && size_by_head(block) == malloc_usable_size(block);
+        free(block);
+    }
+    gnu_heads = same;
+}
+
+/* A call that does not count for its thread: for nobody, or the thread is ending. */
+static SW__COLD void elsewhere(const struct sw__heap_thread *thread, size_t allocated,
+                               size_t freed)
+{
+    if (thread->here.within == SW__HEAP_LATE) {
+        sw__heap_late(SW_HEAP_NATIVE, allocated, freed);
+    }
+}
+
+/* Counts a block that was given out. An interpreter's own calls say nothing about who it is for. */
 SW__INLINE void took(void *block, const void *caller)
 {
     if (SW__LIKELY(block != NULL)) {
         struct sw__heap_thread *thread = sw__heap_here_now();
         const unsigned part = thread->here.within;
-        thread->here.nested++;
         if (SW__LIKELY(part < SW_HEAP_PARTS)) {
-            sw__heap_took(thread, part, block, malloc_usable_size(block),
+            sw__heap_took(thread, part, block, size_of(block),
                           part == SW_HEAP_NATIVE ? caller : NULL);
+        } else {
+            elsewhere(thread, size_of(block), 0);
         }
     }
 }
@@ -64,11 +107,14 @@ static void *hook_calloc(size_t count, size_t size)
 
 static void hook_free(void *block)
 {
-    if (block) {
+    if (SW__LIKELY(block != NULL)) {
         struct sw__heap_thread *thread = sw__heap_here_now();
-        thread->here.nested++;
-        if (SW__LIKELY(thread->here.within < SW_HEAP_PARTS)) {
-            sw__heap_gave(thread, thread->here.within, block, malloc_usable_size(block));
+        const unsigned part = thread->here.within;
+        if (SW__LIKELY(part < SW_HEAP_PARTS)) {
+            sw__heap_leaves(block);
+            sw__heap_gave(thread, part, size_of(block));
+        } else {
+            elsewhere(thread, 0, size_of(block));
         }
     }
     ORIGINAL(FREE, void (*)(void *))(block);
@@ -78,16 +124,17 @@ static void hook_free(void *block)
 static void resized(void *old, size_t before, void *block, bool freed, const void *caller)
 {
     struct sw__heap_thread *thread = sw__heap_here_now();
-    thread->here.nested++;
     const unsigned part = thread->here.within;
+    const bool gone = old && (block || freed);
     if (part >= SW_HEAP_PARTS) {
+        elsewhere(thread, block ? size_of(block) : 0, gone ? before : 0);
         return;
     }
-    if (old && (block || freed)) {
-        sw__heap_gave(thread, part, NULL, before);
+    if (gone) {
+        sw__heap_gave(thread, part, before);
     }
     if (block) {
-        sw__heap_took(thread, part, block, malloc_usable_size(block),
+        sw__heap_took(thread, part, block, size_of(block),
                       part == SW_HEAP_NATIVE ? caller : NULL);
     }
 }
@@ -98,10 +145,8 @@ static size_t leaving(void *block)
     if (!block) {
         return 0;
     }
-    if (__atomic_load_n(&sw__heap_filter[sw__heap_place(block)], __ATOMIC_RELAXED)) {
-        sw__heap_unsample(block);
-    }
-    return malloc_usable_size(block);
+    sw__heap_leaves(block);
+    return size_of(block);
 }
 
 static void *hook_realloc(void *old, size_t size)
@@ -251,7 +296,8 @@ static void map_changed(const void *gone, size_t gone_length, const void *made,
     mapped_unlock();
     thread->busy = 0;
     if (bytes) {
-        sw__heap_gave(thread, SW_HEAP_MAPPED, gone, bytes);
+        sw__heap_leaves(gone);
+        sw__heap_gave(thread, SW_HEAP_MAPPED, bytes);
     }
     if (added) {
         sw__heap_took(thread, SW_HEAP_MAPPED, made, whole_pages(made_length), caller);
@@ -338,7 +384,11 @@ static struct sw__plt_set set = {.hooks = hooks, .count = HOOKS};
 
 int sw__heap_hooks_add(sw_error_info *info)
 {
-    return sw__plt_add(&set, info);
+    const int result = sw__plt_add(&set, info);
+    if (result == 0) {
+        look_at_heads();
+    }
+    return result;
 }
 
 void sw__heap_hooks_remove(void)

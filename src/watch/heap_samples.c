@@ -154,7 +154,7 @@ void sw__heap_unsample(const void *address)
 {
     struct sw__heap_thread *thread = sw__heap_here_now();
     /* In a signal handler, or already inside: the block stays in the table until its place is used again. */
-    if (thread->busy && !thread->closed) {
+    if (thread->busy && thread->here.within != SW__HEAP_LATE) {
         return;
     }
     const uint32_t busy = thread->busy;
@@ -275,7 +275,8 @@ void sw__heap_samples_begin(struct sw__heap_thread *thread)
 {
     const double period =
         (double)__atomic_load_n(&sw__heap_period, __ATOMIC_RELAXED);
-    thread->until = period > 0 ? (int64_t)(draw(thread) * period) + 1 : LOOK_AGAIN;
+    thread->sample = period > 0 ? (int64_t)(draw(thread) * period) + 1 : LOOK_AGAIN;
+    sw__heap_ahead(thread);
 }
 
 void sw__heap_sample(struct sw__heap_thread *thread, const void *address, size_t bytes,
@@ -284,13 +285,14 @@ void sw__heap_sample(struct sw__heap_thread *thread, const void *address, size_t
     const double period =
         (double)__atomic_load_n(&sw__heap_period, __ATOMIC_RELAXED);
     if (!(period > 0)) {
-        thread->until = LOOK_AGAIN;
+        thread->sample = LOOK_AGAIN;
         return;
     }
     /* Several samples may fall into one block; it is one block all the same. */
-    while (thread->until < 0) {
+    while (thread->sample < 0) {
         const int64_t ahead = (int64_t)(draw(thread) * period) + 1;
-        thread->until = (double)-thread->until > 64 * period ? ahead : thread->until + ahead;
+        thread->sample =
+            (double)-thread->sample > 64 * period ? ahead : thread->sample + ahead;
     }
     sw_heap_frame frames[DEPTH + 1];
     size_t depth = 0;

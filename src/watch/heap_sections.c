@@ -138,7 +138,6 @@ void sw__heap_sections(struct sw__heap_thread *thread, const struct sw__lane *la
         }
     }
     if (before != 0) {
-        thread->top = lane->top;
         thread->start = lane->start;
     }
     sw__lane_give(own, before);
@@ -187,6 +186,6 @@ void sw__heap_sections_write(void)
         write_thread(at);
         /* Nothing is told twice. */
         at->gate = 0;
-        at->top = NULL;
+        at->start = 0;
     }
 }
