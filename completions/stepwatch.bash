@@ -71,7 +71,7 @@ _stepwatch()
         esac
         if [[ $current == -* ]]; then
             mapfile -t COMPREPLY < <(compgen -W "-o --out --name --config --set --functions --lines \
-                --operators --io --no-report -m --module --help --" -- "$current")
+                --operators --memory --io --no-report -m --module --help --" -- "$current")
         else
             mapfile -t COMPREPLY < <(compgen -d -- "$current"; compgen -f -X '!*.py' -- "$current")
             compopt -o filenames 2>/dev/null

@@ -71,6 +71,16 @@ typedef struct sw_memory_site {
 /* Of the main process; largest part of the peak first. */
 SW_API const sw_memory_site *sw_memory_sites(const sw_memory *memory, size_t *count);
 
+/* An allocator of a framework, of one device; bytes. */
+typedef struct sw_memory_allocator {
+    const char *name; /* "torch.cuda" */
+    uint32_t pid, device;
+    uint64_t allocated, allocated_peak, reserved, reserved_peak;
+    uint64_t retries; /* allocations for which it had to give up what it kept */
+} sw_memory_allocator;
+SW_API const sw_memory_allocator *sw_memory_allocators(const sw_memory *memory,
+                                                       size_t *count);
+
 enum sw_memory_view { SW_MEMORY_PEAK, SW_MEMORY_LIVE, SW_MEMORY_ALLOCATED };
 /* The sampled stacks with their bytes in place of samples. The caller frees them with sw_stacks_free. */
 SW_API int sw_memory_stacks(sw_stacks **out, const sw_memory *memory,

@@ -122,6 +122,46 @@ static int read_sections(sw_summary *summary, sw_memory *memory, const sw_trace 
     return SW_OK;
 }
 
+/* --- allocators of frameworks, of all processes --- */
+
+static int read_allocators(sw_summary *summary, sw_memory *memory)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < summary->traces; i++) {
+        count += sw_trace_row_count(sw__summary_trace(summary, i), SW_TABLE_ALLOCATOR);
+    }
+    memory->allocators = sw__summary_take(summary, count + 1, sizeof *memory->allocators);
+    if (!memory->allocators) {
+        return SW_ENOMEM;
+    }
+    for (size_t i = 0; i < summary->traces; i++) {
+        const sw_trace *trace = sw__summary_trace(summary, i);
+        for (size_t k = 0; k < sw_trace_row_count(trace, SW_TABLE_ALLOCATOR); k++) {
+            const sw_row *row = sw_trace_get_row(trace, SW_TABLE_ALLOCATOR, k);
+            const sw_trace_name *name =
+                row ? sw_trace_get_name(trace, row->key[0]) : NULL;
+            if (row) {
+                memory->allocators[memory->allocator_count++] = (sw_memory_allocator){
+                    .name = name ? name->text : "?",
+                    .pid = sw_trace_get_info(trace)->pid,
+                    .device = row->key[1],
+                    .allocated = row->value[0],
+                    .allocated_peak = row->value[1],
+                    .reserved = row->value[2],
+                    .reserved_peak = row->value[3],
+                    .retries = row->value[4]};
+            }
+        }
+    }
+    return SW_OK;
+}
+
+const sw_memory_allocator *sw_memory_allocators(const sw_memory *memory, size_t *count)
+{
+    *count = memory->allocator_count;
+    return memory->allocators;
+}
+
 /* --- all of it --- */
 
 int sw__summary_memory(sw_summary *summary)
@@ -145,7 +185,8 @@ int sw__summary_memory(sw_summary *summary)
         return SW_OK;
     }
     const sw_trace *trace = sw__summary_trace(summary, main);
-    const int error = read_sections(summary, memory, trace);
+    int error = read_sections(summary, memory, trace);
+    error = error ? error : read_allocators(summary, memory);
     return error ? error : sw__memory_sites(summary, memory, trace);
 }
 

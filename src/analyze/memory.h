@@ -21,6 +21,8 @@ struct sw_memory {
     size_t section_count;
     sw_memory_site *sites;
     size_t site_count;
+    sw_memory_allocator *allocators;
+    size_t allocator_count;
     struct sw__memory_node *nodes;
     size_t node_count;
 };

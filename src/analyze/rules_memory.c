@@ -213,8 +213,42 @@ static void pressure(sw_findings *all)
     }
 }
 
+/* --- allocators of devices --- */
+
+/* An allocator that gives up what it kept and asks the driver again has run out of room. */
+static void retries(sw_findings *all)
+{
+    size_t count;
+    const sw_memory_allocator *list =
+        sw_memory_allocators(sw_summary_memory(all->it.summary), &count);
+    const sw_memory_allocator *most = NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (list[i].retries > 0 && (!most || list[i].retries > most->retries)) {
+            most = &list[i];
+        }
+    }
+    if (!most) {
+        return;
+    }
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_MEMORY_PRESSURE, "RULE-20");
+    draft->group = SW__GROUP_MEMORY;
+    draft->specific = 1;
+    sw__draft_title(all, draft, "The allocator of device %u ran out of memory %llu times",
+                    most->device, (unsigned long long)most->retries);
+    sw__draft_number(draft, "retries", (double)most->retries);
+    sw__draft_number(draft, "allocated_peak_mb", (double)most->allocated_peak / MB);
+    sw__draft_number(draft, "reserved_peak_mb", (double)most->reserved_peak / MB);
+    draft->finding.confidence = 0.9;
+    draft->finding.severity = SW_SEVERITY_HIGH;
+    sw__draft_advise(all, draft,
+                     "Use smaller batches or gradient checkpointing; where much more is "
+                     "reserved than allocated, "
+                     "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.");
+}
+
 void sw__rules_memory(sw_findings *all)
 {
     growth(all);
     pressure(all);
+    retries(all);
 }

@@ -106,6 +106,27 @@ static void put_sites(sw_writer *w, const sw_memory *memory)
     sw_json_array_end(w);
 }
 
+static void put_allocators(sw_writer *w, const sw_memory *memory)
+{
+    size_t count;
+    const sw_memory_allocator *all = sw_memory_allocators(memory, &count);
+    sw_json_key(w, "allocators");
+    sw_json_array_begin(w);
+    for (size_t i = 0; i < count; i++) {
+        sw_json_object_begin(w);
+        put_string(w, "name", all[i].name);
+        put_uint(w, "pid", all[i].pid);
+        put_uint(w, "device", all[i].device);
+        put_uint(w, "allocated_bytes", all[i].allocated);
+        put_uint(w, "allocated_peak_bytes", all[i].allocated_peak);
+        put_uint(w, "reserved_bytes", all[i].reserved);
+        put_uint(w, "reserved_peak_bytes", all[i].reserved_peak);
+        put_uint(w, "retries", all[i].retries);
+        sw_json_object_end(w);
+    }
+    sw_json_array_end(w);
+}
+
 void sw__json_memory(sw_writer *w, const sw_summary *summary)
 {
     const sw_memory *memory = sw_summary_memory(summary);
@@ -132,6 +153,7 @@ void sw__json_memory(sw_writer *w, const sw_summary *summary)
         sw_json_object_end(w);
     }
     sw_json_array_end(w);
+    put_allocators(w, memory);
     if (!main->counted) {
         put_missing(w, "allocations",
                     "Allocations were not counted: stepwatch run --memory does.");
