@@ -38,7 +38,7 @@ class History:
         self.entries.append({"output": output, "loss": loss})
 
     def mean(self):
-        return sum(entry["loss"].item() for entry in self.entries) / len(self.entries)
+        return sum(entry["loss"] for entry in self.entries) / len(self.entries)
 
 
 def main():
@@ -55,7 +55,7 @@ def main():
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        history.add(None, loss.detach())
+        history.add(None, loss.item())
     print(f"mean loss {history.mean():.4f}")
     print(f"trained {len(loader)} steps in {time.perf_counter() - start:.3f} s")
 
