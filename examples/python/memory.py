@@ -15,7 +15,7 @@ def main() -> None:
                 batch = load(200)
             if step % 2:
                 kept.append(batch)
-    print(f"peak {mem.peak / 1e6:.1f} MB, {mem.allocated / 1e6:.1f} MB allocated in {mem.blocks} blocks")
+    print(f"peak {mem.peak / 1e6:.1f} MB; {mem.blocks} blocks, {mem.allocated / 1e6:.1f} MB in all")
     for site in mem.top(3, by="live"):
         print(f"{site['live'] / 1e6:6.1f} MB stay from {site['function']}, line {site['line']}")
 

@@ -15,8 +15,8 @@
 #include <stepwatch/error.h>
 #include <stepwatch/functions.h>
 #include <stepwatch/io.h>
-#include <stepwatch/memory.h>
 #include <stepwatch/lines.h>
+#include <stepwatch/memory.h>
 #include <stepwatch/monitor.h>
 #include <stepwatch/records.h>
 #include <stepwatch/stacks.h>

@@ -96,7 +96,8 @@ typedef struct sw_record_look {
     uint8_t reserved;
     uint64_t step_start; /* ticks; 0: unknown, like that of the phase */
     uint64_t phase_start;
-    uint64_t sources; /* that were asked since the look written before: bits, SOURCE key 3 */
+    uint64_t
+        sources; /* that were asked since the look written before: bits, SOURCE key 3 */
     uint64_t reserved2;
 } sw_record_look;
 typedef struct sw_look_frame {

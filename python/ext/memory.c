@@ -11,9 +11,12 @@
 PyDoc_STRVAR(
     memory_doc,
     "memory(*, sample_kb=512, native=False)\n--\n\n"
-    "Count every allocation while it runs, by Python and by native code, on all threads:\n"
-    "bytes and blocks allocated and freed, and the peak. About every sample_kb KiB the stack\n"
-    "is taken, for the lines that allocate most; 0: counters only. native=True names the\n"
+    "Count every allocation while it runs, by Python and by native code, on all "
+    "threads:\n"
+    "bytes and blocks allocated and freed, and the peak. About every sample_kb KiB the "
+    "stack\n"
+    "is taken, for the lines that allocate most; 0: counters only. native=True names "
+    "the\n"
     "native function that allocated, too.\n\n"
     "    with stepwatch.memory() as mem:\n"
     "        train()\n"
@@ -22,13 +25,12 @@ PyDoc_STRVAR(
     "It needs no recording. `stepwatch run --memory` does it for a whole program.");
 
 typedef struct {
-    PyObject_HEAD
-    unsigned sample_kb;
+    PyObject_HEAD unsigned sample_kb;
     bool native, running;
     int window;
-    sw_heap_stats base, ended;    /* counters at its start, and what it counted before */
-    sw_heap_window last;          /* of its last stretch */
-    PyObject *first, *snapshot;   /* at its start and its end; NULL: never */
+    sw_heap_stats base, ended;  /* counters at its start, and what it counted before */
+    sw_heap_window last;        /* of its last stretch */
+    PyObject *first, *snapshot; /* at its start and its end; NULL: never */
     PyTypeObject *snapshot_type;
 } memory_object;
 
@@ -240,10 +242,11 @@ static PyObject *get_total(PyObject *self, void *closure)
     return PyLong_FromUnsignedLongLong(value);
 }
 
-PyDoc_STRVAR(parts_doc,
-             "The same by who allocates, as dicts with allocated, blocks, freed and\n"
-             "blocks_freed: python_obj, python_mem, python_raw (Python's domains), native\n"
-             "(malloc and its kin), mmap. They do not overlap.");
+PyDoc_STRVAR(
+    parts_doc,
+    "The same by who allocates, as dicts with allocated, blocks, freed and\n"
+    "blocks_freed: python_obj, python_mem, python_raw (Python's domains), native\n"
+    "(malloc and its kin), mmap. They do not overlap.");
 
 static PyObject *get_parts(PyObject *self, void *Py_UNUSED(closure))
 {
@@ -257,11 +260,10 @@ static PyObject *get_parts(PyObject *self, void *Py_UNUSED(closure))
     PyObject *parts = PyDict_New();
     for (unsigned i = 0; parts && i < SW_HEAP_PARTS; i++) {
         const sw_heap_totals *at = &stats.part[i];
-        PyObject *part = Py_BuildValue("{s:K,s:K,s:K,s:K}", "allocated",
-                                       (unsigned long long)at->allocated, "blocks",
-                                       (unsigned long long)at->blocks, "freed",
-                                       (unsigned long long)at->freed, "blocks_freed",
-                                       (unsigned long long)at->blocks_freed);
+        PyObject *part = Py_BuildValue(
+            "{s:K,s:K,s:K,s:K}", "allocated", (unsigned long long)at->allocated, "blocks",
+            (unsigned long long)at->blocks, "freed", (unsigned long long)at->freed,
+            "blocks_freed", (unsigned long long)at->blocks_freed);
         if (!part || PyDict_SetItemString(parts, names[i], part) != 0) {
             Py_CLEAR(parts);
         }
@@ -270,13 +272,14 @@ static PyObject *get_parts(PyObject *self, void *Py_UNUSED(closure))
     return parts;
 }
 
-PyDoc_STRVAR(snapshot_doc,
-             "snapshot()\n--\n\n"
-             "What was sampled up to now, or up to its end. later - earlier is what came in\n"
-             "between; top() has the lines, collapsed() the stacks.\n\n"
-             "    before = mem.snapshot()\n"
-             "    step()\n"
-             "    print((mem.snapshot() - before).top(5, by=\"live\"))");
+PyDoc_STRVAR(
+    snapshot_doc,
+    "snapshot()\n--\n\n"
+    "What was sampled up to now, or up to its end. later - earlier is what came in\n"
+    "between; top() has the lines, collapsed() the stacks.\n\n"
+    "    before = mem.snapshot()\n"
+    "    step()\n"
+    "    print((mem.snapshot() - before).top(5, by=\"live\"))");
 
 static PyObject *memory_snapshot(PyObject *object, PyObject *Py_UNUSED(ignored))
 {
@@ -292,14 +295,14 @@ static PyObject *memory_snapshot(PyObject *object, PyObject *Py_UNUSED(ignored))
     return self->snapshot;
 }
 
-PyDoc_STRVAR(difference_doc,
-             "difference()\n--\n\n"
-             "The snapshot of what came since its start.");
+PyDoc_STRVAR(difference_doc, "difference()\n--\n\n"
+                             "The snapshot of what came since its start.");
 
 static PyObject *memory_difference(PyObject *object, PyObject *Py_UNUSED(ignored))
 {
     PyObject *now = memory_snapshot(object, NULL);
-    PyObject *result = now ? memory_snapshot_since(now, ((memory_object *)object)->first) : NULL;
+    PyObject *result =
+        now ? memory_snapshot_since(now, ((memory_object *)object)->first) : NULL;
     Py_XDECREF(now);
     return result;
 }
@@ -339,15 +342,17 @@ static PyMethodDef memory_methods[] = {
     {"__exit__", (PyCFunction)(void (*)(void))memory_exit, METH_FASTCALL, stop_doc},
     {"snapshot", memory_snapshot, METH_NOARGS, snapshot_doc},
     {"difference", memory_difference, METH_NOARGS, difference_doc},
-    {"top", (PyCFunction)(void (*)(void))memory_top, METH_VARARGS | METH_KEYWORDS, top_doc},
+    {"top", (PyCFunction)(void (*)(void))memory_top, METH_VARARGS | METH_KEYWORDS,
+     top_doc},
     {NULL, NULL, 0, NULL},
 };
 
 #define TOTAL(field) (void *)offsetof(sw_heap_totals, field)
 static PyGetSetDef memory_getters[] = {
-    {"peak", get_peak, NULL, "Most bytes in use at once, beyond those at its start.", NULL},
-    {"in_use", get_in_use, NULL, "Bytes in use now, or at its end, beyond those at its start.",
+    {"peak", get_peak, NULL, "Most bytes in use at once, beyond those at its start.",
      NULL},
+    {"in_use", get_in_use, NULL,
+     "Bytes in use now, or at its end, beyond those at its start.", NULL},
     {"allocated", get_total, NULL, "Bytes allocated.", TOTAL(allocated)},
     {"freed", get_total, NULL, "Bytes freed.", TOTAL(freed)},
     {"blocks", get_total, NULL, "Blocks allocated.", TOTAL(blocks)},
@@ -362,10 +367,10 @@ static PyMemberDef memory_members[] = {
 };
 
 static PyType_Slot memory_slots[] = {
-    {Py_tp_doc, (void *)memory_doc},     {Py_tp_new, memory_new},
-    {Py_tp_dealloc, memory_dealloc},     {Py_tp_methods, memory_methods},
-    {Py_tp_getset, memory_getters},      {Py_tp_members, memory_members},
-    {Py_tp_repr, memory_repr},           {0, NULL},
+    {Py_tp_doc, (void *)memory_doc}, {Py_tp_new, memory_new},
+    {Py_tp_dealloc, memory_dealloc}, {Py_tp_methods, memory_methods},
+    {Py_tp_getset, memory_getters},  {Py_tp_members, memory_members},
+    {Py_tp_repr, memory_repr},       {0, NULL},
 };
 
 static PyType_Spec memory_spec = {

@@ -62,8 +62,9 @@ static const char *text_copy(const PyObject *object)
     if (!object || Py_TYPE(object) != &PyUnicode_Type || !head->state.compact) {
         return "";
     }
-    const void *data = head->state.ascii ? (const void *)(head + 1)
-                                         : (const void *)((const PyCompactUnicodeObject *)object + 1);
+    const void *data = head->state.ascii
+                           ? (const void *)(head + 1)
+                           : (const void *)((const PyCompactUnicodeObject *)object + 1);
     for (Py_ssize_t i = 0; i < head->length && length + 4 <= TEXT; i++) {
         const Py_UCS4 letter = PyUnicode_READ(head->state.kind, data, i);
         length += layout_put_utf8(bytes + length, letter ? letter : 0xfffd);
@@ -88,8 +89,9 @@ static void lines_read(struct code *code)
     if (!table || Py_TYPE(table) != &PyBytes_Type) {
         return;
     }
-    const size_t count = layout_lines((const uint8_t *)table->ob_sval, (size_t)Py_SIZE(table),
-                                      (int32_t)code->head.first_line, known.scratch, LINES);
+    const size_t count =
+        layout_lines((const uint8_t *)table->ob_sval, (size_t)Py_SIZE(table),
+                     (int32_t)code->head.first_line, known.scratch, LINES);
     code->lines = malloc(count * sizeof *code->lines + 1);
     if (code->lines) {
         memcpy(code->lines, known.scratch, count * sizeof *code->lines);
@@ -122,11 +124,11 @@ static void code_read(struct code *code, const layout_code *head)
     code->function = 0;
     lines_read(code);
     if (known.count < FUNCTIONS) {
-        known.functions[known.count] = (memory_function){
-            text_copy((const PyObject *)(uintptr_t)head->file),
-            text_copy((const PyObject *)(uintptr_t)head->qualname),
-            text_copy((const PyObject *)(uintptr_t)head->name),
-            head->first_line > 0 ? (uint32_t)head->first_line : 0};
+        known.functions[known.count] =
+            (memory_function){text_copy((const PyObject *)(uintptr_t)head->file),
+                              text_copy((const PyObject *)(uintptr_t)head->qualname),
+                              text_copy((const PyObject *)(uintptr_t)head->name),
+                              head->first_line > 0 ? (uint32_t)head->first_line : 0};
         code->function = known.count++;
     }
 }

@@ -58,7 +58,7 @@ static uint8_t *pool_at(const void *block, bool make)
 
 static inline size_t size_of_class(uint8_t class)
 {
-    return (size_t)class * GRAIN;
+    return (size_t) class * GRAIN;
 }
 
 static inline uint8_t class_of(size_t size)
@@ -299,9 +299,8 @@ void memory_hooks_install(void)
     PyObject_GetArenaAllocator(&hooks.arena);
     hooks.pools = has_pools();
     if (hooks.pools && !hooks.top) {
-        void *pages =
-            mmap(NULL, sizeof(uint8_t *) << TOP_BITS, PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        void *pages = mmap(NULL, sizeof(uint8_t *) << TOP_BITS, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (pages == MAP_FAILED) {
             return;
         }

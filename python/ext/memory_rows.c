@@ -14,8 +14,8 @@ static uint32_t code_row(uint32_t function)
     if (!memory_function_get(function, &it)) {
         return CORE_NO_CODE;
     }
-    return core_code_row(it.file, strlen(it.file), it.qualname, strlen(it.qualname), it.name,
-                         strlen(it.name), it.first_line,
+    return core_code_row(it.file, strlen(it.file), it.qualname, strlen(it.qualname),
+                         it.name, strlen(it.name), it.first_line,
                          function & SW_HEAP_CALLER ? (unsigned)SW_ROW_NATIVE : 0u);
 }
 

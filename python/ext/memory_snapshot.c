@@ -10,8 +10,7 @@
 #include <structmember.h>
 
 typedef struct {
-    PyObject_HEAD
-    sw_heap_snapshot it;
+    PyObject_HEAD sw_heap_snapshot it;
     bool difference;
     unsigned long long allocated, freed, blocks, blocks_freed; /* exact, of all parts */
     long long in_use;
@@ -25,11 +24,12 @@ static double value_of(const sw_heap_site *site, int view)
 /* 'a', 'l' or 'p'; 0 with ValueError. */
 static int view_get(const char *by)
 {
-    if (strcmp(by, "allocated") == 0 || strcmp(by, "live") == 0 || strcmp(by, "peak") == 0) {
+    if (strcmp(by, "allocated") == 0 || strcmp(by, "live") == 0 ||
+        strcmp(by, "peak") == 0) {
         return by[0];
     }
-    PyErr_Format(PyExc_ValueError, "by must be \"allocated\", \"live\" or \"peak\", not %.50s",
-                 by);
+    PyErr_Format(PyExc_ValueError,
+                 "by must be \"allocated\", \"live\" or \"peak\", not %.50s", by);
     return 0;
 }
 
@@ -86,7 +86,8 @@ static bool is_user(uint32_t function, signed char *cache, size_t room)
     memory_function it;
     bool user = false;
     if (memory_function_get(function, &it)) {
-        PyObject *file = PyUnicode_DecodeUTF8(it.file, (Py_ssize_t)strlen(it.file), "replace");
+        PyObject *file =
+            PyUnicode_DecodeUTF8(it.file, (Py_ssize_t)strlen(it.file), "replace");
         user = file && *it.file && core_is_user_file(file);
         Py_XDECREF(file);
         PyErr_Clear();
@@ -206,14 +207,15 @@ PyObject *memory_snapshot_top(PyObject *object, Py_ssize_t limit, const char *by
     return rows;
 }
 
-PyDoc_STRVAR(top_doc,
-             "top(limit=10, by=\"allocated\")\n--\n\n"
-             "The lines that allocate most, as dicts: file, line, function, allocated, blocks,\n"
-             "live (bytes in use), peak (bytes in use when most was), leaf (where the innermost\n"
-             "call was). A line is one of your own code where there is one on the stack. Numbers\n"
-             "are estimated from samples. by: allocated, live or peak.\n\n"
-             "    for site in mem.snapshot().top(5, by=\"live\"):\n"
-             "        print(site[\"live\"], site[\"file\"], site[\"line\"])");
+PyDoc_STRVAR(
+    top_doc,
+    "top(limit=10, by=\"allocated\")\n--\n\n"
+    "The lines that allocate most, as dicts: file, line, function, allocated, blocks,\n"
+    "live (bytes in use), peak (bytes in use when most was), leaf (where the innermost\n"
+    "call was). A line is one of your own code where there is one on the stack. Numbers\n"
+    "are estimated from samples. by: allocated, live or peak.\n\n"
+    "    for site in mem.snapshot().top(5, by=\"live\"):\n"
+    "        print(site[\"live\"], site[\"file\"], site[\"line\"])");
 
 static PyObject *snapshot_top(PyObject *self, PyObject *args, PyObject *kwargs)
 {
@@ -232,11 +234,13 @@ PyObject *memory_snapshot_since(PyObject *later, PyObject *earlier)
 {
     snapshot_object *a = (snapshot_object *)later, *b = (snapshot_object *)earlier;
     if (b->it.count > a->it.count) {
-        PyErr_SetString(PyExc_ValueError,
-                        "the second snapshot is newer, or from another stretch of counting");
+        PyErr_SetString(
+            PyExc_ValueError,
+            "the second snapshot is newer, or from another stretch of counting");
         return NULL;
     }
-    snapshot_object *self = (snapshot_object *)Py_TYPE(later)->tp_alloc(Py_TYPE(later), 0);
+    snapshot_object *self =
+        (snapshot_object *)Py_TYPE(later)->tp_alloc(Py_TYPE(later), 0);
     if (!self) {
         return NULL;
     }
@@ -252,7 +256,8 @@ PyObject *memory_snapshot_since(PyObject *later, PyObject *earlier)
         *to = a->it.sites[i];
         if (i < b->it.count) {
             const sw_heap_site *from = &b->it.sites[i];
-            if (from->frame.function != to->frame.function || from->parent != to->parent) {
+            if (from->frame.function != to->frame.function ||
+                from->parent != to->parent) {
                 Py_DECREF(self);
                 PyErr_SetString(PyExc_ValueError,
                                 "the snapshots are from different stretches of counting");
@@ -351,7 +356,8 @@ static PyObject *snapshot_collapsed(PyObject *self, PyObject *args, PyObject *kw
 }
 
 static PyMethodDef snapshot_methods[] = {
-    {"top", (PyCFunction)(void (*)(void))snapshot_top, METH_VARARGS | METH_KEYWORDS, top_doc},
+    {"top", (PyCFunction)(void (*)(void))snapshot_top, METH_VARARGS | METH_KEYWORDS,
+     top_doc},
     {"collapsed", (PyCFunction)(void (*)(void))snapshot_collapsed,
      METH_VARARGS | METH_KEYWORDS, collapsed_doc},
     {NULL, NULL, 0, NULL},
@@ -378,8 +384,9 @@ static PyMemberDef snapshot_members[] = {
 };
 
 static PyType_Slot snapshot_slots[] = {
-    {Py_tp_doc, "What was sampled of allocations up to a moment. later - earlier gives what "
-                "came in between."},
+    {Py_tp_doc,
+     "What was sampled of allocations up to a moment. later - earlier gives what "
+     "came in between."},
     {Py_tp_dealloc, snapshot_dealloc},
     {Py_tp_methods, snapshot_methods},
     {Py_tp_members, snapshot_members},

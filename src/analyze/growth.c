@@ -6,7 +6,11 @@
 
 #include "analyze/bootstrap.h"
 
-enum { STRETCHES_MOST = 24, STRETCHES_LEAST = 9, PAIRS = STRETCHES_MOST * (STRETCHES_MOST - 1) / 2 };
+enum {
+    STRETCHES_MOST = 24,
+    STRETCHES_LEAST = 9,
+    PAIRS = STRETCHES_MOST * (STRETCHES_MOST - 1) / 2
+};
 
 #define SIGNIFICANT 0.01
 #define NORMAL_95 1.96
@@ -144,8 +148,10 @@ struct sw__growth sw__growth_of(const double *x, const double *y, size_t count)
     double variance;
     const double sum = kendall(&floors, &variance);
     const double error = sqrt(variance);
-    const double order =
-        0.5 * erfc((sum > 1 ? sum - 1 : sum < -1 ? sum + 1 : 0) / error / sqrt(2));
+    const double order = 0.5 * erfc((sum > 1    ? sum - 1
+                                     : sum < -1 ? sum + 1
+                                                : 0) /
+                                    error / sqrt(2));
     const double line = chance_of_slope(&floors, out.slope);
     out.p = order > line ? order : line;
     const double off = NORMAL_95 * error;
@@ -159,8 +165,8 @@ struct sw__growth sw__growth_of(const double *x, const double *y, size_t count)
     out.total = floors.y[last] - floors.y[0];
     out.grows = out.p < SIGNIFICANT && out.slope > 0 && out.low > 0;
     for (size_t i = 0; i < 3; i++) {
-        const double third = slope_within(&floors, i * floors.count / 3,
-                                          (i + 1) * floors.count / 3);
+        const double third =
+            slope_within(&floors, i * floors.count / 3, (i + 1) * floors.count / 3);
         out.grows &= third >= (i == 2 ? LAST_LEAST : THIRD_LEAST) * out.slope;
     }
     return out;

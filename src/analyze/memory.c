@@ -113,8 +113,8 @@ static int read_sections(sw_summary *summary, sw_memory *memory, const sw_trace 
         }
         section->thread = thread_name(trace, row->key[0]);
         section->calls = lane->nodes[row->key[1]].calls;
-        section->sum = (sw_memory_sum){row->value[0], row->value[1], row->value[2],
-                                       row->value[3]};
+        section->sum =
+            (sw_memory_sum){row->value[0], row->value[1], row->value[2], row->value[3]};
         section->peak = row->value[4];
         memory->section_count++;
     }
@@ -141,15 +141,15 @@ static int read_allocators(sw_summary *summary, sw_memory *memory)
             const sw_trace_name *name =
                 row ? sw_trace_get_name(trace, row->key[0]) : NULL;
             if (row) {
-                memory->allocators[memory->allocator_count++] = (sw_memory_allocator){
-                    .name = name ? name->text : "?",
-                    .pid = sw_trace_get_info(trace)->pid,
-                    .device = row->key[1],
-                    .allocated = row->value[0],
-                    .allocated_peak = row->value[1],
-                    .reserved = row->value[2],
-                    .reserved_peak = row->value[3],
-                    .retries = row->value[4]};
+                memory->allocators[memory->allocator_count++] =
+                    (sw_memory_allocator){.name = name ? name->text : "?",
+                                          .pid = sw_trace_get_info(trace)->pid,
+                                          .device = row->key[1],
+                                          .allocated = row->value[0],
+                                          .allocated_peak = row->value[1],
+                                          .reserved = row->value[2],
+                                          .reserved_peak = row->value[3],
+                                          .retries = row->value[4]};
             }
         }
     }

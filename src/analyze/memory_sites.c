@@ -53,9 +53,8 @@ static int read_nodes(sw_summary *summary, sw_memory *memory, const sw_trace *tr
 /* --- sites --- */
 
 /* The innermost place of the program's own code on the way to a node, else the node itself. */
-static const struct sw__memory_node *own_place(const sw_memory *memory,
-                                               const struct sw__memory_node *node,
-                                               bool *own)
+static const struct sw__memory_node *
+own_place(const sw_memory *memory, const struct sw__memory_node *node, bool *own)
 {
     for (const struct sw__memory_node *at = node;; at = &memory->nodes[at->parent - 1]) {
         *own = !at->native && sw__user_file(at->file);
@@ -137,10 +136,10 @@ static void read_points(const sw_trace *trace, const sw_memory *memory,
 static void find_growth(sw_memory *memory, const struct points *points)
 {
     for (size_t i = 0; i < memory->site_count; i++) {
-        const struct sw__growth growth = sw__growth_of(
-            points->step, points->of_site + i * POINTS_MOST, points->count);
-        memory->sites[i].growth = (sw_memory_growth){growth.grows, growth.slope, growth.low,
-                                                     growth.high,  growth.p,     growth.total};
+        const struct sw__growth growth =
+            sw__growth_of(points->step, points->of_site + i * POINTS_MOST, points->count);
+        memory->sites[i].growth = (sw_memory_growth){
+            growth.grows, growth.slope, growth.low, growth.high, growth.p, growth.total};
     }
 }
 
@@ -181,7 +180,8 @@ int sw__memory_sites(sw_summary *summary, sw_memory *memory, const sw_trace *tra
         site->peak = sw__add(site->peak, node->peak);
         site->samples = sw__add(site->samples, node->samples);
     }
-    points.of_site = sw__alloc_zero((memory->site_count + 1) * POINTS_MOST, sizeof(double));
+    points.of_site =
+        sw__alloc_zero((memory->site_count + 1) * POINTS_MOST, sizeof(double));
     if (!points.of_site) {
         error = SW_ENOMEM;
         goto out;

@@ -77,24 +77,26 @@ static bool made_inside(const char *text, size_t length, uint32_t loop, size_t i
 /* How much a statement looks as if it kept something; 0: not at all. `*name`: how long the name of what grows is. */
 static int keeps(const line *at, size_t *name, bool *sums)
 {
-    static const char *const plain[] = {".item()", ".detach()", "float(",     "int(",
-                                        ".numpy()", "len(",     ".tolist()", ".size(",
-                                        "perf_counter", "time()"};
-    static const char *const likely[] = {"loss", "out", "pred", "logit", "hidden",
+    static const char *const plain[] = {
+        ".item()", ".detach()", "float(", "int(",         ".numpy()",
+        "len(",    ".tolist()", ".size(", "perf_counter", "time()"};
+    static const char *const likely[] = {"loss",  "out",  "pred",    "logit", "hidden",
                                          "batch", "grad", "feature", "embed"};
     static const struct {
         const char *call;
         int score;
-    } calls[] = {{".append(", 4}, {".extend(", 4}, {".appendleft(", 4}, {".insert(", 3},
-                 {".add(", 3},    {".put(", 2},    {".push(", 3},       {".update(", 2},
-                 {".record(", 2}, {".store(", 2},  {".log(", 1},        {".setdefault(", 2}};
+    } calls[] = {{".append(", 4}, {".extend(", 4}, {".appendleft(", 4},
+                 {".insert(", 3}, {".add(", 3},    {".put(", 2},
+                 {".push(", 3},   {".update(", 2}, {".record(", 2},
+                 {".store(", 2},  {".log(", 1},    {".setdefault(", 2}};
     int score = 0;
     *sums = false;
     const size_t word = name_length(at);
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
         const char *call = find(at->text, at->length, calls[i].call);
         /* The name is all that stands before the call, or an element of it. */
-        if (call && word > 0 && (call - at->text < (ptrdiff_t)word || at->text[word] == '[') &&
+        if (call && word > 0 &&
+            (call - at->text < (ptrdiff_t)word || at->text[word] == '[') &&
             calls[i].score > score) {
             score = calls[i].score;
             *name = call - at->text < (ptrdiff_t)word ? (size_t)(call - at->text) : word;
@@ -141,8 +143,8 @@ struct sw__source_keep sw__source_keeps(const char *text, size_t length, uint32_
         if (score > most && name < NAME_MOST &&
             !made_inside(text, length, loop, head.indent, at.text, name)) {
             most = score;
-            while (at.length > 0 && (at.text[at.length - 1] == '\r' ||
-                                     at.text[at.length - 1] == ' ')) {
+            while (at.length > 0 &&
+                   (at.text[at.length - 1] == '\r' || at.text[at.length - 1] == ' ')) {
                 at.length--;
             }
             best = (struct sw__source_keep){i, at.text, at.length, sums};

@@ -8,7 +8,7 @@
 
 /* A guess: what looks most like a place where values pile up. */
 struct sw__source_keep {
-    uint32_t line; /* 0: none */
+    uint32_t line;    /* 0: none */
     const char *text; /* the statement, in the source */
     size_t length;
     bool sums; /* it adds to a variable */

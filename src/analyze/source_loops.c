@@ -26,7 +26,8 @@ bool sw__source_is_loop(const struct sw__source_line *line)
     return starts(line, "for ") || starts(line, "while ") || starts(line, "async for ");
 }
 
-bool sw__source_line_get(const char *text, size_t length, uint32_t number, struct sw__source_line *out)
+bool sw__source_line_get(const char *text, size_t length, uint32_t number,
+                         struct sw__source_line *out)
 {
     const char *at = text;
     const char *const end = text + length;
@@ -44,7 +45,8 @@ bool sw__source_line_get(const char *text, size_t length, uint32_t number, struc
         indent += *at == '\t' ? 8 : 1;
         at++;
     }
-    *out = (struct sw__source_line){.text = at, .length = (size_t)(stop - at), .indent = indent};
+    *out = (struct sw__source_line){
+        .text = at, .length = (size_t)(stop - at), .indent = indent};
     return true;
 }
 

@@ -134,7 +134,8 @@ void sw__json_memory(sw_writer *w, const sw_summary *summary)
     const sw_memory_process *processes = sw_memory_processes(memory, &count);
     if (count == 0 ||
         (processes[0].resident_start == SW_UNKNOWN && !processes[0].counted)) {
-        put_missing(w, "memory", "The kernel did not say how much memory the process had.");
+        put_missing(w, "memory",
+                    "The kernel did not say how much memory the process had.");
         return;
     }
     const sw_memory_process *main = &processes[0];

@@ -346,8 +346,9 @@ static void put_memory(const struct report *report)
         const char *slash = strrchr(site->file, '/');
         char part[24];
         sw_text_bytes(part, site->peak);
-        snprintf(text + strlen(text), sizeof text - strlen(text), ", %s of it in %.60s:%u",
-                 part, slash ? slash + 1 : site->file, site->line);
+        snprintf(text + strlen(text), sizeof text - strlen(text),
+                 ", %s of it in %.60s:%u", part, slash ? slash + 1 : site->file,
+                 site->line);
     }
     sw__page_wrap(&report->page, "Memory     ", SW__BOLD, text);
 }

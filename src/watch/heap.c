@@ -11,7 +11,8 @@ SW__TLS struct sw__heap_thread *sw__heap_self;
 _Atomic bool sw__heap_on;
 
 /* For threads whose end has begun: what it counts goes to `late`. */
-static struct sw__heap_thread sw__heap_closed = {.here = {.within = SW__HEAP_LATE}, .busy = 1};
+static struct sw__heap_thread sw__heap_closed = {.here = {.within = SW__HEAP_LATE},
+                                                 .busy = 1};
 
 static bool is_closed(const struct sw__heap_thread *thread)
 {
@@ -96,7 +97,8 @@ struct sw__heap_thread *sw__heap_attach(void)
     thread->here.within = SW_HEAP_NATIVE;
     thread->peak = thread->net;
     thread->told = thread->net;
-    thread->random = (uint64_t)(uintptr_t)&thread * 0x9E3779B97F4A7C15ull ^ sw__clock_now();
+    thread->random =
+        (uint64_t)(uintptr_t)&thread * 0x9E3779B97F4A7C15ull ^ sw__clock_now();
     sw__heap_samples_begin(thread);
     thread->depth = 0;
     thread->start = 0;
@@ -219,7 +221,8 @@ void sw_heap_read(sw_heap_stats *out)
         to->allocated = atomic_load_explicit(&heap.late[part][0], memory_order_relaxed);
         to->blocks = atomic_load_explicit(&heap.late[part][1], memory_order_relaxed);
         to->freed = atomic_load_explicit(&heap.late[part][2], memory_order_relaxed);
-        to->blocks_freed = atomic_load_explicit(&heap.late[part][3], memory_order_relaxed);
+        to->blocks_freed =
+            atomic_load_explicit(&heap.late[part][3], memory_order_relaxed);
         for (struct sw__heap_thread *at = sw__heap_threads(); at; at = at->next) {
             const struct sw__heap_count *from = &at->part[part];
             to->allocated += __atomic_load_n(&from->allocated, __ATOMIC_RELAXED);

@@ -37,7 +37,8 @@ struct sw__heap_mark {
     uint32_t node;  /* reference */
     uint32_t index; /* in the call tree */
     int64_t net;    /* of the thread when it was seen first */
-    int64_t peak;   /* most of `net` while it was open, but for what sw__heap_thread.peak holds */
+    int64_t
+        peak; /* most of `net` while it was open, but for what sw__heap_thread.peak holds */
     struct sw__heap_count at; /* counters then */
 };
 
@@ -49,10 +50,10 @@ struct sw__heap_thread {
     uint32_t busy;
     uint64_t start; /* of the newest section, when sections were last looked at */
     int64_t net, peak;
-    int64_t until;  /* bytes to allocate until the thread tells what it has, or samples */
+    int64_t until; /* bytes to allocate until the thread tells what it has, or samples */
     struct sw__heap_count part[SW_HEAP_PARTS];
-    int64_t told;   /* of net */
-    int64_t sample; /* bytes until the next sample, beyond what `until` stands for */
+    int64_t told;    /* of net */
+    int64_t sample;  /* bytes until the next sample, beyond what `until` stands for */
     int64_t stretch; /* what `until` began with */
     uint64_t random;
     uint32_t depth;
@@ -92,7 +93,8 @@ void sw__heap_samples_forked(void); /* in a child */
 extern uint8_t sw__heap_filter[8192];
 extern uint64_t sw__heap_period; /* 0: no samples */
 
-struct sw__heap_thread *sw__heap_threads(void); /* list of all, newest first; only grows */
+struct sw__heap_thread *
+sw__heap_threads(void); /* list of all, newest first; only grows */
 
 /* --- on the way of every allocation --- */
 

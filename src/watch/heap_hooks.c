@@ -289,10 +289,9 @@ static void map_changed(const void *gone, size_t gone_length, const void *made,
     thread->busy = 1;
     mapped_lock();
     const uintptr_t begin = (uintptr_t)gone;
-    const size_t bytes =
-        gone ? map_remove(begin, begin + whole_pages(gone_length)) : 0;
-    const bool added = made && map_add((uintptr_t)made,
-                                       (uintptr_t)made + whole_pages(made_length));
+    const size_t bytes = gone ? map_remove(begin, begin + whole_pages(gone_length)) : 0;
+    const bool added =
+        made && map_add((uintptr_t)made, (uintptr_t)made + whole_pages(made_length));
     mapped_unlock();
     thread->busy = 0;
     if (bytes) {

@@ -130,7 +130,8 @@ static void block_add(const void *address, uint32_t node, double bytes, double b
 static void block_close_gap(size_t gap)
 {
     struct block *live = samples.store->live;
-    for (size_t at = (gap + 1) & (LIVE - 1); live[at].address; at = (at + 1) & (LIVE - 1)) {
+    for (size_t at = (gap + 1) & (LIVE - 1); live[at].address;
+         at = (at + 1) & (LIVE - 1)) {
         const size_t home = block_place(live[at].address);
         if (((at - home) & (LIVE - 1)) >= ((at - gap) & (LIVE - 1))) {
             live[gap] = live[at];
@@ -273,8 +274,7 @@ static double draw(struct sw__heap_thread *thread)
 
 void sw__heap_samples_begin(struct sw__heap_thread *thread)
 {
-    const double period =
-        (double)__atomic_load_n(&sw__heap_period, __ATOMIC_RELAXED);
+    const double period = (double)__atomic_load_n(&sw__heap_period, __ATOMIC_RELAXED);
     thread->sample = period > 0 ? (int64_t)(draw(thread) * period) + 1 : LOOK_AGAIN;
     sw__heap_ahead(thread);
 }
@@ -282,8 +282,7 @@ void sw__heap_samples_begin(struct sw__heap_thread *thread)
 void sw__heap_sample(struct sw__heap_thread *thread, const void *address, size_t bytes,
                      const void *caller)
 {
-    const double period =
-        (double)__atomic_load_n(&sw__heap_period, __ATOMIC_RELAXED);
+    const double period = (double)__atomic_load_n(&sw__heap_period, __ATOMIC_RELAXED);
     if (!(period > 0)) {
         thread->sample = LOOK_AGAIN;
         return;
@@ -402,8 +401,10 @@ int sw_heap_snapshot_take(sw_heap_snapshot *out)
     memcpy(out->step, samples.step, sizeof(samples.step));
     for (size_t i = 0; i < out->count; i++) {
         const struct node *node = &samples.store->nodes[i];
-        out->sites[i] = (sw_heap_site){node->parent, node->frame,  node->samples, node->allocated,
-                                       node->blocks, node->live > 0 ? node->live : 0, node->peak};
+        out->sites[i] =
+            (sw_heap_site){node->parent,    node->frame,  node->samples,
+                           node->allocated, node->blocks, node->live > 0 ? node->live : 0,
+                           node->peak};
         if (node->samples) {
             memcpy(out->points + i * samples.points, samples.store->points[i],
                    samples.points * sizeof(float));

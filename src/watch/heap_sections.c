@@ -22,9 +22,9 @@ static struct sw__heap_count count_now(const struct sw__heap_thread *thread)
 static struct sw__heap_node *node_at(struct sw__heap_thread *thread, uint32_t index)
 {
     if (!thread->nodes && index < SW__NODES_HARD) {
-        void *pages =
-            mmap(NULL, SW__NODES_HARD * sizeof(struct sw__heap_node),
-                 PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        void *pages = mmap(NULL, SW__NODES_HARD * sizeof(struct sw__heap_node),
+                           PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (pages == MAP_FAILED) {
             return NULL;
         }
@@ -157,8 +157,7 @@ static void write_thread(struct sw__heap_thread *thread)
         sw_row row = {.table = SW_TABLE_ALLOCATIONS,
                       .key = {thread->thread, i},
                       .value = {node->count.allocated, node->count.blocks,
-                                node->count.freed, node->count.blocks_freed,
-                                node->peak}};
+                                node->count.freed, node->count.blocks_freed, node->peak}};
         if (!sw_row_put(0, &row)) {
             return;
         }

@@ -1,4 +1,4 @@
-"""Memory below ``stepwatch run``: growth by default, allocations with --memory, and their stacks."""
+"""Memory below ``stepwatch run``: growth by default, allocations and their stacks."""
 
 from __future__ import annotations
 

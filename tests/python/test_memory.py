@@ -1,4 +1,4 @@
-"""Allocations: exact counters, peaks and sites of programs that allocate known amounts; and stress."""
+"""Allocations: counters, peaks and sites of programs that allocate known amounts; stress."""
 
 from __future__ import annotations
 

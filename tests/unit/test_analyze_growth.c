@@ -136,28 +136,36 @@ static struct sw__source_keep keeps(const char *text)
 static void test_source(void **state)
 {
     (void)state;
-    assert_int_equal(keeps("for x in loader:\n    loss = f(x)\n    history.append(loss)\n").line, 3);
+    assert_int_equal(
+        keeps("for x in loader:\n    loss = f(x)\n    history.append(loss)\n").line, 3);
     assert_int_equal(keeps("for x in loader:\n    total += loss\n").line, 2);
     assert_true(keeps("for x in loader:\n    total += loss\n").sums);
-    assert_int_equal(keeps("while True:\n    self.log.outputs.append(out)\nafter.append(1)\n").line, 2);
+    assert_int_equal(
+        keeps("while True:\n    self.log.outputs.append(out)\nafter.append(1)\n").line,
+        2);
     assert_int_equal(keeps("for x in loader:\n    seen[i] = batch\n").line, 2);
     /* Numbers, counts, and lists of the loop itself. */
-    assert_int_equal(keeps("for x in loader:\n    history.append(loss.item())\n").line, 0);
-    assert_int_equal(keeps("for x in loader:\n    n += 1\n    total += float(loss)\n").line, 0);
-    assert_int_equal(keeps("for x in loader:\n    parts = []\n    parts.append(x)\n").line, 0);
+    assert_int_equal(keeps("for x in loader:\n    history.append(loss.item())\n").line,
+                     0);
+    assert_int_equal(
+        keeps("for x in loader:\n    n += 1\n    total += float(loss)\n").line, 0);
+    assert_int_equal(
+        keeps("for x in loader:\n    parts = []\n    parts.append(x)\n").line, 0);
     assert_int_equal(keeps("for x in loader:\n    pass\nhistory.append(loss)\n").line, 0);
     assert_int_equal(keeps("").line, 0);
     assert_int_equal(sw__source_keeps("a\n", 2, 0).line, 0);
     /* What looks most like it wins. */
     assert_int_equal(
-        keeps("for x in l:\n    meter.update(x)\n    outputs.append(out)\n    q.put(x)\n").line, 3);
+        keeps("for x in l:\n    meter.update(x)\n    outputs.append(out)\n    q.put(x)\n")
+            .line,
+        3);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_leak),    cmocka_unit_test(test_healthy),
-        cmocka_unit_test(test_wander),  cmocka_unit_test(test_too_few),
+        cmocka_unit_test(test_leak),   cmocka_unit_test(test_healthy),
+        cmocka_unit_test(test_wander), cmocka_unit_test(test_too_few),
         cmocka_unit_test(test_source),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
