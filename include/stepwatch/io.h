@@ -24,8 +24,9 @@ typedef struct sw_io_sum {
 typedef struct sw_io_thing {
     const char *name;
     enum sw_io_kind kind;
-    sw_io_sum sum[SW_IO_OPERATIONS]; /* by enum sw_io_operation; [0]: of all */
-    uint64_t size;                   /* of the file, the most that was seen; SW_UNKNOWN */
+    sw_io_sum sum
+        [SW_IO_OPERATIONS]; /* by enum sw_io_operation; [0]: of all but `wait` and `accept`, which wait for others */
+    uint64_t size; /* of the file, the most that was seen; SW_UNKNOWN */
     uint64_t
         again; /* bytes read beyond its size, all processes together; SW_UNKNOWN where the size is not known or the
                         program itself wrote to it */
@@ -38,7 +39,7 @@ typedef struct sw_io_section {
     const char *section; /* NULL: none was open */
     uint8_t phase;       /* enum sw_phase; SW_PHASE_INHERIT: outside steps */
     bool training; /* in a process that has steps; else in a worker or another one */
-    sw_io_sum sum[SW_IO_OPERATIONS];
+    sw_io_sum sum[SW_IO_OPERATIONS]; /* as above */
 } sw_io_section;
 
 typedef struct sw_io sw_io;

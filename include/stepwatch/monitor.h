@@ -46,6 +46,7 @@ typedef struct sw_monitor_series {
     uint64_t known;     /* values that were read, also those that are not kept */
     double first, last; /* values, also of a total */
     double growth;      /* of a total, while watched */
+    double watched_s;   /* of a total: for so long; 0 of a gauge */
     sw_monitor_stats all;
     double p50, p95;        /* of what is kept */
     sw_monitor_stats steps; /* while a step was open */

@@ -327,7 +327,9 @@ enum sw_io_operation {
     X(3, PIPE, "pipe")                                                                   \
     X(4, DEVICE, "device") /* a terminal, /dev/null, … */                              \
     X(5, MORE, "other")    /* of the kernel's own, and what is not told apart */         \
-    X(6, FOLDER, "folder") /* files of one folder that have no entry of their own */
+    X(6, FOLDER, "folder") /* files of one folder that have no entry of their own */     \
+    X(7, MODULE,                                                                         \
+      "module") /* what imports read: Python's sources and byte code, libraries */
 
 enum sw_io_kind {
 #define SW_IO_ENUM(number, name, text) SW_IO_KIND_##name = number,

@@ -712,6 +712,8 @@ static PyGetSetDef run_getset[] = {
     TABLE("settings", CORE_TABLE_SETTINGS, "Settings of the framework."),
     TABLE("operators", CORE_TABLE_OPERATORS,
           "Operators of the framework, where they were asked for."),
+    TABLE("files", CORE_TABLE_FILES,
+          "Files and peers, where calls on them were watched."),
     TABLE("epochs", CORE_TABLE_EPOCHS, "Epochs of the training thread."),
     TABLE(
         "monitor", CORE_TABLE_MONITOR,

@@ -83,6 +83,7 @@ extern const core_table_kind core_table_waits;
 extern const core_table_kind core_table_sites;
 extern const core_table_kind core_table_settings;
 extern const core_table_kind core_table_operators;
+extern const core_table_kind core_table_files;
 extern const core_table_kind core_table_epochs;
 extern const core_table_kind core_table_monitor;
 extern const core_table_kind core_table_monitor_values;

@@ -24,6 +24,7 @@ const core_table_kind *const core_tables[CORE_TABLES] = {
     [CORE_TABLE_SETTINGS] = &core_table_settings,
     [CORE_TABLE_OPERATORS] = &core_table_operators,
     [CORE_TABLE_EPOCHS] = &core_table_epochs,
+    [CORE_TABLE_FILES] = &core_table_files,
     [CORE_TABLE_MONITOR] = &core_table_monitor,
     [CORE_TABLE_MONITOR_VALUES] = &core_table_monitor_values,
 };

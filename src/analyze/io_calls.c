@@ -34,6 +34,15 @@ static void add_row(sw_io_sum *sum, const struct sw__training_source *source,
     sum->longest_ns = longest > sum->longest_ns ? longest : sum->longest_ns;
 }
 
+static void add_operation(sw_io_sum *sums, unsigned operation,
+                          const struct sw__training_source *source, const sw_row *row)
+{
+    add_row(&sums[operation], source, row);
+    if (operation != SW_IO_WAIT && operation != SW_IO_ACCEPT) {
+        add_row(&sums[0], source, row);
+    }
+}
+
 /* Numbers outside the tables come from a newer version, or from nowhere. */
 static unsigned kind_of(uint32_t number)
 {
@@ -63,8 +72,7 @@ static int take_section(sw_io *io, const struct sw__training_source *source,
     section->section = name;
     section->phase = phase;
     section->training = training;
-    add_row(&section->sum[operation], source, row);
-    add_row(&section->sum[0], source, row);
+    add_operation(section->sum, operation, source, row);
     add_row(&io->total[kind_of(row->key[2])][operation], source, row);
     return SW_OK;
 }
@@ -96,8 +104,7 @@ static int take_thing(sw_io *io, const struct sw__training_source *source,
         thing->processes++;
         return SW_OK;
     }
-    add_row(&thing->sum[operation_of(row->key[2])], source, row);
-    add_row(&thing->sum[0], source, row);
+    add_operation(thing->sum, operation_of(row->key[2]), source, row);
     return SW_OK;
 }
 

@@ -10,7 +10,7 @@ static double f64(uint64_t bits)
 {
     double value;
     memcpy(&value, &bits, sizeof value);
-    return value;
+    return isfinite(value) ? value : NAN;
 }
 
 static void *take(sw_monitor *monitor, size_t count, size_t size)
@@ -106,6 +106,7 @@ static void finish_row(sw_monitor_series *series)
         const double ns = series->all.mean;
         series->all.mean = ns > 0 ? series->growth / ns * 1e9 : NAN;
         series->growth = ns > 0 ? series->growth : NAN;
+        series->watched_s = ns / 1e9;
     }
 }
 

@@ -74,10 +74,11 @@ static bool walk_next(struct walk *walk, struct found *found)
             walk->before = NAN;
         }
         first = first || look->first;
-        const bool written =
-            walk->value < walk->values && monitor->values[walk->value].look == at;
-        if (written) {
+        bool written = false;
+        /* Once a look; a damaged file may have more. */
+        while (walk->value < walk->values && monitor->values[walk->value].look <= at) {
             walk->held = monitor->values[walk->value++].value;
+            written = true;
         }
         if (isnan(walk->held) || !(written || asked(walk, at))) {
             walk->before = isnan(walk->held) ? NAN : walk->before;
@@ -191,20 +192,30 @@ static void count_series(sw_monitor *monitor, size_t index, double step_s,
         series->p50 = quantile(values, count, all.weight, 0.5);
         series->p95 = quantile(values, count, all.weight, 0.95);
     }
-    /* Rows say more, for they have what no record is kept of; but a file may have lost them, and runs of one stretch have no
-     * rate in them. */
+    /* Rows say more, for they have what no record is kept of. But those of a killed program are a second old, and short
+     * runs have no rate in them. */
     const sw_monitor_stats kept = finish(&all);
-    series->all.mean = isnan(series->all.mean) ? kept.mean : series->all.mean;
+    const bool total = series->kind == SW_SERIES_TOTAL;
+    const bool stale = total ? all.weight > series->watched_s * 1.001 + 1e-3
+                             : kept.samples > series->all.samples;
+    if (kept.samples && stale) {
+        series->all.mean = kept.mean;
+        series->all.samples = kept.samples;
+        series->all.min = fmin(series->all.min, kept.min);
+        series->all.max = fmax(series->all.max, kept.max);
+        series->growth = total ? all.stats.mean : NAN; /* a sum still */
+        series->watched_s = total ? all.weight : 0;
+    }
     series->all.min = isnan(series->all.min) ? kept.min : series->all.min;
     series->all.max = isnan(series->all.max) ? kept.max : series->all.max;
-    if (series->kind == SW_SERIES_TOTAL) {
+    if (total) {
         series->all.samples = kept.samples;
         /* The recorder leaves out stretches that are too short for a rate; here they weigh little, but are there. */
         series->all.min = fmin(series->all.min, series->p50);
         series->all.max = fmax(series->all.max, series->p95);
     }
     series->steps = finish(&steps);
-    if (series->kind == SW_SERIES_TOTAL) {
+    if (total) {
         series->per_step = series->steps.mean * step_s;
     }
     for (size_t i = 0; i < SW_PHASE_COUNT; i++) {

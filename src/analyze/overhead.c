@@ -30,6 +30,18 @@ static uint64_t sampler_ticks(const sw_trace *trace)
     return ticks;
 }
 
+static double monitor_cpu_ns(const sw_trace *trace)
+{
+    double ns = 0;
+    for (size_t i = 0; i < sw_trace_row_count(trace, SW_TABLE_SOURCE); i++) {
+        const sw_row *row = sw_trace_get_row(trace, SW_TABLE_SOURCE, i);
+        /* The monitor itself: its fourth value is its period, which no other row has. */
+        ns +=
+            row && row->key[3] == UINT32_MAX && row->value[3] ? (double)row->value[1] : 0;
+    }
+    return ns;
+}
+
 int sw__summary_overhead(sw_summary *summary)
 {
     sw_summary_overhead *overhead = &summary->overhead;
@@ -40,6 +52,7 @@ int sw__summary_overhead(sw_summary *summary)
     double helper_ns = 0;
     double section_cost = 0;
     double sampler_ns = 0;
+    double monitor_ns = 0;
     bool profiled = false;
     bool calibrated = summary->traces > 0;
     for (size_t t = 0; t < summary->traces; t++) {
@@ -73,6 +86,7 @@ int sw__summary_overhead(sw_summary *summary)
         recorded_ns += (double)sw__sub(info->end_ns, info->start_ns);
         helper_ns += (double)info->helper_cpu_ns;
         sampler_ns += (double)sampler_ticks(trace) * sw_trace_ns_per_tick(trace);
+        monitor_ns += monitor_cpu_ns(trace);
         profiled = profiled || sw_trace_row_count(trace, SW_TABLE_PROFILE) > 0;
         section_cost += info->cost_section_ns / (double)summary->traces;
     }
@@ -89,11 +103,17 @@ int sw__summary_overhead(sw_summary *summary)
     char calls[32];
     char cost[24];
     char helper[24];
-    char sampler[80] = "";
+    char sampler[128] = "";
     if (sampler_ns > 0) {
         char time[24];
         sw_text_duration(time, sampler_ns, true);
         snprintf(sampler, sizeof sampler, ", its sampler %s", time);
+    }
+    if (monitor_ns > 0) {
+        char time[24];
+        sw_text_duration(time, monitor_ns, true);
+        snprintf(sampler + strlen(sampler), sizeof sampler - strlen(sampler),
+                 ", its monitor %s", time);
     }
     sw_text_count(calls, overhead->calls);
     sw_text_duration(cost, section_cost, true);

@@ -18,6 +18,11 @@ void sw__rules_ranks(sw_findings *all);   /* straggler, communication */
 void sw__rules_memory(sw_findings *all);  /* memory_growth, memory_pressure */
 void sw__rules_metrics(sw_findings *all); /* logging: work after the update */
 
+/* Small reads, reading again, fsync: what watched calls say. */
+void sw__rules_io(sw_findings *all);
+/* What watched calls add to a finding; nothing where they were not. */
+void sw__checkpoint_calls(sw_findings *all, struct sw__draft *draft);
+
 /* A change takes `part` (and between `low` and `high`) of `ns` off every step. Where workers produce the batches, a step never
  * gets shorter than they need for one. */
 void sw__draft_saves_in_steps(sw_findings *all, struct sw__draft *draft,

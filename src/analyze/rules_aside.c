@@ -130,6 +130,7 @@ static void checkpoint(sw_findings *all)
     sw__draft_advise(all, draft,
                      "Copy the state and write it in a thread beside training "
                      "(torch.distributed.checkpoint.async_save), and to a fast disk.");
+    sw__checkpoint_calls(all, draft);
     const double ns = (double)all->it.checkpoint_ns;
     sw__draft_saves(all, draft, 0.95 * ns, 0.5 * ns, ns);
 }

@@ -162,6 +162,7 @@ static bool waits_for_files(sw_findings *all, const struct sw__loader_facts *fac
         more ? "Workers that wait need no core: more of them than cores is fine."
              : "Read less often: larger files, a local copy, or keep what was "
                "read in memory.");
+    sw__loader_calls(all, draft);
     const struct sw__loader_stage *read = &facts->transform;
     sw__loader_where(all, draft, read->share >= DOMINATES ? read->stage->name : NULL);
     sw__loader_common(all, draft, facts);

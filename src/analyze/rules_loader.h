@@ -90,6 +90,8 @@ const char *sw__loader_place(sw_findings *all);
 void sw__loader_advise_workers(sw_findings *all, struct sw__draft *draft,
                                const struct sw__loader_facts *facts, unsigned workers,
                                unsigned prefetch);
+/* What calls on files and sockets say of making batches; nothing where they were not watched. */
+void sw__loader_calls(sw_findings *all, struct sw__draft *draft);
 /* What goes with every finding about a loader: rules, pinned memory, measuring it alone. */
 void sw__loader_common(sw_findings *all, struct sw__draft *draft,
                        const struct sw__loader_facts *facts);

@@ -11,6 +11,12 @@
 #define DELAY_STARVED 0.5
 #define DELAY_REMARK                                                                     \
     0.2 /* worth a sentence, for figures are not those of the program alone */
+/* What takes cores away: share of the quota's periods with a stop, of the machine's time, and cores of other programs. */
+#define THROTTLED 0.25
+#define STOLEN 0.1
+#define OTHERS 0.5
+/* Share of the limit on descriptors from which on it is worth a sentence. */
+#define DESCRIPTORS_FULL 0.8
 
 /* --- who wants the cores --- */
 
@@ -112,8 +118,66 @@ static double ranks_here(const sw_findings *all)
     return local > 0 ? local : ranks > 1 ? ranks : 1;
 }
 
+/* What the monitor says of the cores; NaN: not known. */
+struct cores_seen {
+    double
+        throttled; /* share of the periods of the CPU quota in which it stopped the program */
+    double steal;  /* share of the machine's cores that the hypervisor gave to others */
+    double others; /* cores that other programs of the machine used */
+};
+
+static double mean_of(const sw_monitor *monitor, const char *name)
+{
+    const sw_monitor_series *series = sw_monitor_find(monitor, name);
+    return series ? series->all.mean : NAN;
+}
+
+static double growth_of(const sw_monitor *monitor, const char *name)
+{
+    const sw_monitor_series *series = sw_monitor_find(monitor, name);
+    return series ? series->growth : NAN;
+}
+
+static struct cores_seen see_cores(const sw_findings *all)
+{
+    const sw_monitor *monitor = sw_summary_monitor(all->it.summary, 0);
+    struct cores_seen seen = {NAN, NAN, NAN};
+    if (!monitor) {
+        return seen;
+    }
+    const double periods = growth_of(monitor, "cgroup.periods");
+    if (periods > 0) {
+        seen.throttled = growth_of(monitor, "cgroup.periods_throttled") / periods;
+    }
+    double cores = 0;
+    for (size_t i = 0; i < sw_monitor_series_count(monitor); i++) {
+        cores += strncmp(sw_monitor_get_series(monitor, i)->name, "core.", 5) == 0;
+    }
+    if (cores > 0) {
+        seen.steal = mean_of(monitor, "system.steal") / cores;
+    }
+    const double others =
+        mean_of(monitor, "system.cpu") - mean_of(monitor, "process.cpu_user") -
+        mean_of(monitor, "process.cpu_system") - mean_of(monitor, "children.cpu");
+    seen.others = others < 0 ? 0 : others;
+    return seen;
+}
+
+static void put_seen(struct sw__draft *draft, const struct cores_seen *seen)
+{
+    if (!isnan(seen->throttled)) {
+        sw__draft_number(draft, "throttled_share", seen->throttled);
+    }
+    if (!isnan(seen->steal)) {
+        sw__draft_number(draft, "steal_share", seen->steal);
+    }
+    if (!isnan(seen->others)) {
+        sw__draft_number(draft, "cores_of_others", seen->others);
+    }
+}
+
 static void oversubscribed(sw_findings *all, const struct pressure *pressure,
-                           double threads, double wanted)
+                           const struct cores_seen *seen, double threads, double wanted)
 {
     const double cores = all->it.cores;
     const double ranks = ranks_here(all);
@@ -128,6 +192,7 @@ static void oversubscribed(sw_findings *all, const struct pressure *pressure,
     sw__draft_number(draft, "busy_workers", busy_workers(all));
     sw__draft_number(draft, "waiting_for_core_share", pressure->delay.mean);
     sw__draft_number(draft, "involuntary_switches_per_s", pressure->involuntary_per_s);
+    put_seen(draft, seen);
     draft->finding.share = pressure->delay.mean;
     draft->finding.confidence = 0.75;
     const double fitting = floor(cores / ranks) > 1 ? floor(cores / ranks) : 1;
@@ -155,7 +220,43 @@ static void oversubscribed(sw_findings *all, const struct pressure *pressure,
     sw__draft_saves_in_steps(all, draft, saved, 1, 0.5, 1);
 }
 
-static void starved(sw_findings *all, const struct pressure *pressure)
+/* Why, where the monitor knows; the first that is enough to explain it. */
+static void advise_starved(sw_findings *all, struct sw__draft *draft,
+                           const struct cores_seen *seen)
+{
+    if (seen->throttled > THROTTLED) {
+        /* A setting of the user's own, which can be changed. */
+        draft->finding.severity = SW_SEVERITY_MEDIUM;
+        draft->finding.confidence = 0.85;
+        sw__draft_advise(all, draft,
+                         "The CPU limit of its container stops the program in %.0f %% of "
+                         "the limit's periods: raise the limit, or compute with fewer "
+                         "threads and workers.",
+                         seen->throttled * 100);
+    } else if (seen->steal > STOLEN) {
+        draft->finding.confidence = 0.85;
+        sw__draft_advise(all, draft,
+                         "The host of this virtual machine gives %.0f %% of its cores' "
+                         "time to others: go to another machine, or to a type whose "
+                         "cores are not shared.",
+                         seen->steal * 100);
+    } else if (seen->others > OTHERS) {
+        draft->finding.confidence = 0.85;
+        sw__draft_advise(
+            all, draft,
+            "Other programs on this machine use %.1f cores: stop them, or go "
+            "elsewhere.",
+            seen->others);
+    } else {
+        sw__draft_advise(
+            all, draft,
+            "Other programs on this machine, or the CPU limit of its container, "
+            "keep it from running: stop them, raise the limit, or go elsewhere.");
+    }
+}
+
+static void starved(sw_findings *all, const struct pressure *pressure,
+                    const struct cores_seen *seen)
 {
     struct sw__draft *draft = sw__draft(all, SW_FINDING_CPU_STARVED, "RULE-29");
     draft->group = SW__GROUP_CPU;
@@ -171,10 +272,8 @@ static void starved(sw_findings *all, const struct pressure *pressure)
     draft->finding.confidence = 0.7;
     /* Nothing in the program causes it, and no change of the program gains anything. */
     draft->finding.severity = SW_SEVERITY_LOW;
-    sw__draft_advise(
-        all, draft,
-        "Other programs on this machine, or the CPU limit of its container, "
-        "keep it from running: stop them, raise the limit, or go elsewhere.");
+    put_seen(draft, seen);
+    advise_starved(all, draft, seen);
 }
 
 static void cpu(sw_findings *all)
@@ -189,11 +288,16 @@ static void cpu(sw_findings *all)
     const double threads = compute_threads(all);
     const double own = (isnan(threads) ? 1 : threads) * ranks_here(all);
     const double wanted = own + busy_workers(all);
+    const struct cores_seen seen = see_cores(all);
+    /* Where something is known to take cores away, less waiting is enough to say so. */
+    const double enough = seen.throttled > THROTTLED || seen.steal > STOLEN
+                              ? DELAY_OVERSUBSCRIBED
+                              : DELAY_STARVED;
     const bool too_many = own > all->it.cores + 0.5 || wanted > 2 * all->it.cores + 0.5;
     if (too_many && pressure.delay.low > DELAY_OVERSUBSCRIBED) {
-        oversubscribed(all, &pressure, isnan(threads) ? 1 : threads, wanted);
-    } else if (wanted <= all->it.cores + 0.5 && pressure.delay.low > DELAY_STARVED) {
-        starved(all, &pressure);
+        oversubscribed(all, &pressure, &seen, isnan(threads) ? 1 : threads, wanted);
+    } else if (wanted <= all->it.cores + 0.5 && pressure.delay.low > enough) {
+        starved(all, &pressure, &seen);
     } else if (pressure.delay.low > DELAY_REMARK) {
         sw__findings_note(
             all,
@@ -209,9 +313,27 @@ static void cpu(sw_findings *all)
     }
 }
 
+/* RULE-64. A remark, for nothing is slower by it until the program fails. */
+static void descriptors(sw_findings *all)
+{
+    const sw_monitor *monitor = sw_summary_monitor(all->it.summary, 0);
+    const sw_monitor_series *used = sw_monitor_find(monitor, "process.descriptors");
+    const sw_monitor_series *limit =
+        sw_monitor_find(monitor, "process.descriptors_limit");
+    if (used && limit && used->all.max > DESCRIPTORS_FULL * limit->last) {
+        sw__findings_note(
+            all,
+            "%.0f of %.0f file descriptors were in use: before they run out "
+            "(\"Too many open files\"), use fewer workers, close what is "
+            "not needed, or raise the limit (ulimit -n).",
+            used->all.max, limit->last);
+    }
+}
+
 void sw__rules_machine(sw_findings *all)
 {
     cpu(all);
+    descriptors(all);
     sw__rules_ranks(all);
     sw__rules_memory(all);
     sw__findings_unchecked(all, SW_FINDING_GPU_THROTTLE,

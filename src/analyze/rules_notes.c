@@ -186,4 +186,5 @@ void sw__rules_notes(sw_findings *all)
     remark_on_recording(all);
     remark_on_loading(all);
     remark_on_ranks(all);
+    sw__rules_io(all);
 }

@@ -269,6 +269,17 @@ static const char *unless_empty(const char *text)
     return text && *text ? text : NULL;
 }
 
+/* Threads of the program: the place of the watchers has no kernel id. */
+static size_t count_threads(const sw_trace *trace)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < sw_trace_thread_count(trace); i++) {
+        const sw_trace_thread *thread = sw_trace_get_thread(trace, i);
+        count += thread && thread->tid != 0;
+    }
+    return count;
+}
+
 int sw__summary_run(sw_summary *summary)
 {
     sw_summary_run *run = &summary->run;
@@ -288,7 +299,7 @@ int sw__summary_run(sw_summary *summary)
     for (size_t i = 0; i < summary->traces; i++) {
         const sw_trace *trace = sw__summary_trace(summary, i);
         const sw_trace_info *info = sw_trace_get_info(trace);
-        size_t threads = sw_trace_thread_count(trace);
+        size_t threads = count_threads(trace);
         summary->processes[i] = (sw_summary_process){
             .path = info->path,
             .name = info->name,

@@ -215,6 +215,7 @@ int cmd_doctor(int argc, char **argv)
     check_cpus(&checks);
     check_kernel(&checks);
     check_python(&checks);
+    check_monitor(&checks);
     check_history(&checks);
     check_orphans(&checks, clean);
     check_configuration(&checks, given);

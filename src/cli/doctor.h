@@ -31,6 +31,7 @@ void check_run_folder(struct checks *checks,
 void check_limits(struct checks *checks);
 void check_cpus(struct checks *checks);
 void check_kernel(struct checks *checks);
+void check_monitor(struct checks *checks); /* what there is to see */
 void check_history(struct checks *checks);
 void check_python(struct checks *checks); /* for `run SCRIPT` */
 /* Hot files of processes that are gone; removed when `clean`. */

@@ -16,6 +16,7 @@
 
 #include <stepwatch/clock.h>
 #include <stepwatch/history.h>
+#include <stepwatch/watch.h>
 #include <stepwatch/write.h>
 
 #include "cli/doctor.h"
@@ -334,6 +335,41 @@ static void check_sampling(struct checks *checks)
                     : "stacks can be sampled only while Python stands still");
 }
 
+/* What watching calls on files needs: a page that is read-only can be written to for a moment, and the kernel says which are. */
+static void check_calls(struct checks *checks)
+{
+    static const char *const name = "calls on files";
+#if !defined(__x86_64__) && !defined(__aarch64__)
+    check_add(checks, name, CHECK_WARN,
+              "Cannot be watched on this processor (run --io).");
+    return;
+#endif
+    const size_t size = (size_t)sysconf(_SC_PAGESIZE);
+    char *page = mmap(NULL, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED) {
+        check_add(checks, name, CHECK_WARN, "Could not be tried: %s.", strerror(errno));
+        return;
+    }
+    char byte = 1;
+    const struct iovec here = {&byte, 1};
+    const struct iovec there = {page, 1};
+    const bool told =
+        process_vm_writev(getpid(), &here, 1, &there, 1, 0) < 0 && errno == EFAULT;
+    const bool opened = mprotect(page, size, PROT_READ | PROT_WRITE) == 0;
+    const int error = errno;
+    if (!opened) {
+        check_add(checks, name, CHECK_WARN, "Can be watched in part only (run --io): %s.",
+                  strerror(error));
+    } else if (!told) {
+        check_add(
+            checks, name, CHECK_OK,
+            "Can be watched (run --io); tables of imports stay writable meanwhile.");
+    } else {
+        check_add(checks, name, CHECK_OK, "Can be watched (run --io).");
+    }
+    munmap(page, size);
+}
+
 void check_kernel(struct checks *checks)
 {
     check_advice(checks, "MADV_POPULATE_WRITE", MADV_POPULATE_WRITE,
@@ -348,6 +384,34 @@ void check_kernel(struct checks *checks)
         check_add(checks, "memfd", CHECK_OK, "Works.");
     }
     check_sampling(checks);
+    check_calls(checks);
+}
+
+/* --- monitor --- */
+
+/* One line: what can be seen, and the first of what cannot. The monitor does without, so nothing fails. */
+void check_monitor(struct checks *checks)
+{
+    sw_monitor_source sources[32];
+    size_t count = sw_monitor_sources(sources, sizeof sources / sizeof sources[0]);
+    count = count < sizeof sources / sizeof sources[0]
+                ? count
+                : sizeof sources / sizeof sources[0];
+    char seen[256] = "";
+    char missing[256] = "";
+    for (size_t i = 0; i < count; i++) {
+        char *list = sources[i].there ? seen : missing;
+        const size_t used = strlen(list);
+        if (sources[i].there) {
+            snprintf(seen + used, sizeof seen - used, "%s%s", used ? ", " : "",
+                     sources[i].name);
+        } else if (!used) {
+            snprintf(missing, sizeof missing, "; not %s: %s", sources[i].name,
+                     sources[i].why);
+        }
+    }
+    check_add(checks, "monitor", *missing ? CHECK_WARN : CHECK_OK, "It sees %s%s.",
+              *seen ? seen : "nothing", missing);
 }
 
 /* --- history --- */

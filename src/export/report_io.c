@@ -114,6 +114,56 @@ static void put_sockets(const struct sw__page *page, const sw_io *io)
     }
 }
 
+/* Where in the training it was: phases of steps first, then what other processes did. */
+static void put_places(const struct sw__page *page, const sw_io *io)
+{
+    enum { OUTSIDE = SW_PHASE_COUNT, OTHERS, PLACES };
+    struct items items = {.count = 0};
+    uint64_t ns[PLACES] = {0};
+    bool steps = false;
+    size_t count;
+    const sw_io_section *sections = sw_io_sections(io, &count);
+    for (size_t i = 0; i < count; i++) {
+        const bool inside = sections[i].training && sections[i].phase != SW_PHASE_INHERIT;
+        steps = steps || inside;
+        ns[inside                 ? sections[i].phase
+           : sections[i].training ? OUTSIDE
+                                  : OTHERS] += sections[i].sum[0].ns;
+    }
+    for (unsigned i = 0; steps && i < PLACES; i++) {
+        char taken[24];
+        duration(page, taken, ns[i]);
+        if (ns[i] >= 1000000) {
+            snprintf(item(&items), ITEM, "%s %s",
+                     i == OUTSIDE  ? "outside steps"
+                     : i == OTHERS ? "other processes"
+                                   : sw_phase_name(i),
+                     taken);
+        }
+    }
+    if (items.count > 0) {
+        flow(page, "Time in  ", &items);
+    }
+}
+
+/* The end of a path says more than its beginning. */
+static void put_name(const struct sw__page *page, struct sw__cells *row,
+                     const sw_io_thing *thing)
+{
+    const char *name = thing->name, *from = name;
+    if (thing->kind == SW_IO_KIND_FILE || thing->kind == SW_IO_KIND_FOLDER) {
+        size_t slashes = 0;
+        for (const char *at = name + strlen(name); at > name && slashes < 2; at--) {
+            slashes += *at == '/';
+            from = slashes == 2 ? at : from;
+        }
+    }
+    char cell[96];
+    sw__report_cell(page, cell, sizeof cell, from);
+    const char *dots = page->unicode ? "\xE2\x80\xA6" : "...";
+    snprintf(row->label, sizeof row->label, "%s%s", from != name ? dots : "", cell);
+}
+
 static bool is_worth_a_row(const sw_io_thing *thing)
 {
     return thing->kind == SW_IO_KIND_FILE || thing->kind == SW_IO_KIND_FOLDER ||
@@ -146,8 +196,7 @@ static void put_table(const struct sw__page *page, const sw_io *io, size_t top)
         if (!row) {
             break;
         }
-        row->name = thing->name;
-        row->name_length = strlen(thing->name);
+        put_name(page, row, thing);
         char text[24];
         duration(page, text, thing->sum[0].ns);
         snprintf(row->cell[0], SW__CELL, "%s", text);
@@ -163,6 +212,7 @@ static void put_table(const struct sw__page *page, const sw_io *io, size_t top)
         shown++;
     }
     if (shown > 0) {
+        sw_write_text(page->writer, "\n");
         sw__table_print(&table, page);
     }
     sw__table_free(&table);
@@ -177,5 +227,6 @@ void sw__report_io(const struct sw__page *page, const sw_summary *summary, size_
     sw_write_text(page->writer, "\n");
     put_files(page, io);
     put_sockets(page, io);
+    put_places(page, io);
     put_table(page, io, top);
 }

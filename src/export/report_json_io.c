@@ -5,7 +5,7 @@
 #include "export/json_put.h"
 #include "export/report_parts.h"
 
-#define THINGS_MOST 200
+#define THINGS_MOST 1000
 #define SECTIONS_MOST 200
 
 static void put_sum(sw_writer *w, const char *key, const sw_io_sum *sum)
@@ -137,11 +137,49 @@ static void put_phases(sw_writer *w, const sw_io *io)
     sw_json_array_end(w);
 }
 
+/* What the kernel counted for the watched processes (/proc/self/io), where a monitor ran: all that is read and written, pipes and
+ * sockets too, and what of it came from and went to a device. */
+static void put_kernel(sw_writer *w, const sw_summary *summary)
+{
+    static const struct {
+        const char *key, *series;
+    } fields[] = {{"read_bytes", "process.read"},
+                  {"written_bytes", "process.written"},
+                  {"read_calls", "process.read_calls"},
+                  {"write_calls", "process.write_calls"},
+                  {"device_read_bytes", "process.storage_read"},
+                  {"device_written_bytes", "process.storage_written"}};
+    sw_json_key(w, "kernel");
+    if (!sw_summary_monitor(summary, 0)) {
+        sw_json_null(w);
+        return;
+    }
+    sw_json_object_begin(w);
+    for (size_t f = 0; f < sizeof fields / sizeof fields[0]; f++) {
+        double sum = NAN;
+        const sw_monitor *monitor;
+        for (size_t i = 0; (monitor = sw_summary_monitor(summary, i)) != NULL; i++) {
+            const sw_monitor_series *series = sw_monitor_find(monitor, fields[f].series);
+            if (series && !isnan(series->growth)) {
+                sum = (isnan(sum) ? 0 : sum) + series->growth;
+            }
+        }
+        put_uint(w, fields[f].key,
+                 sum >= 0 && sum < 9.2e18 ? (uint64_t)(sum + 0.5) : SW_UNKNOWN);
+    }
+    sw_json_object_end(w);
+}
+
 void sw__json_io(sw_writer *w, const sw_summary *summary)
 {
     const sw_io *io = sw_summary_io(summary);
     if (!io) {
-        put_missing(w, "io", "Calls are watched under --io only.");
+        sw_json_key(w, "io");
+        sw_json_object_begin(w);
+        put_bool(w, "recorded", false);
+        put_string(w, "why", "Calls are watched under --io only.");
+        put_kernel(w, summary);
+        sw_json_object_end(w);
         return;
     }
     sw_json_key(w, "io");
@@ -154,5 +192,6 @@ void sw__json_io(sw_writer *w, const sw_summary *summary)
     put_things(w, io);
     put_uint(w, "missed", sw_io_missed(io));
     put_uint(w, "folded", sw_io_folded(io));
+    put_kernel(w, summary);
     sw_json_object_end(w);
 }

@@ -76,6 +76,8 @@ void sw__report_profiles(const struct sw__page *page, const sw_summary *summary,
 void sw__report_training(const struct sw__page *page, const sw_summary *summary,
                          size_t top);
 
+/* What the monitor saw, in one line; nothing without it. */
+void sw__report_monitor(const struct sw__page *page, const sw_summary *summary);
 /* Calls on files and sockets: sums, and at most `top` files and peers. Nothing where they were not watched. */
 void sw__report_io(const struct sw__page *page, const sw_summary *summary, size_t top);
 

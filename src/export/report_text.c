@@ -468,6 +468,7 @@ void sw_export_report_text(sw_writer *writer, const sw_summary *summary,
     }
     put_overhead(&report);
     put_memory(&report);
+    sw__report_monitor(&report.page, summary);
     sw__report_checks(&report.page, findings, report.everything);
     put_notes(&report);
     if (report.everything) {

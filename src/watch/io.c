@@ -140,16 +140,22 @@ static uint32_t name_of(struct sw__thing *thing)
 static void put_thing(struct sw__thing *thing)
 {
     bool any = false;
+    if (!atomic_exchange_explicit(&thing->changed, false, memory_order_acq_rel)) {
+        return;
+    }
     for (unsigned op = 1; op < SW_IO_OPERATIONS; op++) {
-        const struct sw__io_sum *sum = &thing->sum[op];
-        const uint64_t calls = of(&sum->calls);
+        const struct sw__io_sum *sum = &thing->sum[op], *shared = &thing->shared[op];
+        const uint64_t calls = of(&sum->calls) + of(&shared->calls);
         if (calls == thing->told[op]) {
             continue;
         }
+        const uint64_t own = of(&sum->longest), others = of(&shared->longest);
+        const uint64_t longest = own > others ? own : others;
         sw_row row = {.table = SW_TABLE_THING,
                       .key = {name_of(thing), thing->kind, op, 0},
-                      .value = {calls, of(&sum->bytes), of(&sum->ticks), of(&sum->small),
-                                of(&sum->longest)}};
+                      .value = {calls, of(&sum->bytes) + of(&shared->bytes),
+                                of(&sum->ticks) + of(&shared->ticks),
+                                of(&sum->small) + of(&shared->small), longest}};
         thing->row[op] = sw_row_put(thing->row[op], &row);
         thing->told[op] = thing->row[op] ? calls : 0;
         any = true;

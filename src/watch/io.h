@@ -31,6 +31,8 @@ struct sw__io_sum {
 
 /* ---- things ---- */
 
+struct sw__io_thread;
+
 #define SW__IO_FILES                                                                     \
     2048 /* files with an entry of their own; the others count for their folder */
 #define SW__IO_FOLDERS                                                                   \
@@ -44,17 +46,29 @@ struct sw__thing {
     uint32_t length;
     uint8_t kind;            /* enum sw_io_kind */
     bool own;                /* ours: not counted */
+    _Atomic bool changed;    /* since the thread of io.c looked */
     _Atomic uint32_t name;   /* name id, 0 not made yet */
     _Atomic uint64_t size;   /* of the file, the largest seen; UINT64_MAX unknown */
     _Atomic uint64_t failed; /* calls */
-    struct sw__io_sum sum[SW_IO_OPERATIONS];
+    /* Which file it was when its path was looked up: as long as these are the same, the path is too. */
+    _Atomic uint64_t device, inode, changed_ns;
+    /* The thread that came first adds up without atomic operations, in sums of its own. */
+    struct sw__io_thread *_Atomic owner;
+    struct sw__io_sum sum[SW_IO_OPERATIONS], shared[SW_IO_OPERATIONS];
     /* Of the thread of io.c: rows, and what they said last. */
     uint64_t row[SW_IO_OPERATIONS];
     uint64_t told[SW_IO_OPERATIONS];
 };
 
 /* Things that are not told apart. */
-enum { SW__THING_MORE = 1, SW__THING_SEVERAL, SW__THING_PIPES, SW__THING_FIRST };
+enum {
+    SW__THING_MORE = 1,
+    SW__THING_SEVERAL,
+    SW__THING_PIPES,
+    SW__THING_MODULES,
+    SW__THING_OWN,
+    SW__THING_FIRST
+};
 
 /* Maps the tables. 0 or SW_ENOMEM. */
 int sw__io_things_open(void);

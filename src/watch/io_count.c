@@ -66,11 +66,45 @@ static void raise_to(_Atomic uint64_t *to, uint64_t value)
     }
 }
 
-/* The same where only this thread writes. */
-static void add_alone(_Atomic uint64_t *to, uint64_t amount)
+/* Where only this thread writes. */
+SW__INLINE void add_plain(_Atomic uint64_t *to, uint64_t amount)
 {
     atomic_store_explicit(to, atomic_load_explicit(to, memory_order_relaxed) + amount,
                           memory_order_relaxed);
+}
+
+SW__INLINE void add_alone(struct sw__io_sum *sum, uint64_t bytes, uint64_t ticks,
+                          uint64_t small)
+{
+    add_plain(&sum->calls, 1);
+    add_plain(&sum->bytes, bytes);
+    add_plain(&sum->ticks, ticks);
+    add_plain(&sum->small, small);
+    if (ticks > atomic_load_explicit(&sum->longest, memory_order_relaxed)) {
+        atomic_store_explicit(&sum->longest, ticks, memory_order_relaxed);
+    }
+}
+
+/* Most things are used by one thread only. */
+SW__INLINE void add_to_thing(struct sw__thing *thing, struct sw__io_thread *mine,
+                             unsigned operation, uint64_t bytes, uint64_t ticks,
+                             uint64_t small)
+{
+    struct sw__io_thread *owner =
+        atomic_load_explicit(&thing->owner, memory_order_relaxed);
+    if (SW__LIKELY(owner == mine) ||
+        (!owner && atomic_compare_exchange_strong_explicit(&thing->owner, &owner, mine,
+                                                           memory_order_relaxed,
+                                                           memory_order_relaxed))) {
+        add_alone(&thing->sum[operation], bytes, ticks, small);
+        return;
+    }
+    struct sw__io_sum *sum = &thing->shared[operation];
+    add(&sum->calls, 1);
+    add(&sum->bytes, bytes);
+    add(&sum->ticks, ticks);
+    add(&sum->small, small);
+    raise_to(&sum->longest, ticks);
 }
 
 static bool moves_bytes(unsigned operation)
@@ -245,28 +279,20 @@ void sw__io_count(struct sw__thing *thing, const struct sw__io_call *call)
                                ? (uint64_t)call->result
                                : 0;
     const uint64_t small = moves && bytes > 0 && bytes < SW__IO_SMALL && !call->buffered;
-    struct sw__io_sum *sum = &thing->sum[call->operation];
-    add(&sum->calls, 1);
-    add(&sum->bytes, bytes);
-    add(&sum->ticks, ticks);
-    add(&sum->small, small);
-    raise_to(&sum->longest, ticks);
+    add_to_thing(thing, mine, call->operation, bytes, ticks, small);
     if (call->result < 0 && call->error != EAGAIN && call->error != EINTR &&
         call->error != EINPROGRESS) {
         add(&thing->failed, 1);
+    }
+    if (!atomic_load_explicit(&thing->changed, memory_order_relaxed)) {
+        atomic_store_explicit(&thing->changed, true, memory_order_release);
     }
     uint32_t section;
     unsigned phase;
     look_around(mine, thing, call, &section, &phase);
     struct sw__cell *cell = cell_for(mine, section, phase, call->operation, thing->kind);
     if (cell) {
-        add_alone(&cell->sum.calls, 1);
-        add_alone(&cell->sum.bytes, bytes);
-        add_alone(&cell->sum.ticks, ticks);
-        add_alone(&cell->sum.small, small);
-        if (ticks > atomic_load_explicit(&cell->sum.longest, memory_order_relaxed)) {
-            atomic_store_explicit(&cell->sum.longest, ticks, memory_order_relaxed);
-        }
+        add_alone(&cell->sum, bytes, ticks, small);
     } else {
         atomic_fetch_add_explicit(&sw__io_missed, 1, memory_order_relaxed);
     }

@@ -303,7 +303,7 @@ static SW__NOINLINE void opened(int folder, const char *path, uint64_t begin, in
         sw__io_forget(fd);
         if (fd >= 0) {
             sw__io_count(sw__io_thing_of(fd), &call);
-        } else if (path) {
+        } else if (path && error != EFAULT) { /* A path that can be read. */
             sw__io_count(sw__io_thing_at(folder, path), &call);
         }
     }
@@ -440,7 +440,7 @@ static int io_dup3(int from, int to, int flags)
 
 static void renamed(int folder, const char *path, uint64_t begin, int result)
 {
-    if (begin) {
+    if (begin && (result == 0 || errno != EFAULT)) {
         const uint64_t now = sw__clock_now();
         const int error = errno;
         const struct sw__io_call call = {.operation = SW_IO_RENAME,
@@ -633,6 +633,13 @@ static void waited(int fd, uint64_t begin, int result)
     }
 }
 
+/* The descriptor that a call waited for, if it was one. What could not be read is not looked at. */
+static int one_of(const struct pollfd *fds, nfds_t count, uint64_t begin, int result)
+{
+    const bool readable = result >= 0 || errno != EFAULT;
+    return begin && count == 1 && readable ? fds[0].fd : -1;
+}
+
 static bool is_pause(const struct timespec *timeout)
 {
     return !timeout || timeout->tv_sec || timeout->tv_nsec;
@@ -641,18 +648,16 @@ static bool is_pause(const struct timespec *timeout)
 static int io_poll(struct pollfd *fds, nfds_t count, int timeout)
 {
     const uint64_t begin = timeout ? began() : 0;
-    const int fd = begin && count == 1 ? fds[0].fd : -1;
     const int result = ORIGINAL(poll)(fds, count, timeout);
-    waited(fd, begin, result);
+    waited(one_of(fds, count, begin, result), begin, result);
     return result;
 }
 
 static int io___poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t room)
 {
     const uint64_t begin = timeout ? began() : 0;
-    const int fd = begin && count == 1 ? fds[0].fd : -1;
     const int result = ORIGINAL(__poll_chk)(fds, count, timeout, room);
-    waited(fd, begin, result);
+    waited(one_of(fds, count, begin, result), begin, result);
     return result;
 }
 
@@ -660,9 +665,8 @@ static int io_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *tim
                     const sigset_t *mask)
 {
     const uint64_t begin = is_pause(timeout) ? began() : 0;
-    const int fd = begin && count == 1 ? fds[0].fd : -1;
     const int result = ORIGINAL(ppoll)(fds, count, timeout, mask);
-    waited(fd, begin, result);
+    waited(one_of(fds, count, begin, result), begin, result);
     return result;
 }
 
@@ -671,9 +675,8 @@ static int io___ppoll_chk(struct pollfd *fds, nfds_t count,
                           size_t room)
 {
     const uint64_t begin = is_pause(timeout) ? began() : 0;
-    const int fd = begin && count == 1 ? fds[0].fd : -1;
     const int result = ORIGINAL(__ppoll_chk)(fds, count, timeout, mask, room);
-    waited(fd, begin, result);
+    waited(one_of(fds, count, begin, result), begin, result);
     return result;
 }
 

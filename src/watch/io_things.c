@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #define SLOTS 8192u                 /* a power of two, more than twice the things */
+#define INODES 4096u                /* a power of two */
 #define TEXTS ((size_t)1024 * 1024) /* bytes for paths */
 #define FIRST_EPHEMERAL 32768       /* ports that stand for a client, not for a service */
 
@@ -29,6 +30,7 @@ static struct {
     _Atomic uint32_t highest; /* descriptor that was looked up */
     _Atomic uint64_t folded;
     _Atomic uint32_t slot[SLOTS];
+    _Atomic uint32_t inode[INODES]; /* number of the thing of a file, or of another one */
     char own[1024];
     size_t own_length;
 } io;
@@ -76,6 +78,9 @@ int sw__io_things_open(void)
     set_fixed(SW__THING_MORE, "(more)", SW_IO_KIND_MORE);
     set_fixed(SW__THING_SEVERAL, "(several)", SW_IO_KIND_MORE);
     set_fixed(SW__THING_PIPES, "(pipes)", SW_IO_KIND_PIPE);
+    set_fixed(SW__THING_OWN, "(recorder)", SW_IO_KIND_MORE);
+    io.thing[SW__THING_OWN].own = true;
+    set_fixed(SW__THING_MODULES, "(modules)", SW_IO_KIND_MODULE);
     atomic_store(&io.count, SW__THING_FIRST);
     return SW_OK;
 }
@@ -140,7 +145,6 @@ static uint32_t make(const char *text, size_t length, enum sw_io_kind kind, uint
     thing->length = (uint32_t)length;
     thing->hash = hash;
     thing->kind = (uint8_t)kind;
-    thing->own = kind == SW_IO_KIND_FILE && is_own(thing->text, length);
     atomic_store_explicit(&thing->size, UINT64_MAX, memory_order_relaxed);
     return number;
 }
@@ -175,9 +179,23 @@ static uint32_t number_of(const char *text, size_t length, enum sw_io_kind kind)
     }
 }
 
+/* A program with a framework reads thousands of files before it begins. They would take the place of those that matter. */
+static bool is_module(const char *text, size_t length)
+{
+    return ends_with(text, length, ".py") || ends_with(text, length, ".pyc") ||
+           ends_with(text, length, ".pth") || ends_with(text, length, ".so") ||
+           strstr(text, ".so.");
+}
+
 /* A file that has no room of its own counts for its folder. */
 static uint32_t file_number(const char *text, size_t length)
 {
+    if (is_own(text, length)) {
+        return SW__THING_OWN;
+    }
+    if (is_module(text, length)) {
+        return SW__THING_MODULES;
+    }
     uint32_t number = number_of(text, length, SW_IO_KIND_FILE);
     if (number == 0) {
         atomic_fetch_add_explicit(&io.folded, 1, memory_order_relaxed);
@@ -238,10 +256,12 @@ static uint32_t socket_number(int fd)
         /* Names of the abstract kind begin with a NUL. */
         const char *name = most && !un->sun_path[0] ? un->sun_path + 1 : un->sun_path;
         const size_t named = most > 0 ? strnlen(name, most - (name != un->sun_path)) : 0;
+        const bool own_way = named && memmem(name, named, "/pymp-", 6);
         const int wrote =
-            named ? snprintf(text, sizeof text, "unix:%s%.*s",
-                             name == un->sun_path ? "" : "@", (int)named, name)
-                  : snprintf(text, sizeof text, "unix socket");
+            own_way ? snprintf(text, sizeof text, "unix:(multiprocessing)")
+            : named ? snprintf(text, sizeof text, "unix:%s%.*s",
+                               name == un->sun_path ? "" : "@", (int)named, name)
+                    : snprintf(text, sizeof text, "unix socket");
         length = wrote < 0                     ? 0
                  : (size_t)wrote < sizeof text ? (size_t)wrote
                                                : sizeof text - 1;
@@ -265,6 +285,42 @@ static void note_size(struct sw__thing *thing, uint64_t size)
     }
 }
 
+static uint64_t changed_ns(const struct stat *status)
+{
+    return (uint64_t)status->st_ctim.tv_sec * 1000000000u +
+           (uint64_t)status->st_ctim.tv_nsec;
+}
+
+static _Atomic uint32_t *inode_slot(const struct stat *status)
+{
+    const uint64_t hash = ((uint64_t)status->st_ino ^ (uint64_t)status->st_dev << 40) *
+                          0x9E3779B97F4A7C15ull;
+    return &io.inode[hash >> 32 & (INODES - 1)];
+}
+
+/* The thing of a file whose path was looked up before and cannot have changed: renaming and removing change its time. 0: ask. */
+static uint32_t known_file(const struct stat *status)
+{
+    const uint32_t number =
+        atomic_load_explicit(inode_slot(status), memory_order_acquire);
+    struct sw__thing *thing = &io.thing[number];
+    return number && atomic_load(&thing->inode) == (uint64_t)status->st_ino &&
+                   atomic_load(&thing->device) == (uint64_t)status->st_dev &&
+                   atomic_load(&thing->changed_ns) == changed_ns(status)
+               ? number
+               : 0;
+}
+
+static void remember_file(const struct stat *status, uint32_t number)
+{
+    struct sw__thing *thing = &io.thing[number];
+    atomic_store(&thing->changed_ns, 0);
+    atomic_store(&thing->inode, (uint64_t)status->st_ino);
+    atomic_store(&thing->device, (uint64_t)status->st_dev);
+    atomic_store(&thing->changed_ns, changed_ns(status));
+    atomic_store_explicit(inode_slot(status), number, memory_order_release);
+}
+
 static uint32_t look_up(int fd)
 {
     struct stat status;
@@ -276,6 +332,11 @@ static uint32_t look_up(int fd)
     }
     if (S_ISSOCK(status.st_mode)) {
         return socket_number(fd);
+    }
+    const uint32_t known = S_ISREG(status.st_mode) ? known_file(&status) : 0;
+    if (known) {
+        note_size(&io.thing[known], (uint64_t)status.st_size);
+        return known;
     }
     char link[32];
     char text[4096];
@@ -293,6 +354,7 @@ static uint32_t look_up(int fd)
         const uint32_t number = file_number(text, (size_t)length);
         if (io.thing[number].kind == SW_IO_KIND_FILE) {
             note_size(&io.thing[number], (uint64_t)status.st_size);
+            remember_file(&status, number);
         }
         return number;
     }
@@ -314,10 +376,10 @@ struct sw__thing *sw__io_thing_of(int fd)
     if (fd < 0 || (unsigned)fd >= SW__IO_DESCRIPTORS) {
         return &io.thing[SW__THING_MORE];
     }
-    uint32_t number = atomic_load_explicit(&io.descriptor[fd], memory_order_relaxed);
+    uint32_t number = atomic_load_explicit(&io.descriptor[fd], memory_order_acquire);
     if (SW__UNLIKELY(number == 0)) {
         number = look_up(fd);
-        atomic_store_explicit(&io.descriptor[fd], number, memory_order_relaxed);
+        atomic_store_explicit(&io.descriptor[fd], number, memory_order_release);
         uint32_t highest = atomic_load_explicit(&io.highest, memory_order_relaxed);
         while ((uint32_t)fd > highest &&
                !atomic_compare_exchange_weak_explicit(&io.highest, &highest, (uint32_t)fd,
@@ -332,7 +394,7 @@ struct sw__thing *sw__io_thing_known(int fd)
 {
     const uint32_t number =
         fd >= 0 && (unsigned)fd < SW__IO_DESCRIPTORS
-            ? atomic_load_explicit(&io.descriptor[fd], memory_order_relaxed)
+            ? atomic_load_explicit(&io.descriptor[fd], memory_order_acquire)
             : 0;
     return number ? &io.thing[number] : NULL;
 }
@@ -409,10 +471,14 @@ void sw__io_things_clear(void)
             if (atomic_load_explicit(&thing->sum[op].calls, memory_order_relaxed)) {
                 memset(&thing->sum[op], 0, sizeof(thing->sum[op]));
             }
+            if (atomic_load_explicit(&thing->shared[op].calls, memory_order_relaxed)) {
+                memset(&thing->shared[op], 0, sizeof(thing->shared[op]));
+            }
         }
         memset(thing->row, 0, sizeof(thing->row));
         memset(thing->told, 0, sizeof(thing->told));
         atomic_store_explicit(&thing->failed, 0, memory_order_relaxed);
+        atomic_store_explicit(&thing->owner, NULL, memory_order_relaxed);
         if (atomic_load_explicit(&thing->size, memory_order_relaxed) != UINT64_MAX) {
             atomic_store_explicit(&thing->size, UINT64_MAX, memory_order_relaxed);
         }

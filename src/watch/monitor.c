@@ -19,7 +19,7 @@
 
 #define NS 1000000000u
 #define STOP_PATIENCE_NS 500000000u
-#define STACK_BYTES ((size_t)256 * 1024)
+#define STACK_BYTES ((size_t)1024 * 1024) /* libraries of others may be asked, too */
 
 /* `lock` comes before all locks of the recorder, and the monitor's thread never takes it. */
 static struct {
@@ -29,9 +29,11 @@ static struct {
     struct sw__looker *looker; /* there while it runs, or waits for the end of a fork */
     uint32_t recording;        /* number of the recording that it belongs to */
     uint64_t period_ns;
+    uint64_t next_ns; /* when the next look is due; the thread's own, also over a fork */
+    bool begun;       /* it has looked for the first time; likewise */
     _Atomic uint32_t bell; /* futex: rises when it is to stop */
     _Atomic bool stop;
-    _Atomic bool pause; /* … for a fork only: dear sources are not asked once more */
+    _Atomic bool pause; /* … for a fork only */
     _Atomic int32_t tid;
     struct sw__source_setting setting;
 } monitor = {.lock = PTHREAD_MUTEX_INITIALIZER, .setting = {.root = ""}};
@@ -54,25 +56,33 @@ static void *monitor_main(void *arg)
     const uint64_t period = monitor.period_ns;
     (void)prctl(PR_SET_NAME, "stepwatch-mon", 0, 0, 0);
     atomic_store(&monitor.tid, sw__os_tid());
-    uint64_t next = sw__os_now_ns() + period;
-    sw__looker_look(looker, SW_LOOK_FIRST, false, false);
+    sw__looker_thread(looker);
+    if (!monitor.begun) {
+        monitor.begun = true;
+        monitor.next_ns = sw__os_now_ns() + period;
+        sw__looker_look(looker, SW_LOOK_FIRST, false, false);
+    }
     for (;;) {
-        sleep_until(next);
+        sleep_until(monitor.next_ns);
         if (atomic_load_explicit(&monitor.stop, memory_order_acquire)) {
             break;
         }
         const uint64_t now = sw__os_now_ns();
-        if (now < next) {
+        if (now < monitor.next_ns) {
             continue;
         }
-        sw__looker_look(looker, 0, now - next > period / 10, false);
+        sw__looker_look(looker, 0, now - monitor.next_ns > period / 10, false);
         /* Moments that were slept through are left out, those to come stay where they are. */
-        next += period;
-        if (next <= now) {
-            next += (now - next) / period * period + period;
+        monitor.next_ns += period;
+        if (monitor.next_ns <= now) {
+            monitor.next_ns += (now - monitor.next_ns) / period * period + period;
         }
     }
-    sw__looker_look(looker, SW_LOOK_LAST, false, !atomic_load(&monitor.pause));
+    /* For a fork it ends without a look: that should be short, and counters of the kernel go on meanwhile. */
+    if (!atomic_load(&monitor.pause)) {
+        sw__looker_look(looker, SW_LOOK_LAST, false, true);
+        monitor.begun = false;
+    }
     return NULL;
 }
 
@@ -143,6 +153,12 @@ static bool thread_stop(bool bounded)
 static void stop_all(void)
 {
     (void)thread_stop(false);
+    if (monitor.looker && monitor.begun) {
+        /* Its thread has not come back since a fork, or ended for another one. */
+        sw__looker_thread(monitor.looker);
+        sw__looker_look(monitor.looker, SW_LOOK_LAST, false, true);
+    }
+    monitor.begun = false;
     sw__looker_close(monitor.looker);
     monitor.looker = NULL;
     monitor.period_ns = 0;
@@ -226,6 +242,7 @@ static void on_after_fork(bool child)
         sw__workers_forget();
         monitor.looker = NULL;
         monitor.running = false;
+        monitor.begun = false;
         monitor.period_ns = 0;
         return;
     }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stepwatch/record.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/compiler.h"
 #include "base/memory.h"
@@ -118,6 +119,7 @@ struct sw__looker *sw__looker_open(const struct sw__source *const *sources,
     const uint64_t cap = sw__session.settings.max_bytes;
     looker->budget_left = cap ? cap / BUDGET_SHARE : BUDGET_ELSE;
     next_level(looker);
+    sw__looker_thread(looker);
     for (uint32_t i = 0; i < count; i++) {
         struct source *source = &places[i];
         source->is = sources[i];
@@ -414,20 +416,24 @@ static void ask(struct sw__looker *looker, uint32_t place, struct sw__look *look
     source->next_ns = look->now_ns + (uint64_t)(source->period_s * NS);
 }
 
+void sw__looker_thread(struct sw__looker *looker)
+{
+    looker->cpu_before = sw__os_thread_cpu_ns();
+}
+
 void sw__looker_look(struct sw__looker *looker, unsigned edge, bool late, bool all)
 {
     struct sw__peeked peeked;
     struct sw__look look = {.looker = looker, .now_ns = sw__os_now_ns()};
     if (edge & SW_LOOK_FIRST) {
-        /* CPU time is that of the thread, which may be a new one. */
-        looker->cpu_before = sw__os_thread_cpu_ns();
         for (uint32_t i = 0; i < looker->series_count; i++) {
             looker->series[i].at = 0;
         }
     }
     const uint64_t ticks = sw_now();
     sw__peek_training(&peeked);
-    look.training_tid = peeked.tid;
+    /* Nobody has recorded anything yet: most programs train on their first thread. */
+    look.training_tid = peeked.tid ? peeked.tid : (uint32_t)getpid();
     for (uint32_t i = 0; i < looker->series_count; i++) {
         looker->series[i].fresh = false;
     }

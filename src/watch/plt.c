@@ -196,9 +196,16 @@ static bool sw__plt_leave_alone(const struct dl_phdr_info *object)
     const char *name = object->dlpi_name ? object->dlpi_name : "";
     const char *slash = strrchr(name, '/');
     const char *base = slash ? slash + 1 : name;
-    /* The linker holds its locks while it reads and allocates; ours are our own calls. */
-    return strncmp(base, "ld-", 3) == 0 || strncmp(base, "libstepwatch.", 13) == 0 ||
-           strstr(name, "/stepwatch/_core.");
+    /* The linker holds its locks while it reads and allocates, sanitizers theirs; ours are our own calls. */
+    static const char *const own[] = {"ld-",         "libstepwatch.", "libasan.",
+                                      "libtsan.",    "libubsan.",     "liblsan.",
+                                      "libclang_rt."};
+    for (size_t i = 0; i < SW__COUNTOF(own); i++) {
+        if (strncmp(base, own[i], strlen(own[i])) == 0) {
+            return true;
+        }
+    }
+    return strstr(name, "/stepwatch/_core.") != NULL;
 }
 
 /* Whether the object is not yet in line; remembers that it is. */

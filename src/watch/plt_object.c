@@ -10,7 +10,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && defined(__LP64__)
 #define SW__PLT_JUMP R_X86_64_JUMP_SLOT
 #define SW__PLT_DATA R_X86_64_GLOB_DAT
 #elif defined(__aarch64__)

@@ -70,7 +70,8 @@ int sw__proc_open(struct sw__proc_file *file, const char *root, const char *path
     return SW_OK;
 }
 
-static SW__TLS uint64_t own_calls, own_bytes;
+/* Of the thread that looks, of which there is one at a time. */
+static _Atomic uint64_t own_calls, own_bytes;
 
 void sw__proc_own_reads(uint64_t *calls, uint64_t *bytes)
 {

@@ -19,7 +19,7 @@ int sw__proc_open(struct sw__proc_file *file, const char *root, const char *path
                   char *why, size_t size);
 /* Reads it from its beginning, NUL-terminated and cut to the buffer: bytes, or -errno. */
 int sw__proc_read(const struct sw__proc_file *file, char *to, size_t size);
-/* What this thread has read so in all, and what it says of files that it read otherwise: no work of the program's. */
+/* What was read so in all, and what was read otherwise for the same purpose: no work of the program's. */
 void sw__proc_own_reads(uint64_t *calls, uint64_t *bytes);
 void sw__proc_own_add(uint64_t calls, uint64_t bytes);
 /* Closes it, unless the program has closed that descriptor and another file has its number now. */

@@ -57,8 +57,7 @@ static int io_sample(void *state, struct sw__look *look)
     if (sw__proc_read(&io->file, text, sizeof text) <= 0) {
         return SW_EREAD;
     }
-    /* The kernel counts the monitor's own reads too. They begin anew with a new thread of it, and then nobody takes a
-     * difference to what was before. */
+    /* The kernel counts the monitor's own reads too. */
     const uint64_t own[FIELDS] = {bytes, 0, calls};
     for (size_t i = 0; i < FIELDS; i++) {
         const uint64_t number = sw__proc_field(text, fields[i].key);

@@ -49,7 +49,7 @@ void sw__look_put(struct sw__look *look, const char *name, const char *unit,
 /* The same with a hint, which the caller sets to 0 before the first time and keeps: the name is then compared once. */
 void sw__look_hint(struct sw__look *look, uint32_t *hint, const char *name,
                    const char *unit, enum sw_series_kind kind, double value);
-/* What the look knows of the training thread; 0: none is known. */
+/* Kernel id of the training thread: that with steps, else the first. */
 uint32_t sw__look_training_tid(const struct sw__look *look);
 
 /* Ends with NULL. */

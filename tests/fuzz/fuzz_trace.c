@@ -74,6 +74,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         walk_training(&walk, training);
         sw_training_free(training);
         walk_asides(&walk, trace);
+        sw_monitor *monitor;
+        walk_check(sw_monitor_of_trace(&monitor, trace, NULL) == SW_OK);
+        walk_monitor(&walk, monitor);
+        sw_monitor_free(monitor);
         sw_trace_free(trace);
     }
     return 0;

@@ -1,4 +1,5 @@
 /* Writes the seeds of corpus/trace into the folder named on the command line. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -199,6 +200,91 @@ static void bend_trained(struct tb *tb)
     }
 }
 
+static uint64_t bits(double value)
+{
+    uint64_t number;
+    memcpy(&number, &value, sizeof number);
+    return number;
+}
+
+/* What a monitor leaves: sources, two series, looks with an open section, and their values. */
+static struct tb *monitored(void)
+{
+    struct tb *tb = tb_new(SW_CLOCK_MONOTONIC);
+    static const char *const names[] = {"epoch", "monitor", "process", "rss",
+                                        "cpu",   "B",       "s"};
+    for (uint32_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        tb_name(tb, i + 1, names[i], i == 0, SW_PHASE_INHERIT);
+    }
+    tb_thread(tb, 0, "main");
+    tb_thread(tb, 1, "stepwatch");
+    struct tb_lane *lane = tb_lane(tb, 0, 0);
+    tb_begin(tb, lane, 1, 1000000000);
+    const sw_row rows[] = {
+        {.table = SW_TABLE_SOURCE, .index = 0, .key = {3, 0, 0, 0}, .value = {6, 100, 0}},
+        {.table = SW_TABLE_SOURCE,
+         .index = 1,
+         .key = {2, 0, 0, UINT32_MAX},
+         .value = {6, 5000, 0, 100000000, 1}},
+        {.table = SW_TABLE_SERIES,
+         .index = 0,
+         .key = {4, 6, SW_SERIES_GAUGE, 0},
+         .value = {6, bits(600), bits(50), bits(150), bits(150)}},
+        {.table = SW_TABLE_SERIES,
+         .index = 1,
+         .key = {5, 7, SW_SERIES_TOTAL, 0},
+         .value = {6, bits(0.5), 500000000, bits(0.9), bits(1.1)}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        tb_row(tb, &rows[i]);
+    }
+    for (unsigned i = 0; i < 6; i++) {
+        const uint64_t at = 1010000000 + i * 10000000u;
+        struct {
+            sw_record_look look;
+            sw_look_frame frame[2];
+        } look = {.look = {.head = {.kind = SW_RECORD_LOOK, .units = 3, .ticks = at},
+                           .step = i % 2 ? 7 : UINT64_MAX,
+                           .phase = i % 2 ? SW_PHASE_FORWARD : SW_PHASE_INHERIT,
+                           .depth = 1,
+                           .edge = i == 0   ? SW_LOOK_FIRST
+                                   : i == 5 ? SW_LOOK_LAST
+                                            : 0,
+                           .sources = 1,
+                           .phase_start = at - 1000},
+                  .frame = {{.node = 1, .section = 1, .start = 1000000000}}};
+        sw_record_counter value = {
+            .head = {.kind = SW_RECORD_MONITOR, .units = 1, .id = 4, .ticks = at},
+            .value = 50 + 20.0 * i};
+        tb_record(tb, 1, &look);
+        tb_record(tb, 1, &value);
+        value.head.id = 5;
+        value.value = 0.1 * i;
+        tb_record(tb, 1, &value);
+    }
+    return tb;
+}
+
+/* Places, kinds and numbers that no monitor writes. */
+static void bend_monitored(struct tb *tb)
+{
+    sw_row *rows = (sw_row *)(first_of(tb, SW__BLOCK_ROWS) + 1);
+    rows[2].value[1] = rows[2].value[3] = UINT64_MAX;
+    rows[2].key[3] = 9;
+    rows[3].key[2] = 77;
+    rows[3].value[2] = UINT64_MAX;
+    struct sw__fmt_block *block = first_of(tb, SW__BLOCK_EVENTS);
+    uint8_t *at = (uint8_t *)(block + 1);
+    sw_record_look *second = (sw_record_look *)(void *)(at + 5 * SW_RECORD_UNIT);
+    second->thread = 55;
+    second->phase = 200;
+    second->head.ticks = 0;
+    second->sources = UINT64_MAX;
+    ((sw_look_frame *)(second + 1))->node = UINT32_MAX;
+    ((sw_record_counter *)(void *)(at + 3 * SW_RECORD_UNIT))->value = INFINITY;
+    ((sw_record_counter *)(void *)(at + 4 * SW_RECORD_UNIT))->head.id = UINT32_MAX;
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 2) {
@@ -220,6 +306,11 @@ int main(int argc, char **argv)
     save_home("trained", tb, 0);
     bend_trained(tb);
     save_home("bad_trained", tb, 0);
+    tb_free(tb);
+    tb = monitored();
+    save_home("monitored", tb, 0);
+    bend_monitored(tb);
+    save_home("bad_monitored", tb, 0);
     tb_free(tb);
     tb = killed();
     save_pair("killed_pair", tb);

@@ -3,8 +3,10 @@
 #ifndef TRACE_WALK_H
 #define TRACE_WALK_H
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <stepwatch/monitor.h>
 #include <stepwatch/stacks.h>
 #include <stepwatch/trace.h>
 #include <stepwatch/training.h>
@@ -211,6 +213,32 @@ static inline void walk_training(struct trace_walk *walk, const sw_training *tra
         walk_text(walk, operators[i].shapes);
         walk_check(operators[i].phase < SW_PHASE_COUNT ||
                    operators[i].phase == SW_PHASE_INHERIT);
+    }
+}
+
+static inline void walk_monitor(struct trace_walk *walk, const sw_monitor *monitor)
+{
+    for (size_t i = 0; monitor && i < sw_monitor_series_count(monitor); i++) {
+        const sw_monitor_series *series = sw_monitor_get_series(monitor, i);
+        sw_monitor_point *points;
+        size_t count;
+        walk_text(walk, series->name);
+        walk_text(walk, series->unit);
+        walk_check(!isinf(series->first) && !isinf(series->last));
+        walk_check(sw_monitor_points(monitor, i, &points, &count) == SW_OK);
+        walk_check(count <= sw_monitor_get_totals(monitor)->kept);
+        walk_bytes(walk, points, count * sizeof *points);
+        sw_monitor_points_free(points);
+        for (size_t k = 0; k < sw_monitor_section_count(monitor); k++) {
+            const sw_monitor_stats stats = sw_monitor_in_section(monitor, i, k);
+            walk_check(stats.samples <= count);
+        }
+    }
+    for (size_t i = 0; monitor && i < sw_monitor_section_count(monitor); i++) {
+        const sw_monitor_section *section = sw_monitor_get_section(monitor, i);
+        for (size_t k = 0; k < section->depth; k++) {
+            walk_text(walk, section->path[k]);
+        }
     }
 }
 

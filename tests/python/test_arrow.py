@@ -35,6 +35,7 @@ TABLES = (
     "sites",
     "settings",
     "operators",
+    "files",
 )
 
 

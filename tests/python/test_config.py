@@ -64,7 +64,9 @@ def test_every_option_is_a_keyword(tmp_path: Path) -> None:
         "functions": "False",
         "lines": "['json:dumps', 'json:loads']",
         "sampler_hz": "0",
-        "monitor_interval_s": "0",
+        "monitor_interval_s": "0.25",
+        "monitor_pss_s": "0",
+        "io": "True",
         "progress": "'off'",
         "report": "False",
         "history": "False",
@@ -78,7 +80,21 @@ def test_every_option_is_a_keyword(tmp_path: Path) -> None:
     line = shown(tmp_path, f"import json, pathlib\nshow(*{names!r}, {words})")
     assert line.split() == [
         *("on", "x", "runs", "ring", "2.5", "off", "every=3", "0", "1", "2", "off", "off"),
-        *("off", "off", "on", "off", "json:dumps,json:loads", "0", "0", "off", "off", "off", "on"),
+        *(
+            "off",
+            "off",
+            "on",
+            "off",
+            "json:dumps,json:loads",
+            "0",
+            "0.25",
+            "0",
+            "on",
+            "off",
+            "off",
+            "off",
+            "on",
+        ),
     ]
 
 
@@ -91,7 +107,11 @@ def test_every_option_is_a_keyword(tmp_path: Path) -> None:
         ({"phases": "perhaps"}, ValueError, "phases is"),
         ({"progress": "sometimes"}, ValueError, "auto, on or off"),
         ({"progress": 3}, TypeError, "progress"),
-        ({"monitor_interval_s": 1}, ValueError, "has no monitor"),
+        ({"monitor_interval_s": 0.001}, ValueError, "0, or from 0.01 to 3600 seconds"),
+        ({"monitor_interval_s": -1}, ValueError, "0, or from 0.01"),
+        ({"monitor_interval_s": "often"}, TypeError, "."),
+        ({"monitor_interval_s": float("nan")}, ValueError, "finite"),
+        ({"monitor_pss_s": 4000}, ValueError, "0, or from 0.01"),
         ({"lines": 3}, TypeError, "."),
         ({"lines": ["train"]}, ValueError, "MODULE:FUNCTION"),
         ({"lines": [3]}, TypeError, "."),

@@ -279,10 +279,26 @@ def test_histograms() -> None:
     assert trace.histogram(trace.nodes(0, 0)[3].hist) == expected
 
 
+def test_looks_of_the_monitor() -> None:
+    trace = Trace((CORPUS / "monitored").read_bytes())
+    records = list(trace.records(EVENTS, 1))
+    names, _ = trace.names()
+    looks = [r for r in records if r.kind == 17]
+    assert [r.body[30] for r in looks] == [1, 0, 0, 0, 0, 2]
+    for look in looks:
+        assert look.body[29] == 1
+        node, section, start = struct.unpack_from("<IIQ", look.body, 64)
+        assert (node, names[section], start) == (1, "epoch", 1000000000)
+        assert struct.unpack_from("<Q", look.body, 48) == (1,)
+        assert len([r for r in records if r.kind == 15 and r.ticks == look.ticks]) == 2
+    values = [struct.unpack_from("<d", r.body, 16)[0] for r in records if r.kind == 15]
+    assert values[::2] == [50.0, 70.0, 90.0, 110.0, 130.0, 150.0]
+
+
 def test_every_kind_of_record() -> None:
     trace = Trace((CORPUS / "example").read_bytes())
     loader = Counter(r.kind for r in trace.records(EVENTS, 1))
-    assert loader == {1: 20, **dict.fromkeys((2, 3, *range(5, 17)), 1)}
+    assert loader == {1: 20, **dict.fromkeys((2, 3, *range(5, 18)), 1)}
     steps = list(trace.records(STEPS, 0))
     assert [struct.unpack_from("<Q", s.body, 24)[0] for s in steps] == list(range(20))
     for step in steps:

@@ -41,6 +41,7 @@ TABLES = (
     "sites",
     "settings",
     "operators",
+    "files",
 )
 PHASES = [
     "other",
@@ -67,7 +68,7 @@ PHASES = [
 def test_rows(record_run: Recorder) -> None:
     run = record_run(20)
     assert [len(getattr(run, name)) for name in TABLES] == [
-        2, 20, 20, 1, 40, 0, 1, 0, 0, 0, *[0] * 10,
+        2, 20, 20, 1, 40, 0, 1, 0, 0, 0, *[0] * 11,
     ]  # fmt: skip
     for name in TABLES:
         table = getattr(run, name)

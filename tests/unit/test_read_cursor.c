@@ -133,7 +133,7 @@ static void test_filters(void **state)
     (void)state;
     struct tb *tb = tb_example();
     sw_trace *trace = open_home(tb);
-    uint64_t all = 20 * 7 + 14;
+    uint64_t all = 20 * 7 + 15;
     uint32_t spans = 1u << SW_RECORD_SPAN;
     uint32_t steps = 1u << SW_RECORD_STEP;
     assert_int_equal(count_with(trace, (sw_cursor_filter){0}), all);
@@ -144,7 +144,7 @@ static void test_filters(void **state)
                      160);
     assert_int_equal(count_with(trace, (sw_cursor_filter){.kinds = 1u << 31}), 0);
     assert_int_equal(
-        count_with(trace, (sw_cursor_filter){.one_thread = true, .thread = 1}), 34);
+        count_with(trace, (sw_cursor_filter){.one_thread = true, .thread = 1}), 35);
     assert_int_equal(
         count_with(trace, (sw_cursor_filter){.one_thread = true, .thread = 9}), 0);
     /* Every window, over chunk borders: two halves make the whole. */

@@ -44,7 +44,7 @@ static void test_info(void **state)
     assert_int_equal(info->start_ns, 400000000);
     assert_int_equal(info->end_ns, 1200000000);
     assert_int_equal(info->start_real_ns, 1700000000400000000);
-    assert_int_equal(info->present, 20 * 7 + 14);
+    assert_int_equal(info->present, 20 * 7 + 15);
     assert_int_equal(info->dropped, 3 + 2 + 1);
     assert_int_equal(info->overwritten, 5 + 10);
     assert_true(info->cost_section_ns > 23.9 && info->cost_section_ns < 24.1);
@@ -374,11 +374,11 @@ static void test_unknown_things(void **state)
     tb_define(tb, long_name, sizeof long_name);
     sw_trace *trace = open_home(tb);
     assert_false(sw_trace_get_info(trace)->damaged);
-    assert_int_equal(sw_trace_get_info(trace)->present, 20 * 7 + 14 + 6);
+    assert_int_equal(sw_trace_get_info(trace)->present, 20 * 7 + 15 + 6);
     assert_string_equal(sw_trace_get_name(trace, 20)->text, "ab");
     struct trace_walk walk = {0};
     walk_records(&walk, trace, NULL);
-    assert_int_equal(walk.records, 20 * 7 + 14 + 1);
+    assert_int_equal(walk.records, 20 * 7 + 15 + 1);
     assert_false(sw_trace_get_info(trace)->damaged);
     sw_trace_free(trace);
     tb_free(tb);

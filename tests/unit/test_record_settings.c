@@ -76,7 +76,7 @@ static void defaults_are_those_of_the_table(void **state)
 
     size_t count;
     const sw_option *options = sw_options(&count);
-    assert_int_equal(count, 26);
+    assert_int_equal(count, 27);
     for (size_t i = 0; i < count; i++) {
         char value[256];
         assert_true(options[i].help[strlen(options[i].help) - 1] == '.');
@@ -369,6 +369,8 @@ static void values_are_checked(void **state)
         {"max_mb", "2 2.0 2.25 256 1000000 -1 -0.5 none NONE +3",
          "0 1 1.9 abc 1e3 1e 0x10 nan inf 5MB 1,5 -- . + 1.2.3 1099511627777"},
         {"keep_first", "0 1 1000000", "-1 1000001 99999999999999999999 1.5 x +1"},
+        {"monitor_interval_s", "0 0.01 .5 1 3600 +2", "0.009 3601 -1 1e2 nan s 1,5"},
+        {"monitor_pss_s", "0 10", "0.001 -5 often"},
         {"policy", "auto stream ring drop", "AUTO best"},
         {"clock", "auto tsc monotonic", "TSC cntvct"},
         {"schedule", "always every=3 active=1,every=5", "never active"},

@@ -121,6 +121,8 @@ static unsigned units_of(unsigned kind)
     case SW_RECORD_IO:
     case SW_RECORD_GPU:
         return 2;
+    case SW_RECORD_LOOK:
+        return 3;
     default:
         return 1;
     }
@@ -158,6 +160,9 @@ static void test_every_kind(void **state)
             }
             if (kind == SW_RECORD_SAMPLE) {
                 ((sw_record_sample *)record)->depth = 8;
+            }
+            if (kind == SW_RECORD_LOOK) {
+                ((sw_record_look *)record)->depth = 2;
             }
             if (kind == SW_RECORD_SPAN) {
                 ((sw_record_span *)record)->domain = 0;

@@ -50,6 +50,7 @@ struct plan {
     double cpu, delay;                /* of a step: on a core, and waiting for one */
     double h2d;                       /* of a step */
     double take;                      /* of a batch that is there; 0: 0.1 */
+    unsigned reads, small, times;     /* calls of another process, and how often over */
 };
 
 static double of_step(const struct plan *plan, unsigned i)
@@ -273,6 +274,34 @@ static struct result look_at(struct fixture *fixture)
     return result;
 }
 
+/* A process that reads /data/train.bin, 8 MB, and was watched while it did. */
+static struct tb *io_trace(const struct plan *plan)
+{
+    enum { PATH = 1 };
+    const uint64_t size = 8000000, bytes = size * plan->times;
+    struct tb *tb = tb_new(SW_CLOCK_MONOTONIC);
+    tb->super.pid = 5000;
+    tb_thread(tb, 0, "main");
+    tb_name(tb, PATH, "/data/train.bin", 0, SW_PHASE_INHERIT);
+    const sw_row rows[] = {
+        {.table = SW_TABLE_WATCHED, .value = {100, 0, 0, 0, 1000000}},
+        {.table = SW_TABLE_IO,
+         .key = {0, SW_PHASE_INHERIT, SW_IO_KIND_FILE, SW_IO_READ},
+         .value = {plan->reads, bytes, ticks(1500), plan->small, ticks(5)}},
+        {.table = SW_TABLE_THING,
+         .key = {PATH, SW_IO_KIND_FILE, SW_IO_READ},
+         .value = {plan->reads, bytes, ticks(1500), plan->small, ticks(5)}},
+        {.table = SW_TABLE_THING,
+         .index = 1,
+         .key = {PATH, SW_IO_KIND_FILE, 0},
+         .value = {size}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        tb_row(tb, &rows[i]);
+    }
+    return tb;
+}
+
 static struct result find(const struct plan *plan)
 {
     struct fixture *fixture = fixture_new();
@@ -281,6 +310,9 @@ static struct result find(const struct plan *plan)
     for (uint32_t i = 0; i < plan->workers && !plan->no_loader; i++) {
         rows_made = 0;
         write_trace(fixture, worker_trace(plan, i));
+    }
+    if (plan->reads) {
+        write_trace(fixture, io_trace(plan));
     }
     return look_at(fixture);
 }
@@ -565,6 +597,28 @@ static void samples_wait_for_files(void **state)
     assert_true(it->speedup > 4);
     assert_true(advises(it, "DataLoader(num_workers=0)"));
     done(&result);
+    /* Calls that were watched say more: that they are small, and that all is read again. */
+    plan.reads = 4000;
+    plan.small = 3600;
+    plan.times = 1;
+    result = find(&plan);
+    it = assert_one(&result, SW_FINDING_LOADER_IO);
+    assert_true(fabs(number(it, "io_s") - 1.5) < 0.01);
+    assert_true(fabs(number(it, "io_read_mb") - 8) < 0.01);
+    assert_true(fabs(number(it, "io_small_share") - 0.9) < 0.01);
+    assert_true(advises(it, "90 % of the 4000 reads moved fewer than 4 KiB"));
+    assert_true(advises(it, "/data/train.bin"));
+    assert_false(has_rule(it, "RULE-13"));
+    done(&result);
+    plan.small = 0;
+    plan.times = 3;
+    result = find(&plan);
+    it = assert_one(&result, SW_FINDING_LOADER_IO);
+    assert_true(fabs(number(it, "io_times_read") - 3) < 0.01);
+    assert_true(advises(it, "3.0 times over"));
+    assert_true(has_rule(it, "RULE-13"));
+    done(&result);
+    plan.reads = 0;
     plan.getitem_cpu = plan.getitem; /* it computes */
     result = find(&plan);
     assert_one(&result, SW_FINDING_LOADER_WORKERS);

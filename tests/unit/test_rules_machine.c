@@ -74,6 +74,104 @@ static void others_have_the_cores(void **state)
     scene_free(scene);
 }
 
+static uint64_t bits(double value)
+{
+    uint64_t number;
+    memcpy(&number, &value, sizeof number);
+    return number;
+}
+
+/* A sum that grew by so much in ten seconds, as the monitor leaves it. */
+static void grew(struct scene *scene, const char *name, double growth)
+{
+    scene_row(scene, SW_TABLE_SERIES, 0,
+              KEY(scene_text(scene, name), scene_text(scene, "s"), SW_SERIES_TOTAL, 0),
+              VALUE(2, bits(growth), 10000000000u, bits(growth / 10), bits(growth / 10)));
+}
+
+static struct scene *monitored(double waits_ms)
+{
+    struct scene *scene = scene_new();
+    scene->run_delay_ns = (uint64_t)(waits_ms * MS);
+    scene_steps(scene, 100, PHASES(COMPUTE));
+    scene_setting(scene, "threads", "intraop", NULL, 2);
+    scene_row(scene, SW_TABLE_SOURCE, 0, KEY(scene_text(scene, "cpus"), 0, 0, 0),
+              VALUE(2, 1, 0));
+    grew(scene, "core.0.cpu", 10);
+    grew(scene, "core.1.cpu", 10);
+    grew(scene, "process.cpu_user", 4);
+    grew(scene, "process.cpu_system", 1);
+    grew(scene, "children.cpu", 0);
+    return scene;
+}
+
+/* Waiting that alone would be a remark is explained by what the monitor saw. */
+static void who_takes_the_cores(void **state)
+{
+    (void)state;
+    struct scene *scene = monitored(3);
+    grew(scene, "cgroup.periods", 100);
+    grew(scene, "cgroup.periods_throttled", 60);
+    scene_look(scene);
+    const sw_finding *finding = found(scene, SW_FINDING_CPU_STARVED);
+    assert_non_null(finding);
+    assert_true(fabs(evidence(finding, "throttled_share") - 0.6) < 1e-9);
+    assert_non_null(strstr(finding->advice[0], "60 % of the limit's periods"));
+    assert_int_equal(finding->severity, SW_SEVERITY_MEDIUM);
+    scene_free(scene);
+
+    scene = monitored(3);
+    grew(scene, "system.steal", 6);
+    scene_look(scene);
+    finding = found(scene, SW_FINDING_CPU_STARVED);
+    assert_non_null(finding);
+    assert_true(fabs(evidence(finding, "steal_share") - 0.3) < 1e-9);
+    assert_non_null(strstr(finding->advice[0], "virtual machine"));
+    scene_free(scene);
+
+    scene = monitored(7);
+    grew(scene, "system.cpu", 19);
+    scene_look(scene);
+    finding = found(scene, SW_FINDING_CPU_STARVED);
+    assert_non_null(finding);
+    assert_true(fabs(evidence(finding, "cores_of_others") - 1.4) < 1e-9);
+    assert_non_null(strstr(finding->advice[0], "use 1.4 cores"));
+    scene_free(scene);
+
+    scene = monitored(0.1); /* stopped, but the steps do not wait */
+    grew(scene, "cgroup.periods", 100);
+    grew(scene, "cgroup.periods_throttled", 60);
+    scene_look(scene);
+    assert_silent(scene);
+    scene_free(scene);
+}
+
+static void stood_at(struct scene *scene, const char *name, double level)
+{
+    scene_row(scene, SW_TABLE_SERIES, 0,
+              KEY(scene_text(scene, name), scene_text(scene, "1"), SW_SERIES_GAUGE, 0),
+              VALUE(2, bits(2 * level), bits(level), bits(level), bits(level)));
+}
+
+static void descriptors_that_run_out(void **state)
+{
+    (void)state;
+    struct scene *scene = monitored(0.1);
+    stood_at(scene, "process.descriptors", 900);
+    stood_at(scene, "process.descriptors_limit", 1024);
+    scene_look(scene);
+    assert_silent(scene);
+    assert_true(remarked(scene, "900 of 1024 file descriptors"));
+    scene_free(scene);
+
+    scene = monitored(0.1);
+    stood_at(scene, "process.descriptors", 700);
+    stood_at(scene, "process.descriptors_limit", 1024);
+    scene_look(scene);
+    assert_false(remarked(scene, "file descriptors"));
+    scene_free(scene);
+}
+
 /* A rank with its own phases. */
 static void rank(struct scene *scene, const char *number, const double *ms)
 {
@@ -189,6 +287,8 @@ int main(void)
         cmocka_unit_test(too_many_threads),
         cmocka_unit_test(threads_that_fit),
         cmocka_unit_test(others_have_the_cores),
+        cmocka_unit_test(who_takes_the_cores),
+        cmocka_unit_test(descriptors_that_run_out),
         cmocka_unit_test(one_rank_makes_the_others_wait),
         cmocka_unit_test(a_rank_without_a_core),
         cmocka_unit_test(a_long_backward_is_waiting),

@@ -533,6 +533,8 @@ static void put_every_kind(struct tb *tb, uint32_t thread, uint64_t at)
     PUT(sw_record_counter, HEAD(MONITOR, sw_record_counter, 0, 4), .value = 99.5);
     PUT(sw_record_gpu, HEAD(GPU, sw_record_gpu, interval, 5), .end = at + 50,
         .stream = 7);
+    PUT(sw_record_look, HEAD(LOOK, sw_record_look, 0, 0), .step = 3, .phase = 6,
+        .edge = SW_LOOK_FIRST, .sources = 1);
 #undef PUT
 #undef HEAD
 }
