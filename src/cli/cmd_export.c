@@ -21,7 +21,7 @@ static const struct option_spec options[OPTIONS] = {
     [THREADS] = {"threads", 0, NULL, "the thread as first frame (collapsed)"},
     [SECTIONS] = {"sections", 0, NULL, "the innermost section as a frame"},
     [MEMORY] = {"memory", 0, "VIEW",
-                "bytes in place of samples: at the peak, live, or allocated"},
+                "bytes, not samples: peak, live or allocated"},
 };
 
 static const struct command command = {

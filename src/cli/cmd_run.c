@@ -54,7 +54,7 @@ static const struct option_spec options[OPTIONS] = {
     [OPERATORS] = {"operators", 0, NULL,
                    "record torch operators in the steps of the schedule"},
     [MEMORY] = {"memory", 0, NULL,
-                "count every allocation, by section, and sample where they come from"},
+                "count allocations, by section and line"},
     [IO] = {"io", 0, NULL, "watch calls on files and sockets, by path and section"},
     [NO_REPORT] = {"no-report", 0, NULL, "leave the native files only"},
     [MODULE] = {"module", 'm', "MODULE", "run a module, as python -m does"},
