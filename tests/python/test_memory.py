@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -366,6 +367,69 @@ with stepwatch.memory() as mem:
 print(19_000_000 < mem.peak < 26_000_000)
 """
     assert child(script, env={"LD_PRELOAD": name}) == "True\n"
+
+
+# A malloc that is not the C library's: blocks with a head of their own.
+OTHER_MALLOC = r"""
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+static char *next, *end;
+static volatile int lock;
+struct head { size_t size, pad; };
+static void *take(size_t align, size_t size)
+{
+    while (__sync_lock_test_and_set(&lock, 1)) { }
+    align = align < 16 ? 16 : align;
+    uintptr_t at = ((uintptr_t)next + sizeof(struct head) + align - 1) / align * align;
+    if (!next || at + size > (uintptr_t)end) {
+        size_t room = (size + align + (64u << 20)) & ~4095ul;
+        next = mmap(0, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        end = next + room;
+        at = ((uintptr_t)next + sizeof(struct head) + align - 1) / align * align;
+    }
+    next = (char *)at + size;
+    __sync_lock_release(&lock);
+    ((struct head *)at)[-1].size = size;
+    return (void *)at;
+}
+size_t malloc_usable_size(void *p) { return p ? ((struct head *)p)[-1].size : 0; }
+void *malloc(size_t n) { return take(16, n); }
+void free(void *p) { (void)p; }
+void *calloc(size_t a, size_t b) { return take(16, a * b); }
+void *realloc(void *p, size_t n)
+{
+    void *q = take(16, n);
+    if (p) memcpy(q, p, malloc_usable_size(p) < n ? malloc_usable_size(p) : n);
+    return q;
+}
+void *memalign(size_t a, size_t n) { return take(a, n); }
+void *aligned_alloc(size_t a, size_t n) { return take(a, n); }
+int posix_memalign(void **out, size_t a, size_t n) { *out = take(a, n); return 0; }
+"""
+
+
+def test_a_malloc_of_the_program(tmp_path: Path) -> None:
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("there is no compiler")
+    source, library = tmp_path / "other.c", tmp_path / "libother.so"
+    source.write_text(OTHER_MALLOC)
+    words = [compiler, "-O1", "-fno-builtin", "-shared", "-fPIC", source, "-o", library]
+    subprocess.run(words, check=True, timeout=60)
+    script = """
+import stepwatch, threading
+with stepwatch.memory(sample_kb=16) as mem:
+    kept = [bytearray(1_000_000) for _ in range(20)]
+    threads = [threading.Thread(target=lambda: bytearray(100_000)) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+print(19_000_000 < mem.peak < 22_000_000, len(mem.top(3)) > 0)
+"""
+    assert child(script, env={"LD_PRELOAD": str(library)}) == "True True\n"
 
 
 def test_subprocesses_and_exec() -> None:
