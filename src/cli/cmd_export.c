@@ -20,8 +20,7 @@ static const struct option_spec options[OPTIONS] = {
     [LINES] = {"lines", 0, NULL, "tell lines of a function apart"},
     [THREADS] = {"threads", 0, NULL, "the thread as first frame (collapsed)"},
     [SECTIONS] = {"sections", 0, NULL, "the innermost section as a frame"},
-    [MEMORY] = {"memory", 0, "VIEW",
-                "bytes, not samples: peak, live or allocated"},
+    [MEMORY] = {"memory", 0, "VIEW", "bytes, not samples: peak, live or allocated"},
 };
 
 static const struct command command = {

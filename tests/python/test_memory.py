@@ -416,7 +416,7 @@ def test_a_malloc_of_the_program(tmp_path: Path) -> None:
         pytest.skip("there is no compiler")
     source, library = tmp_path / "other.c", tmp_path / "libother.so"
     source.write_text(OTHER_MALLOC)
-    words = [compiler, "-O1", "-fno-builtin", "-shared", "-fPIC", source, "-o", library]
+    words = [compiler, "-O1", "-fno-builtin", "-shared", "-fPIC", str(source), "-o", str(library)]
     subprocess.run(words, check=True, timeout=60)
     script = """
 import stepwatch, threading
