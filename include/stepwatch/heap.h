@@ -69,7 +69,7 @@ typedef struct sw_heap_frame {
     uint32_t function, line;
 } sw_heap_frame;
 /* Fills the calling thread's stack, leaf first; how many frames. Is called in the middle of an allocation: it must not wait
- * for anything that the thread may hold, and what it allocates is not counted. NULL: none. */
+ * for anything that the thread may hold. One thread at a time, and none while a process forks. NULL: none. */
 typedef size_t (*sw_heap_walk)(sw_heap_frame *out, size_t most);
 SW_API void sw_heap_set_walk(sw_heap_walk walk, bool native_leaves);
 

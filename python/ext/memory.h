@@ -25,11 +25,10 @@ typedef struct memory_function {
     uint32_t first_line;
 } memory_function;
 
-/* For sw_heap_set_walk: any thread, with the GIL or without. */
+/* For sw_heap_set_walk: any thread, with the GIL or without; one at a time. */
 size_t memory_walk(sw_heap_frame *out, size_t most);
 /* A function by its number; false: there is none. Also functions of native code: file is the library. */
 bool memory_function_get(uint32_t number, memory_function *out);
-void memory_frames_forked(void);
 
 /* --- memory_snapshot.c: with the GIL --- */
 

@@ -47,11 +47,6 @@ static void unlock(void)
     atomic_flag_clear_explicit(&known.lock, memory_order_release);
 }
 
-void memory_frames_forked(void)
-{
-    unlock();
-}
-
 /* --- texts --- */
 
 static const char *text_copy(const PyObject *object)

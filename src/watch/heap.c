@@ -37,6 +37,7 @@ static struct {
     /* Of the recording: what there was at its begin, and its window. */
     sw_heap_stats base;
     int recording;
+    struct sw__heap_thread *forking; /* under lock */
 } heap = {.lock = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT, .recording = -1};
 
 struct sw__heap_thread *sw__heap_threads(void)
@@ -373,19 +374,32 @@ static void on_end(void)
     pthread_mutex_unlock(&heap.lock);
 }
 
+/* What other handlers of the fork allocate on this thread is counted, no more: locks are held. */
 static void on_before_fork(void)
 {
+    sw__heap_here_now()->busy++;
     pthread_mutex_lock(&heap.lock);
     sw__heap_samples_lock();
+    heap.forking = sw__heap_self;
+}
+
+static void fork_is_over(void)
+{
+    if (heap.forking && heap.forking == sw__heap_self) {
+        heap.forking->busy--;
+    }
+    heap.forking = NULL;
 }
 
 static void on_after_fork(bool child)
 {
     if (!child) {
+        fork_is_over();
         sw__heap_samples_unlock();
         pthread_mutex_unlock(&heap.lock);
         return;
     }
+    fork_is_over();
     pthread_mutex_init(&heap.lock, NULL);
     sw__heap_samples_forked();
     sw__heap_hooks_forked();

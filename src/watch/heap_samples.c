@@ -65,7 +65,7 @@ static struct {
     bool native_leaves;
 } samples = {.lock = ATOMIC_FLAG_INIT};
 
-/* The holder never calls anything that allocates, and never waits. */
+/* The holder is busy, so that what it allocates while it walks a stack does not come here, and never waits. */
 void sw__heap_samples_lock(void)
 {
     while (atomic_flag_test_and_set_explicit(&samples.lock, memory_order_acquire)) {
@@ -78,12 +78,29 @@ void sw__heap_samples_unlock(void)
     atomic_flag_clear_explicit(&samples.lock, memory_order_release);
 }
 
+/* The lock for whoever is not in a slow path: a signal handler that allocates must not come for it. */
+static struct sw__heap_thread *lock_busily(uint32_t *before)
+{
+    struct sw__heap_thread *thread = sw__heap_here_now();
+    *before = thread->busy;
+    thread->busy = 1;
+    sw__heap_samples_lock();
+    return thread;
+}
+
+static void unlock_busily(struct sw__heap_thread *thread, uint32_t before)
+{
+    sw__heap_samples_unlock();
+    thread->busy = before;
+}
+
 void sw_heap_set_walk(sw_heap_walk walk, bool native_leaves)
 {
-    sw__heap_samples_lock();
+    uint32_t before;
+    struct sw__heap_thread *thread = lock_busily(&before);
     samples.walk = walk;
     samples.native_leaves = native_leaves;
-    sw__heap_samples_unlock();
+    unlock_busily(thread, before);
 }
 
 /* --- the table of blocks --- */
@@ -294,15 +311,12 @@ void sw__heap_sample(struct sw__heap_thread *thread, const void *address, size_t
             (double)-thread->sample > 64 * period ? ahead : thread->sample + ahead;
     }
     sw_heap_frame frames[DEPTH + 1];
-    size_t depth = 0;
-    const sw_heap_walk walk = __atomic_load_n(&samples.walk, __ATOMIC_RELAXED);
-    if (walk) {
-        depth = walk(frames + 1, DEPTH);
-    }
     const double chance = -expm1(-(double)bytes / period);
     const double blocks = chance > 0 ? 1 / chance : 1;
     sw__heap_samples_lock();
     if (samples.store) {
+        /* With the lock: so no thread is in the middle of walking when another one forks. */
+        const size_t depth = samples.walk ? samples.walk(frames + 1, DEPTH) : 0;
         const bool leaf = caller && (samples.native_leaves || depth == 0);
         if (leaf) {
             frames[0] = (sw_heap_frame){caller_get(caller), 0};
@@ -341,7 +355,8 @@ static void forget(void)
 
 bool sw__heap_samples_start(uint64_t bytes)
 {
-    sw__heap_samples_lock();
+    uint32_t before;
+    struct sw__heap_thread *thread = lock_busily(&before);
     if (bytes && !samples.store) {
         void *pages = mmap(NULL, sizeof(struct store), PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -355,7 +370,7 @@ bool sw__heap_samples_start(uint64_t bytes)
         memset(sw__heap_filter, 0, sizeof(sw__heap_filter));
     }
     __atomic_store_n(&sw__heap_period, can ? bytes : 0, __ATOMIC_RELAXED);
-    sw__heap_samples_unlock();
+    unlock_busily(thread, before);
     for (struct sw__heap_thread *at = sw__heap_threads(); bytes && at; at = at->next) {
         sw__heap_samples_begin(at);
     }
@@ -369,11 +384,12 @@ void sw__heap_samples_forked(void)
 
 void sw_heap_peak_restart(void)
 {
-    sw__heap_samples_lock();
+    uint32_t before;
+    struct sw__heap_thread *thread = lock_busily(&before);
     if (samples.store) {
         peak_keep();
     }
-    sw__heap_samples_unlock();
+    unlock_busily(thread, before);
 }
 
 int sw_heap_snapshot_take(sw_heap_snapshot *out)
@@ -387,10 +403,8 @@ int sw_heap_snapshot_take(sw_heap_snapshot *out)
         sw_heap_snapshot_free(out);
         return SW_ENOMEM;
     }
-    struct sw__heap_thread *thread = sw__heap_here_now();
-    const uint32_t busy = thread->busy;
-    thread->busy = 1;
-    sw__heap_samples_lock();
+    uint32_t before;
+    struct sw__heap_thread *thread = lock_busily(&before);
     if (samples.store && samples.live > samples.peak) {
         peak_keep();
     }
@@ -410,8 +424,7 @@ int sw_heap_snapshot_take(sw_heap_snapshot *out)
                    samples.points * sizeof(float));
         }
     }
-    sw__heap_samples_unlock();
-    thread->busy = busy;
+    unlock_busily(thread, before);
     return SW_OK;
 }
 

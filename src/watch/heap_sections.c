@@ -108,7 +108,13 @@ static void renew(struct sw__heap_thread *thread, const struct sw__lane *lane)
 
 void sw__heap_sections(struct sw__heap_thread *thread, const struct sw__lane *lane)
 {
-    if (lane == &sw__no_lane || thread->busy) {
+    if (thread->busy) {
+        return;
+    }
+    if (lane == &sw__no_lane) {
+        /* It records no more. */
+        thread->start = lane->start;
+        thread->depth = 0;
         return;
     }
     thread->busy = 1;
