@@ -53,7 +53,7 @@ _stepwatch()
         --set)
             compopt -o nospace 2>/dev/null
             mapfile -t COMPREPLY < <(compgen -S = -W "clock enabled events functions gpu history hot_dir io keep_first \
-                keep_last keep_worst lines loader max_mb modules monitor_interval_s monitor_pss_s \
+                keep_last keep_worst lines loader max_mb memory memory_native memory_sample_kb modules monitor_interval_s monitor_pss_s \
                 name nvml operators out phases policy progress quiet report runs_dir sampler_hz schedule step_usage" \
                 -- "$current")
             return
@@ -71,7 +71,7 @@ _stepwatch()
         esac
         if [[ $current == -* ]]; then
             mapfile -t COMPREPLY < <(compgen -W "-o --out --name --config --set --functions --lines \
-                --operators --io --no-report -m --module --help --" -- "$current")
+                --operators --memory --io --no-report -m --module --help --" -- "$current")
         else
             mapfile -t COMPREPLY < <(compgen -d -- "$current"; compgen -f -X '!*.py' -- "$current")
             compopt -o filenames 2>/dev/null
@@ -146,7 +146,7 @@ _stepwatch()
             ;;
         esac
         if [[ $current == -* ]]; then
-            mapfile -t COMPREPLY < <(compgen -W "--to -o --out --waiting --lines --threads --sections \
+            mapfile -t COMPREPLY < <(compgen -W "--to -o --out --waiting --lines --threads --sections --memory \
                 --help" -- "$current")
         else
             mapfile -t COMPREPLY < <(compgen -d -- "$current"; compgen -f -X '!*.stepwatch' -- "$current")

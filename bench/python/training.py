@@ -248,6 +248,33 @@ def c_profile() -> Iterator[None]:
 
 
 @contextmanager
+def allocations(sample_kb: int) -> Iterator[None]:
+    import stepwatch
+
+    with stepwatch.memory(sample_kb=sample_kb):
+        yield
+
+
+@contextmanager
+def memray() -> Iterator[None]:
+    import memray as rival
+
+    with tempfile.TemporaryDirectory() as folder, rival.Tracker(f"{folder}/memray.bin"):
+        yield
+
+
+@contextmanager
+def tracemalloc() -> Iterator[None]:
+    import tracemalloc as rival
+
+    rival.start()
+    try:
+        yield
+    finally:
+        rival.stop()
+
+
+@contextmanager
 def nothing() -> Iterator[None]:
     yield
 
@@ -261,6 +288,11 @@ TOOLS: dict[str, Tool] = {
         record_shapes=True, profile_memory=True, with_stack=True
     ),
     "cProfile": c_profile,
+    "memory": lambda: allocations(512),
+    "counters": lambda: allocations(0),
+    "memory-run": lambda: ours(sampler_hz=0, memory=True),
+    "memray": memray,
+    "tracemalloc": tracemalloc,
 }
 
 
@@ -310,8 +342,13 @@ def main() -> None:
         else:
             tool = lightning_simple(work) if name == "simple" else TOOLS[name]
             # Whatever happens once, happens now: with the tool and without.
-            with tool():
-                work(max(20, int(steps) // 10))
+            try:
+                with tool():
+                    work(max(20, int(steps) // 10))
+            except ImportError as error:
+                result["absent"] = str(error)
+                Path(f"{run}.json").write_text(json.dumps(result), encoding="utf-8")
+                return
             work(max(20, int(steps) // 10))
             found = []
             for pair in range(int(pairs)):

@@ -56,15 +56,23 @@ PROMISED = {
 }
 
 
-def one(bench: Bench, python: pythons.Python, program: str, tool: str) -> dict[str, Any]:
-    """Run one program with one tool and return its slow-downs in percent."""
+def one(
+    bench: Bench, python: pythons.Python, program: str, tool: str, rivals: bool = False
+) -> dict[str, Any]:
+    """Run one program with one tool and return its slow-downs in percent.
+
+    ``rivals``: with the packages of those we compare with, behind the program's own.
+    """
     steps = PROGRAMS[program][1]
-    ours = tool in ("nothing", "stepwatch", "statistics")
+    ours = tool in ("nothing", "stepwatch", "statistics", "memory", "counters", "memory-run")
     pairs = bench.times(20, 4) if ours else bench.times(6, 2)
     with bench.scratch(memory=True) as scratch:
         run = scratch / "run"
         script = pythons.script("training")
         env = {**pythons.environment(bench), "OMP_NUM_THREADS": "1", "JAX_PLATFORMS": "cpu"}
+        if rivals and python.rivals is not None:
+            for folder in python.rivals.parents[1].glob("lib/python*/site-packages"):
+                env["PYTHONPATH"] += os.pathsep + str(folder)
         done = bench.run([python.path, script, run, program, tool, str(pairs), str(steps)], env)
         printed = Path(f"{run}.json")
         if not printed.exists():

@@ -17,6 +17,7 @@
 #include <stepwatch/gpu.h>
 #include <stepwatch/io.h>
 #include <stepwatch/lines.h>
+#include <stepwatch/memory.h>
 #include <stepwatch/monitor.h>
 #include <stepwatch/records.h>
 #include <stepwatch/stacks.h>
@@ -173,6 +174,8 @@ typedef struct sw_summary_step {
     uint32_t usage_steps;
     uint64_t cpu_ns, run_delay_ns; /* delay: waiting for a CPU; SW_UNKNOWN */
     uint32_t involuntary;          /* context switches; 0 where usage was not read */
+    /* Memory of the process when it ended; SW_UNKNOWN: not read at this step. */
+    uint64_t resident_bytes, anonymous_bytes;
 } sw_summary_step;
 /* All steps of the step thread whose records were kept, in order; `*count` may be 0. The caller frees them with
  * sw_summary_steps_free. */
@@ -216,6 +219,8 @@ SW_API const sw_summary_part *sw_summary_get_part(const sw_summary *summary,
 SW_API const sw_training *sw_summary_training(const sw_summary *summary);
 /* Calls on files and sockets of all processes; NULL: they were not watched. Owned by the summary. */
 SW_API const sw_io *sw_summary_io(const sw_summary *summary);
+/* Memory of all processes, and allocations where they were counted. Never NULL; owned by the summary. */
+SW_API const sw_memory *sw_summary_memory(const sw_summary *summary);
 /* The loader that feeds the steps; NULL: none was recorded. */
 SW_API const sw_training_loader *sw_summary_main_loader(const sw_summary *summary);
 /* The share of the steps' time that is spent in asking it: data_wait, and without workers also preprocess, augment and

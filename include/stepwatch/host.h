@@ -19,6 +19,8 @@ SW_API uint64_t sw_host_memory_available(void);
 SW_API uint64_t sw_host_resident(int64_t pid);
 /* The most that this process ever had in memory. */
 SW_API uint64_t sw_host_resident_peak(void);
+/* Bytes of this process that were swapped out; UINT64_MAX: unknown. */
+SW_API uint64_t sw_host_swapped(void);
 
 #ifdef __cplusplus
 }

@@ -180,7 +180,9 @@ typedef struct sw_record_step {
     uint32_t involuntary; /* context switches */
     uint32_t minor_faults;
     uint32_t major_faults;
-    uint64_t reserved2[2];
+    uint64_t
+        resident_bytes; /* memory of the process at the end of the step; 0: not read at it */
+    uint64_t anonymous_bytes; /* of it, what no file stands behind */
     uint64_t phase_ticks[SW_PHASE_SLOTS];
 } sw_record_step;
 
@@ -404,6 +406,23 @@ typedef struct sw_record_gpu {
  *             SW_PHASE_INHERIT: outside steps), device (0 CPU, 1 GPU). value: calls, ns without and with what it
  *             called (nanoseconds, not ticks), bytes, floating-point operations
  *
+ * Tables of memory, all in bytes.
+ *
+ *   MEMORY    the process, as the kernel sees it; one row. value: resident at the start, at the last look, at most; least
+ *             that it could still have taken (UINT64_MAX unknown); most that was swapped out
+ *   HEAP      what was allocated by one part of the process. key: part (enum sw_heap_part; SW_HEAP_ALL: all of them), bytes
+ *             between two samples (0: none). value: bytes allocated, blocks allocated, bytes freed, blocks freed, most bytes
+ *             in use at once beyond those at the start (of all of them only)
+ *   ALLOCATIONS  what was allocated while a section was open, by its thread, callees included. key: thread index, node. value:
+ *             bytes allocated, blocks allocated, bytes freed, blocks freed, most beyond those in use at its begin
+ *   BLOCKS    sampled allocations with one stack: a tree as STACK is, below no CONTEXT. key: parent (BLOCKS index plus 1, 0
+ *             none), CODE index (UINT32_MAX: native code), line. value: bytes allocated, blocks allocated, bytes in use at the
+ *             end, bytes in use at the peak, all estimated from samples that ended here; samples
+ *   KEPT      what one stack had in use at some steps, five points a row. key: BLOCKS index (UINT32_MAX: the numbers of
+ *             these steps themselves), number of the first point, points in the row, points in all. value: the points
+ *   ALLOCATOR  an allocator of a framework. key: name (name id), device. value: bytes in use at the end, at most; bytes
+ *             reserved at the end, at most; allocations that had to be tried again
+ *
  * Tables of the monitor. Numbers marked f64 are the bits of an IEEE 754 double.
  *
  *   SERIES    a series of MONITOR records and all its values, also those of which no record is kept. key: name, unit (name
@@ -458,7 +477,13 @@ typedef struct sw_record_gpu {
     X(19, GPUNOTE, "gpunote")                                                            \
     X(20, IO, "io")                                                                      \
     X(21, THING, "thing")                                                                \
-    X(22, WATCHED, "watched")
+    X(22, WATCHED, "watched")                                                            \
+    X(24, MEMORY, "memory")                                                              \
+    X(25, HEAP, "heap")                                                                  \
+    X(26, ALLOCATIONS, "allocations")                                                    \
+    X(27, BLOCKS, "blocks")                                                              \
+    X(28, KEPT, "kept")                                                                  \
+    X(29, ALLOCATOR, "allocator")
 
 enum sw_table {
 #define SW_TABLE_ENUM(number, name, text) SW_TABLE_##name = number,
@@ -478,6 +503,22 @@ enum sw_table {
 #define SW_ROW_GPU_ACTIVITY 0x0004 /* GPU: it counts what its multiprocessors do (GPM) */
 #define SW_ROW_GPU_DIVIDED 0x0008  /* GPU: it is divided into parts (MIG) */
 #define SW_ROW_GPU_ASIDE 0x0010    /* GPU: another process of the run watches it */
+
+/* Parts of the process that allocate; they do not overlap. */
+#define SW_HEAP_PART_TABLE(X)                                                            \
+    X(0, OBJECT, "python_obj") /* objects of Python */                                   \
+    X(1, MEM, "python_mem")    /* buffers of Python */                                   \
+    X(2, RAW, "python_raw")    /* what Python takes without its lock */                  \
+    X(3, NATIVE, "native")     /* malloc and its kin, from native code */                \
+    X(4, MAPPED, "mmap")       /* anonymous mappings, Python's arenas not counted */
+
+enum sw_heap_part {
+#define SW_HEAP_ENUM(number, name, text) SW_HEAP_##name = number,
+    SW_HEAP_PART_TABLE(SW_HEAP_ENUM)
+#undef SW_HEAP_ENUM
+        SW_HEAP_PARTS,
+    SW_HEAP_ALL = 255
+};
 
 enum sw_site_what {
     SW_SITE_LOADER = 1,

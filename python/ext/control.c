@@ -139,11 +139,13 @@ static PyObject *core_stop(PyObject *module, PyObject *Py_UNUSED(ignored))
         core_lines_sync();
         core_stages_flush();
         core_functions_flush(module);
+        core_memory_flush();
     }
     PyObject *run = run_now(module);
     /* Recording stops even when its path could not be told. */
     Py_BEGIN_ALLOW_THREADS sw_shutdown();
-    Py_END_ALLOW_THREADS return run;
+    Py_END_ALLOW_THREADS core_memory_ended();
+    return run;
 }
 
 /* What record() needs to know: whether it is the outer one that goes on. Under `stepwatch run`, and in the child of a

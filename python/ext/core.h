@@ -28,6 +28,8 @@ enum core_slot {
     CORE_TIMED_METHOD_TYPE,
     CORE_PASS_TYPE,
     CORE_COMPARISON_TYPE,
+    CORE_MEMORY_TYPE,
+    CORE_MEMORY_SNAPSHOT_TYPE,
     CORE_SLOTS
 };
 
@@ -78,6 +80,13 @@ int core_timed_print_add(PyObject *module);
 int core_operators_add(PyObject *module);
 int core_history_add(PyObject *module);
 int core_bench_add(PyObject *module);
+int core_memory_add(PyObject *module);
+
+/* Allocations of the whole recording, if the settings ask for them: from its start; what was sampled goes into the trace
+ * before it ends; off after it. The first is 0, or -1 with an exception set. With the GIL. */
+int core_memory_began(void);
+void core_memory_flush(void);
+void core_memory_ended(void);
 
 /* What goes with a recording: the sampler, if the settings ask for it, and facts about this Python. The first is 0, or -1
  * with an exception set that is not ours to hide (KeyboardInterrupt); the second leaves none. */

@@ -72,6 +72,53 @@ uint64_t layout_instruction(const layout_frame *frame, const layout_code *code);
 size_t layout_lines(const uint8_t *table, size_t size, int32_t first_line,
                     layout_line *out, size_t room);
 
+/* The line that `offset` bytes from the first instruction are in; the first line of the code where that is not known. */
+static inline uint32_t layout_line_find(const layout_line *lines, uint32_t count,
+                                        int64_t offset, int64_t first_line)
+{
+    if (offset < 0 || count == 0) {
+        return first_line > 0 ? (uint32_t)first_line : 0;
+    }
+    uint32_t low = 0, high = count; /* lines[low].start <= offset */
+    while (high - low > 1) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (lines[middle].start <= (uint64_t)offset) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return lines[low].line;
+}
+
+/* A character as UTF-8, at most 4 bytes; how many. */
+static inline size_t layout_put_utf8(char *out, uint32_t c)
+{
+    if (c < 0x80) {
+        out[0] = (char)c;
+        return 1;
+    }
+    if (c < 0x800) {
+        out[0] = (char)(0xc0 | c >> 6);
+        out[1] = (char)(0x80 | (c & 63));
+        return 2;
+    }
+    if (c < 0x10000) {
+        if (c >= 0xd800 && c < 0xe000) {
+            c = 0xfffd; /* a lone surrogate has no UTF-8 */
+        }
+        out[0] = (char)(0xe0 | c >> 12);
+        out[1] = (char)(0x80 | (c >> 6 & 63));
+        out[2] = (char)(0x80 | (c & 63));
+        return 3;
+    }
+    out[0] = (char)(0xf0 | (c >> 18 & 7));
+    out[1] = (char)(0x80 | (c >> 12 & 63));
+    out[2] = (char)(0x80 | (c >> 6 & 63));
+    out[3] = (char)(0x80 | (c & 63));
+    return 4;
+}
+
 /* What an instruction says about where the thread is. */
 enum layout_op { LAYOUT_OP_PLAIN, LAYOUT_OP_CALL, LAYOUT_OP_OPERATOR };
 enum layout_op layout_op(uint8_t opcode);

@@ -87,6 +87,15 @@ int core_process_began(PyObject *module)
         Py_XDECREF(trace);
     }
     PyErr_Clear();
+    if (core_memory_began() != 0) {
+        PyObject *type, *value, *trace;
+        PyErr_Fetch(&type, &value, &trace);
+        PyErr_NormalizeException(&type, &value, &trace);
+        PySys_FormatStderr("stepwatch: allocations are not counted: %S\n", value);
+        Py_XDECREF(type);
+        Py_XDECREF(value);
+        Py_XDECREF(trace);
+    }
     return 0;
 }
 

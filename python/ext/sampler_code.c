@@ -98,33 +98,6 @@ static code_entry *entry_at(sampler_codes *codes, uint64_t address)
 
 /* --- Texts --------------------------------------------------------------------------- */
 
-static size_t put_utf8(char *out, uint32_t c)
-{
-    if (c < 0x80) {
-        out[0] = (char)c;
-        return 1;
-    }
-    if (c < 0x800) {
-        out[0] = (char)(0xc0 | c >> 6);
-        out[1] = (char)(0x80 | (c & 63));
-        return 2;
-    }
-    if (c < 0x10000) {
-        if (c >= 0xd800 && c < 0xe000) {
-            c = 0xfffd; /* a lone surrogate has no UTF-8 */
-        }
-        out[0] = (char)(0xe0 | c >> 12);
-        out[1] = (char)(0x80 | (c >> 6 & 63));
-        out[2] = (char)(0x80 | (c & 63));
-        return 3;
-    }
-    out[0] = (char)(0xf0 | (c >> 18 & 7));
-    out[1] = (char)(0x80 | (c >> 12 & 63));
-    out[2] = (char)(0x80 | (c >> 6 & 63));
-    out[3] = (char)(0x80 | (c & 63));
-    return 4;
-}
-
 /* Copies a string of Python as UTF-8, its beginning if it is very long. */
 static bool read_text(core_memory *reader, uint64_t address, char out[TEXT_MOST],
                       tree_text *text)
@@ -165,7 +138,7 @@ static bool read_text(core_memory *reader, uint64_t address, char out[TEXT_MOST]
             c = c <= 0x10ffff ? c : 0xfffd;
         }
         /* Texts of the trace and of stacks hold no NUL. */
-        length += put_utf8(out + length, c ? c : 0xfffd);
+        length += layout_put_utf8(out + length, c ? c : 0xfffd);
     }
     *text = (tree_text){out, (uint32_t)length};
     return true;
@@ -237,20 +210,8 @@ static code_entry *read_code(sampler_codes *codes, core_memory *reader, uint64_t
 
 static uint32_t line_of(const code_entry *entry, const layout_frame *frame)
 {
-    const int64_t offset = layout_offset(frame, &entry->head);
-    if (offset < 0 || entry->line_count == 0) {
-        return entry->head.first_line > 0 ? (uint32_t)entry->head.first_line : 0;
-    }
-    uint32_t low = 0, high = entry->line_count; /* lines[low].start <= offset */
-    while (high - low > 1) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (entry->lines[middle].start <= (uint64_t)offset) {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    return entry->lines[low].line;
+    return layout_line_find(entry->lines, entry->line_count,
+                            layout_offset(frame, &entry->head), entry->head.first_line);
 }
 
 /* The entries of the frames numbered codes->which[0…count) are asked again, or made. */

@@ -69,9 +69,8 @@ static bool is_user_file(PyObject *file)
     return true;
 }
 
-bool core_is_user_code(PyCodeObject *code)
+bool core_is_user_file(PyObject *file)
 {
-    PyObject *file = code->co_filename;
     PyObject *answer = PyDict_GetItemWithError(known, file);
     if (!answer) {
         PyErr_Clear();
@@ -84,6 +83,11 @@ bool core_is_user_code(PyCodeObject *code)
         }
     }
     return answer == Py_True;
+}
+
+bool core_is_user_code(PyCodeObject *code)
+{
+    return core_is_user_file(code->co_filename);
 }
 
 bool core_user_site_find(core_user_site *out)

@@ -15,6 +15,8 @@ bool core_user_site_find(core_user_site *out);
 /* Whether this code is the user's: its file lies neither below the Python installation, nor in a folder of installed
  * packages, nor in this package. */
 bool core_is_user_code(PyCodeObject *code);
+/* The same for the name of a file (str). */
+bool core_is_user_file(PyObject *file);
 
 int core_user_code_add(PyObject *module);
 

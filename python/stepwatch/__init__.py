@@ -4,6 +4,7 @@ from stepwatch import _torch_compile
 from stepwatch._compare import Comparison, compare
 from stepwatch._core import (
     Lines,
+    MemorySnapshot,
     Run,
     Table,
     counter,
@@ -13,6 +14,7 @@ from stepwatch._core import (
     is_recording,
     lines,
     mark,
+    memory,
     open,  # noqa: A004
     sample,
     section,
@@ -71,6 +73,7 @@ def __getattr__(name: str) -> object:
 __all__ = [
     "Comparison",
     "Lines",
+    "MemorySnapshot",
     "Report",
     "Run",
     "Table",
@@ -88,6 +91,7 @@ __all__ = [
     "lines",
     "load_ipython_extension",
     "mark",
+    "memory",
     "methods",
     "monitor",
     "open",

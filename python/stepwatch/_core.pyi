@@ -104,6 +104,67 @@ class functions:  # noqa: N801
     ) -> str: ...
     def create_stats(self) -> None: ...
 
+_MemoryView = Literal["allocated", "live", "peak"]
+
+class MemorySite(TypedDict):
+    file: str
+    line: int | None
+    function: str
+    allocated: int
+    blocks: int
+    live: int
+    peak: int
+    leaf: str
+
+class MemoryTotals(TypedDict):
+    allocated: int
+    blocks: int
+    freed: int
+    blocks_freed: int
+
+@final
+class MemorySnapshot:
+    allocated: int
+    freed: int
+    blocks: int
+    blocks_freed: int
+    in_use: int
+    def top(self, limit: int = 10, by: _MemoryView = "allocated") -> list[MemorySite]: ...
+    def collapsed(self, by: _MemoryView = "peak") -> str: ...
+    def __sub__(self, other: MemorySnapshot, /) -> MemorySnapshot: ...
+
+@final
+class memory:  # noqa: N801
+    running: bool
+    def __new__(cls, *, sample_kb: int = 512, native: bool = False) -> memory: ...
+    @property
+    def peak(self) -> int: ...
+    @property
+    def in_use(self) -> int: ...
+    @property
+    def allocated(self) -> int: ...
+    @property
+    def freed(self) -> int: ...
+    @property
+    def blocks(self) -> int: ...
+    @property
+    def blocks_freed(self) -> int: ...
+    @property
+    def parts(self) -> dict[str, MemoryTotals]: ...
+    def start(self) -> None: ...
+    def stop(self) -> None: ...
+    def __enter__(self) -> memory: ...
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None: ...
+    def snapshot(self) -> MemorySnapshot: ...
+    def difference(self) -> MemorySnapshot: ...
+    def top(self, limit: int = 10, by: _MemoryView = "allocated") -> list[MemorySite]: ...
+
 class _Writable(Protocol):
     def write(self, text: str, /) -> object: ...
 
@@ -300,6 +361,9 @@ def start(
     modules: bool | None = None,
     loader: bool | None = None,
     operators: bool | None = None,
+    memory: bool | None = None,
+    memory_sample_kb: int | None = None,
+    memory_native: bool | None = None,
     functions: bool | None = None,
     lines: str | Sequence[str] | None = None,
     monitor_interval_s: float | None = None,

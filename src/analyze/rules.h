@@ -17,6 +17,7 @@ void sw__rules_modules(sw_findings *all); /* slow_module, launch_bound */
 void sw__rules_redundant(sw_findings *all);
 void sw__rules_ranks(sw_findings *all);   /* straggler, communication */
 void sw__rules_gpu(sw_findings *all);     /* gpu_throttle */
+void sw__rules_memory(sw_findings *all);  /* memory_growth, memory_pressure */
 void sw__rules_metrics(sw_findings *all); /* logging: work after the update */
 
 /* Small reads, reading again, fsync: what watched calls say. */

@@ -335,7 +335,6 @@ void sw__rules_machine(sw_findings *all)
     cpu(all);
     descriptors(all);
     sw__rules_ranks(all);
-    sw__findings_unchecked(all, SW_FINDING_MEMORY_GROWTH, "memory was not watched");
-    sw__findings_unchecked(all, SW_FINDING_MEMORY_PRESSURE, "memory was not watched");
+    sw__rules_memory(all);
     sw__rules_gpu(all);
 }

@@ -4,18 +4,13 @@
 #include <stdbool.h>
 #include <string.h>
 
-struct line {
-    const char *text; /* without indentation */
-    size_t length, indent;
-};
-
-static bool starts(const struct line *line, const char *word)
+static bool starts(const struct sw__source_line *line, const char *word)
 {
     const size_t length = strlen(word);
     return line->length >= length && memcmp(line->text, word, length) == 0;
 }
 
-static bool holds(const struct line *line, const char *word)
+static bool holds(const struct sw__source_line *line, const char *word)
 {
     const size_t length = strlen(word);
     for (size_t i = 0; i + length <= line->length; i++) {
@@ -26,13 +21,13 @@ static bool holds(const struct line *line, const char *word)
     return false;
 }
 
-static bool is_loop(const struct line *line)
+bool sw__source_is_loop(const struct sw__source_line *line)
 {
     return starts(line, "for ") || starts(line, "while ") || starts(line, "async for ");
 }
 
-/* Line `number`, from 1; false past the last. */
-static bool get_line(const char *text, size_t length, uint32_t number, struct line *out)
+bool sw__source_line_get(const char *text, size_t length, uint32_t number,
+                         struct sw__source_line *out)
 {
     const char *at = text;
     const char *const end = text + length;
@@ -50,26 +45,27 @@ static bool get_line(const char *text, size_t length, uint32_t number, struct li
         indent += *at == '\t' ? 8 : 1;
         at++;
     }
-    *out = (struct line){.text = at, .length = (size_t)(stop - at), .indent = indent};
+    *out = (struct sw__source_line){
+        .text = at, .length = (size_t)(stop - at), .indent = indent};
     return true;
 }
 
 uint32_t sw__source_loop(const char *text, size_t length, uint32_t first, uint32_t line)
 {
-    struct line here;
-    if (line == 0 || !get_line(text, length, line, &here)) {
+    struct sw__source_line here;
+    if (line == 0 || !sw__source_line_get(text, length, line, &here)) {
         return 0;
     }
-    if (is_loop(&here) || (holds(&here, " for ") && holds(&here, " in "))) {
+    if (sw__source_is_loop(&here) || (holds(&here, " for ") && holds(&here, " in "))) {
         return line;
     }
     size_t indent = here.indent;
     for (uint32_t at = line - 1; at > first && at > 0 && indent > 0; at--) {
-        if (!get_line(text, length, at, &here) || here.length == 0 ||
+        if (!sw__source_line_get(text, length, at, &here) || here.length == 0 ||
             here.indent >= indent || here.text[0] == '#' || here.text[0] == '\r') {
             continue;
         }
-        if (is_loop(&here)) {
+        if (sw__source_is_loop(&here)) {
             return at;
         }
         indent = here.indent;

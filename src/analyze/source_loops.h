@@ -2,8 +2,19 @@
 #ifndef SW_ANALYZE_SOURCE_LOOPS_H
 #define SW_ANALYZE_SOURCE_LOOPS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* A line of a text, without its indentation. */
+struct sw__source_line {
+    const char *text;
+    size_t length, indent;
+};
+/* Line `number`, from 1; false past the last. */
+bool sw__source_line_get(const char *text, size_t length, uint32_t number,
+                         struct sw__source_line *out);
+bool sw__source_is_loop(const struct sw__source_line *line);
 
 /* The line of the innermost loop around a line of the function that begins at `first`, or 0. A comprehension is a loop in its
  * own line. */

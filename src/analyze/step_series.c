@@ -151,6 +151,8 @@ static void fill_step(sw_summary_step *step, const sw_record_step *record,
         .cpu_ns = used ? record->cpu_ns : SW_UNKNOWN,
         .run_delay_ns = used ? record->run_delay_ns : SW_UNKNOWN,
         .involuntary = used ? record->involuntary : 0,
+        .resident_bytes = record->resident_bytes ? record->resident_bytes : SW_UNKNOWN,
+        .anonymous_bytes = record->resident_bytes ? record->anonymous_bytes : SW_UNKNOWN,
     };
     step->warmup =
         (record->head.flags & SW_STEP_WARMUP) != 0 || (early && step->complete);

@@ -115,7 +115,7 @@ int sw_summary_create(sw_summary **out, const sw_run *run, sw_error_info *info)
         sw__summary_run,      sw__summary_sections, sw__summary_steps,
         sw__summary_overhead, sw__summary_losses,   sw__summary_samples,
         sw__summary_profiles, sw__summary_training, sw__summary_monitors,
-        sw__summary_gpus,     sw__summary_io};
+        sw__summary_gpus,     sw__summary_io,       sw__summary_memory};
     int error = summary->arena ? SW_OK : SW_ENOMEM;
     for (size_t i = 0; !error && i < sizeof parts / sizeof parts[0]; i++) {
         error = parts[i](summary);

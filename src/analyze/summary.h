@@ -56,6 +56,7 @@ struct sw_summary {
     const sw_training_loader *main_loader;
     sw_gpus *gpus;
     sw_io *io; /* NULL: calls on files were not watched */
+    sw_memory *memory;
 
     struct sw__note *first_note, *last_note;
 };
@@ -74,6 +75,7 @@ int sw__summary_gpus(sw_summary *summary);
 
 void sw__gpus_free(sw_gpus *gpus); /* NULL is fine */
 int sw__summary_io(sw_summary *summary);
+int sw__summary_memory(sw_summary *summary);
 
 /* Zeroed memory that lives as long as the summary. */
 void *sw__summary_take(sw_summary *summary, size_t count, size_t size);

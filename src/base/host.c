@@ -114,6 +114,14 @@ uint64_t sw_host_resident(int64_t pid)
     return strtoull(space + 1, NULL, 10) * (uint64_t)size;
 }
 
+uint64_t sw_host_swapped(void)
+{
+    int saved = errno;
+    uint64_t swapped = kilobytes("/proc/self/status", "VmSwap:");
+    errno = saved;
+    return swapped;
+}
+
 uint64_t sw_host_resident_peak(void)
 {
     int saved = errno;

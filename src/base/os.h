@@ -40,6 +40,13 @@ struct sw__os_usage {
 };
 void sw__os_thread_usage(struct sw__os_usage *out, int schedstat_fd);
 
+/* Memory of this process that is present, and the part of it that no file stands behind, in bytes; UINT64_MAX: unknown.
+ * `statm_fd` is an open /proc/self/statm or negative. */
+struct sw__os_memory {
+    uint64_t resident, anonymous;
+};
+void sw__os_process_memory(struct sw__os_memory *out, int statm_fd);
+
 /* Files. All are opened O_CLOEXEC | O_NOFOLLOW and moved to a descriptor of at least 200
  * where the limit allows, out of the way of programs that use fixed small numbers. */
 int sw__os_create_private(const char *path); /* O_EXCL, mode 0600: fd, or -errno */

@@ -130,6 +130,33 @@ void sw__os_thread_usage(struct sw__os_usage *out, int schedstat_fd)
     }
 }
 
+/* statm is "<size> <resident> <resident and shared> …" in pages. */
+void sw__os_process_memory(struct sw__os_memory *out, int statm_fd)
+{
+    char text[128];
+    *out = (struct sw__os_memory){UINT64_MAX, UINT64_MAX};
+    /* One call: what is short is the end of the file. */
+    const ssize_t got = statm_fd < 0 ? -1 : pread(statm_fd, text, sizeof text - 1, 0);
+    if (got <= 0) {
+        return;
+    }
+    text[got] = '\0';
+    uint64_t pages[3] = {0};
+    const char *at = text;
+    for (unsigned i = 0; i < 3; i++) {
+        if (*at < '0' || *at > '9') {
+            return;
+        }
+        for (; *at >= '0' && *at <= '9'; at++) {
+            pages[i] = pages[i] * 10 + (uint64_t)(*at - '0');
+        }
+        at += *at == ' ';
+    }
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    out->resident = pages[1] * page;
+    out->anonymous = (pages[1] > pages[2] ? pages[1] - pages[2] : 0) * page;
+}
+
 uint64_t sw__os_process_start(pid_t pid)
 {
     char path[48];

@@ -11,7 +11,7 @@
 #include "cli/option_parser.h"
 #include "cli/out_file.h"
 
-enum { TO, OUT, WAITING, LINES, THREADS, SECTIONS, OPTIONS };
+enum { TO, OUT, WAITING, LINES, THREADS, SECTIONS, MEMORY, OPTIONS };
 
 static const struct option_spec options[OPTIONS] = {
     [TO] = {"to", 0, "FORMAT", "collapsed, json, pstats or speedscope"},
@@ -20,6 +20,7 @@ static const struct option_spec options[OPTIONS] = {
     [LINES] = {"lines", 0, NULL, "tell lines of a function apart"},
     [THREADS] = {"threads", 0, NULL, "the thread as first frame (collapsed)"},
     [SECTIONS] = {"sections", 0, NULL, "the innermost section as a frame"},
+    [MEMORY] = {"memory", 0, "VIEW", "bytes, not samples: peak, live or allocated"},
 };
 
 static const struct command command = {
@@ -40,6 +41,7 @@ struct request {
     const char *path, *to, *out;
     bool given[OPTIONS];
     sw_stack_options stacks;
+    enum sw_memory_view view;
 };
 
 /* Each returns 0 or, when the run has nothing of the kind, an error with a sentence. */
@@ -60,13 +62,17 @@ static const struct format {
 } formats[] = {
     {"collapsed",
      write_stacks,
-     {[WAITING] = true, [LINES] = true, [THREADS] = true, [SECTIONS] = true},
+     {[WAITING] = true,
+      [LINES] = true,
+      [THREADS] = true,
+      [SECTIONS] = true,
+      [MEMORY] = true},
      false},
     {"json", write_json, {false}, false},
     {"pstats", write_pstats, {false}, true},
     {"speedscope",
      write_stacks,
-     {[WAITING] = true, [LINES] = true, [SECTIONS] = true},
+     {[WAITING] = true, [LINES] = true, [SECTIONS] = true, [MEMORY] = true},
      false},
 };
 #define FORMATS (sizeof formats / sizeof formats[0])
@@ -85,9 +91,46 @@ static int write_json(sw_writer *writer, const sw_run *run, const sw_summary *su
     return error;
 }
 
+static void write_view(sw_writer *writer, const sw_summary *summary,
+                       const struct request *request, const sw_stacks *stacks)
+{
+    sw_stack_options look = request->stacks;
+    look.name = sw_summary_get_run(summary)->name;
+    if (strcmp(request->to, "speedscope") == 0) {
+        sw_export_speedscope(writer, stacks, &look);
+    } else {
+        sw_export_collapsed(writer, stacks, &look);
+    }
+}
+
+/* Allocations in place of samples. */
+static int write_memory(sw_writer *writer, const sw_run *run, const sw_summary *summary,
+                        const struct request *request, sw_error_info *info)
+{
+    sw_stacks *stacks;
+    const int error =
+        sw_memory_stacks(&stacks, sw_summary_memory(summary), request->view);
+    if (error) {
+        return sw_error_set(info, error, "%s", sw_error_text(error));
+    }
+    const bool any = sw_stacks_count(stacks, NULL).running > 0;
+    if (any) {
+        write_view(writer, summary, request, stacks);
+    }
+    sw_stacks_free(stacks);
+    return any ? SW_OK
+               : sw_error_set(info, SW_ENOTFOUND,
+                              "%.300s holds no sampled allocations; record them with "
+                              "'stepwatch run --memory'.",
+                              sw_run_path(run));
+}
+
 static int write_stacks(sw_writer *writer, const sw_run *run, const sw_summary *summary,
                         const struct request *request, sw_error_info *info)
 {
+    if (request->given[MEMORY]) {
+        return write_memory(writer, run, summary, request, info);
+    }
     const sw_stacks *stacks = sw_summary_stacks(summary);
     const sw_stack_counts counts =
         stacks ? sw_stacks_count(stacks, NULL) : (sw_stack_counts){0};
@@ -103,13 +146,7 @@ static int write_stacks(sw_writer *writer, const sw_run *run, const sw_summary *
                             "writes those that waited.",
                             sw_run_path(run));
     }
-    sw_stack_options look = request->stacks;
-    look.name = sw_summary_get_run(summary)->name;
-    if (strcmp(request->to, "speedscope") == 0) {
-        sw_export_speedscope(writer, stacks, &look);
-    } else {
-        sw_export_collapsed(writer, stacks, &look);
-    }
+    write_view(writer, summary, request, stacks);
     return SW_OK;
 }
 
@@ -146,6 +183,21 @@ static const struct format *find_format(const char *name)
     return NULL;
 }
 
+static bool view_of(const char *text, enum sw_memory_view *view)
+{
+    static const char *const names[] = {[SW_MEMORY_PEAK] = "peak",
+                                        [SW_MEMORY_LIVE] = "live",
+                                        [SW_MEMORY_ALLOCATED] = "allocated"};
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(text, names[i]) == 0) {
+            *view = (enum sw_memory_view)i;
+            return true;
+        }
+    }
+    cli_complain("export: --memory takes peak, live or allocated, not '%.60s'.", text);
+    return false;
+}
+
 /* True when the arguments make sense; else `*code` is what to exit with. */
 static bool parse(struct request *request, int argc, char **argv, int *code)
 {
@@ -172,6 +224,9 @@ static bool parse(struct request *request, int argc, char **argv, int *code)
         request->given[option] = true;
         request->to = option == TO ? value : request->to;
         request->out = option == OUT ? value : request->out;
+        if (option == MEMORY && !view_of(value, &request->view)) {
+            return false;
+        }
     }
     request->stacks = (sw_stack_options){.waiting = request->given[WAITING],
                                          .lines = request->given[LINES],

@@ -35,6 +35,7 @@ enum {
     FUNCTIONS,
     LINES,
     OPERATORS,
+    MEMORY,
     IO,
     NO_REPORT,
     MODULE,
@@ -52,13 +53,11 @@ static const struct option_spec options[OPTIONS] = {
     [LINES] = {"lines", 0, "MOD:FUNC", "time each line of a function; may be repeated"},
     [OPERATORS] = {"operators", 0, NULL,
                    "record torch operators in the steps of the schedule"},
+    [MEMORY] = {"memory", 0, NULL, "count allocations, by section and line"},
     [IO] = {"io", 0, NULL, "watch calls on files and sockets, by path and section"},
     [NO_REPORT] = {"no-report", 0, NULL, "leave the native files only"},
     [MODULE] = {"module", 'm', "MODULE", "run a module, as python -m does"},
 };
-
-/* The contract has them; this version has not. */
-static const char *const later[] = {"memory"};
 
 static const struct command command = {
     .name = "run",
@@ -148,20 +147,6 @@ static bool add_setting(struct request *request, const char *text)
     return set_checked(request, option, key, equals + 1);
 }
 
-static bool is_later(const char *word)
-{
-    if (strncmp(word, "--", 2) != 0) {
-        return false;
-    }
-    size_t length = strcspn(word + 2, "=");
-    for (size_t i = 0; i < sizeof later / sizeof later[0]; i++) {
-        if (strlen(later[i]) == length && strncmp(word + 2, later[i], length) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool add_lines(struct request *request, const char *text)
 {
     const char *colon = strchr(text, ':');
@@ -239,13 +224,6 @@ static bool parse(struct request *request, int argc, char **argv, int *code)
     const char *value;
     *code = CLI_USAGE;
     while (!request->module) {
-        if (!parser.letters || !*parser.letters) {
-            const char *word = parser.index < argc ? argv[parser.index] : "";
-            if (is_later(word)) {
-                cli_complain("run: '%.60s' is not in this version", word);
-                return false;
-            }
-        }
         int option = option_next(&parser, &value);
         if (option == OPTION_END) {
             break;
@@ -275,10 +253,12 @@ static bool parse(struct request *request, int argc, char **argv, int *code)
             break;
         case FUNCTIONS:
         case OPERATORS:
+        case MEMORY:
         case IO:
         case NO_REPORT: {
             const char *key = option == FUNCTIONS   ? "functions"
                               : option == OPERATORS ? "operators"
+                              : option == MEMORY    ? "memory"
                               : option == IO        ? "io"
                                                     : "report";
             if (!set(request, key, strlen(key), option == NO_REPORT ? "off" : "on")) {

@@ -319,7 +319,7 @@ void sw_export_report_json(sw_writer *writer, const sw_summary *summary,
     sw__json_functions(w, summary);
     sw__json_lines(w, summary);
     sw__json_modules(w, summary);
-    put_missing(w, "memory", not_watched);
+    sw__json_memory(w, summary);
     sw__json_monitor(w, summary);
     sw__json_gpu(w, summary);
     sw__json_findings(w, findings);

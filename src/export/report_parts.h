@@ -21,6 +21,7 @@ void sw__json_gpu(sw_writer *w, const sw_summary *summary);
 
 /* "io": calls on files and sockets. */
 void sw__json_io(sw_writer *w, const sw_summary *summary);
+void sw__json_memory(sw_writer *w, const sw_summary *summary);
 
 /* "findings", and what goes with them: "bound" and "checked". NULL: nobody looked. */
 void sw__json_findings(sw_writer *w, const sw_findings *findings);

@@ -21,6 +21,8 @@ struct sw__settings {
     enum sw_policy policy;
     uint64_t max_bytes; /* 0: no cap */
     unsigned keep_first, keep_last, keep_worst;
+    bool memory, memory_native;
+    unsigned memory_sample_kb; /* 0: allocations are counted, none is sampled */
     double sampler_hz;         /* 0: no samples */
     double monitor_interval_s; /* 0: no monitor */
     bool io;                   /* calls on files and sockets are watched */

@@ -42,6 +42,7 @@ void sw__forked_child(void)
     sw__holding = 0;
     sw__names_after_fork(true);
     sw__helper_forget();
+    sw__memory_forget();
     sw__thread_forget();
     if (state == SW__SESSION_ON || state == SW__SESSION_ENDING) {
         /* The parent's memory is not mapped here, its descriptors are. What is on the heap stays: it may

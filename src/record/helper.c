@@ -96,6 +96,7 @@ static void *sw__helper_main(void *arg)
         uint64_t now = sw__mono_ns();
         if (now >= clock_at) {
             sw__helper_clock(session->super);
+            sw__memory_look(false);
             clock_at = now + SW__CLOCK_PERIOD;
         }
         if (now >= copy_at) {

@@ -66,6 +66,13 @@ enum kind {
       "Profile every Python function of the program.")                                   \
     X(lines, "list", "", KIND_LINES, lines, SW_OPTION_PYTHON | SW_OPTION_RUN,            \
       "Functions whose lines are timed, each MODULE:FUNCTION, separated by commas.")     \
+    X(memory, "bool", "off", KIND_BOOL, memory, SW_OPTION_PYTHON,                        \
+      "Count every allocation, by section, and sample where they come from.")            \
+    X(memory_sample_kb, "count", "512", KIND_COUNT, memory_sample_kb, SW_OPTION_PYTHON,  \
+      "With memory: a stack is taken about every so many KiB that are allocated; 0: "    \
+      "none, counters only.")                                                            \
+    X(memory_native, "bool", "off", KIND_BOOL, memory_native, SW_OPTION_PYTHON,          \
+      "With memory: name the native function that allocated, below the Python stack.")   \
     X(sampler_hz, "number", "0", KIND_HERTZ, sampler_hz, SW_OPTION_PYTHON,               \
       "Looks at the stacks of Python threads, 0 to 1000 times a second; 0: none. 100 "   \
       "under stepwatch run.")                                                            \

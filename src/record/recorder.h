@@ -135,6 +135,13 @@ struct sw__lane {
     struct sw__fmt_block *hist_block;
 };
 
+/* A file that stays open. Others may close it and have another file under its number: it is known by what it is. */
+struct sw__kept_file {
+    int fd; /* -1 not opened yet, -2 not to be had */
+    dev_t device;
+    ino_t inode;
+};
+
 /* A thread in the current session. It always has a lane in the default domain, which holds its place in its chunk. */
 struct sw__thread {
     struct sw__lane *lane[SW__DOMAINS];
@@ -146,9 +153,7 @@ struct sw__thread {
     uint64_t sequence; /* of the next EVENTS chunk */
     uint64_t steps_sequence;
     _Atomic uint32_t steps_chunk;
-    int schedstat; /* -1 not opened yet, -2 not to be had */
-    dev_t schedstat_device;
-    ino_t schedstat_inode;
+    struct sw__kept_file schedstat, statm; /* of /proc */
     struct sw__fmt_thread *slot;
     uint64_t usage_ticks; /* when usage was last read; 0 never */
     uint32_t usage_steps; /* steps since */
@@ -362,6 +367,15 @@ void sw__peek_training(struct sw__peeked *out);
 /* fork.c */
 void sw__fork_register(void);
 void sw__forked_child(void);
+
+/* memory.c: session.lock held, but sw__memory_look, which the helper calls; `dear`: all of it, though it is not time */
+void sw__memory_begin(void);
+void sw__memory_look(bool dear);
+void sw__memory_end(void);
+void sw__memory_forget(void); /* in a child */
+
+/* rows.c: a new row whose place stays, or NULL; session.lock held */
+sw_row *sw__row_keep(sw_row *row);
 
 /* calibrate.c */
 void sw__calibrate(struct sw__fmt_super *super);

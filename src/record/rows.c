@@ -44,6 +44,14 @@ static uint32_t sw__row_new(struct sw__session *session, sw_row *row)
     return (uint32_t)((uint64_t)((uint8_t *)place - session->hot.base) / sizeof(*row));
 }
 
+sw_row *sw__row_keep(sw_row *row)
+{
+    const uint32_t reference = sw__row_new(&sw__session, row);
+    return reference ? (sw_row *)(void *)(sw__session.hot.base +
+                                          (uint64_t)reference * sizeof(*row))
+                     : NULL;
+}
+
 static void sw__row_change(struct sw__session *session, uint32_t reference, sw_row *row)
 {
     sw_row *place =

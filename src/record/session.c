@@ -285,6 +285,7 @@ static int sw__session_start(sw_error_info *info)
     sw__facts_collect(&session->settings, sw__fact_put, NULL);
     sw__fact_put(NULL, "hot_memory", session->hot.where);
     sw__given_facts_put();
+    sw__memory_begin();
     (void)sw__names_define();
     (void)sw__mirror_copy(&session->mirror, false);
     result = sw__home_put_super(&session->home, session->super, SW__STATE_OPEN,
@@ -461,6 +462,7 @@ static void sw__session_close(struct sw__session *session)
 {
     uint32_t most = session->thread_count * 2 + 2;
     uint32_t *open = sw__alloc_zero(most, sizeof(*open));
+    sw__memory_end();
     session->quiet_end = sw__threads_settle();
     sw__threads_end();
     size_t count = open ? sw__threads_open_chunks(open, most) : 0;

@@ -27,11 +27,26 @@ struct sw__step_used {
     uint32_t steps;
     uint32_t voluntary, involuntary, minor_faults, major_faults;
     uint64_t cpu_ns, run_delay_ns;
+    struct sw__os_memory memory;
 };
 
 /* Usage costs two system calls, some microseconds where the caches are the program's, so it is read at most once in so
  * long; a record then speaks for the steps since the last reading. Tells whether it was read. */
 enum { SW__USAGE_MS = 10 };
+
+static int sw__kept_open(struct sw__kept_file *file, const char *path)
+{
+    if (file->fd == -1) {
+        struct stat facts;
+        const int fd = sw__os_open_read(path);
+        if (fd >= 0 && fstat(fd, &facts) == 0) {
+            file->device = facts.st_dev;
+            file->inode = facts.st_ino;
+        }
+        file->fd = fd < 0 ? -2 : fd;
+    }
+    return file->fd;
+}
 
 static bool sw__step_usage(struct sw__thread *thread, uint64_t end,
                            struct sw__step_used *used)
@@ -44,17 +59,11 @@ static bool sw__step_usage(struct sw__thread *thread, uint64_t end,
         end - thread->usage_ticks < SW__USAGE_MS * sw__session.ticks_per_ms) {
         return false;
     }
-    if (thread->schedstat == -1) {
-        struct stat facts;
-        int fd = sw__os_open_read("/proc/thread-self/schedstat");
-        if (fd >= 0 && fstat(fd, &facts) == 0) {
-            thread->schedstat_device = facts.st_dev;
-            thread->schedstat_inode = facts.st_ino;
-        }
-        thread->schedstat = fd < 0 ? -2 : fd;
-    }
     struct sw__os_usage now;
-    sw__os_thread_usage(&now, thread->schedstat);
+    sw__os_thread_usage(&now,
+                        sw__kept_open(&thread->schedstat, "/proc/thread-self/schedstat"));
+    sw__os_process_memory(&used->memory,
+                          sw__kept_open(&thread->statm, "/proc/self/statm"));
     const uint64_t fresh[6] = {now.cpu_ns,      now.run_delay_ns, now.voluntary,
                                now.involuntary, now.minor_faults, now.major_faults};
     if (thread->usage_ticks) {
@@ -122,7 +131,8 @@ static bool sw__step_end_at(struct sw__lane *lane, unsigned flags, uint64_t now)
     lane->phase_since = end;
     sw__step_count(lane, end - start, flags);
 
-    struct sw__step_used used = {.run_delay_ns = UINT64_MAX};
+    struct sw__step_used used = {.run_delay_ns = UINT64_MAX,
+                                 .memory = {UINT64_MAX, UINT64_MAX}};
     const bool dear = sw__step_usage(thread, end, &used);
     sw_record_step *step = sw__kept_room(thread, (uint32_t)sizeof(*step));
     if (step) {
@@ -147,7 +157,11 @@ static bool sw__step_end_at(struct sw__lane *lane, unsigned flags, uint64_t now)
         step->involuntary = used.involuntary;
         step->minor_faults = used.minor_faults;
         step->major_faults = used.major_faults;
-        memset(step->reserved2, 0, sizeof(step->reserved2));
+        /* 0 is what older writers left there. */
+        step->resident_bytes =
+            used.memory.resident == UINT64_MAX ? 0 : used.memory.resident;
+        step->anonymous_bytes =
+            used.memory.resident == UINT64_MAX ? 0 : used.memory.anonymous;
         memcpy(step->phase_ticks, lane->phase_ticks, sizeof(step->phase_ticks));
         sw__step_publish(thread);
     }

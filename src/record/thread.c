@@ -108,11 +108,13 @@ static void sw__thread_detach(void)
 
 static void sw__thread_close_usage(struct sw__thread *thread)
 {
-    if (sw__os_is_file(thread->schedstat, thread->schedstat_device,
-                       thread->schedstat_inode)) {
-        close(thread->schedstat);
+    struct sw__kept_file *const files[] = {&thread->schedstat, &thread->statm};
+    for (size_t i = 0; i < SW__COUNTOF(files); i++) {
+        if (sw__os_is_file(files[i]->fd, files[i]->device, files[i]->inode)) {
+            close(files[i]->fd);
+        }
+        files[i]->fd = -1;
     }
-    thread->schedstat = -1;
 }
 
 /* Gives back what the heap holds for a thread. session.lock held; nobody else uses it. */
@@ -327,7 +329,8 @@ static struct sw__thread *sw__thread_new(uint32_t generation)
         thread->lane[i] = &sw__no_lane;
     }
     thread->generation = generation;
-    thread->schedstat = -1;
+    thread->schedstat.fd = -1;
+    thread->statm.fd = -1;
     atomic_store(&thread->chunk, UINT32_MAX);
     atomic_store(&thread->steps_chunk, UINT32_MAX);
     thread->next = sw__session.threads;

@@ -357,7 +357,6 @@ def test_rate_of_the_sampler(
         (("--lines", "train:", "train.py"), "MODULE:FUNCTION"),
         (("--set", "sampler_hz=1001", "train.py"), "a number from 0 to 1000"),
         (("--set", "sampler_hz=-1", "train.py"), "a number from 0 to 1000"),
-        (("--memory", "train.py"), "is not in this version"),
         (("--config", "x.toml", "train.py"), "x.toml cannot be read"),
     ],
 )

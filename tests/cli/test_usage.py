@@ -111,7 +111,6 @@ def test_mistyped_words_name_the_nearest(
         ("run", "-o"),
         ("run", "--set", "max_mb", "--", "true"),
         ("run", "--set", "max_mb=much", "--", "true"),
-        ("run", "--memory", "--", "true"),
         ("doctor", "operand"),
     ],
 )

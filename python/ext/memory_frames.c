@@ -1,0 +1,233 @@
+/* The Python stack of the thread that is allocating, and what its functions are called.
+ *
+ * The thread looks at its own frames, which nobody else changes, and each frame holds its code object: so all that is read is there,
+ * with the GIL or without. Nothing of Python is called, and nothing is changed. What a code object says of itself is copied when it is
+ * first seen. Its address may be that of another one later: who it is is told by what it points to. */
+#include "memory.h"
+
+#include "frame_layout.h"
+#include <dlfcn.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    CODES = 32768, /* places, a power of two */
+    FUNCTIONS = 16384,
+    LINES = 32768,
+    TEXT = 1000
+};
+
+struct code {
+    const void *address; /* NULL: free */
+    layout_code head;
+    uint32_t function, line_count;
+    layout_line *lines;
+};
+
+static struct {
+    atomic_flag lock;
+    struct code *codes; /* NULL: not used yet */
+    size_t code_count;
+    memory_function *functions;
+    uint32_t count;
+    layout_line scratch[LINES];
+} known = {.lock = ATOMIC_FLAG_INIT};
+
+static void lock(void)
+{
+    while (atomic_flag_test_and_set_explicit(&known.lock, memory_order_acquire)) {
+        sched_yield();
+    }
+}
+
+static void unlock(void)
+{
+    atomic_flag_clear_explicit(&known.lock, memory_order_release);
+}
+
+/* --- texts --- */
+
+static const char *text_copy(const PyObject *object)
+{
+    char bytes[TEXT + 4];
+    size_t length = 0;
+    const PyASCIIObject *head = (const PyASCIIObject *)object;
+    if (!object || Py_TYPE(object) != &PyUnicode_Type || !head->state.compact) {
+        return "";
+    }
+    const void *data = head->state.ascii
+                           ? (const void *)(head + 1)
+                           : (const void *)((const PyCompactUnicodeObject *)object + 1);
+    for (Py_ssize_t i = 0; i < head->length && length + 4 <= TEXT; i++) {
+        const Py_UCS4 letter = PyUnicode_READ(head->state.kind, data, i);
+        length += layout_put_utf8(bytes + length, letter ? letter : 0xfffd);
+    }
+    char *copy = malloc(length + 1);
+    if (!copy) {
+        return "";
+    }
+    memcpy(copy, bytes, length);
+    copy[length] = '\0';
+    return copy;
+}
+
+/* --- code objects --- */
+
+static void lines_read(struct code *code)
+{
+    const PyBytesObject *table = (const PyBytesObject *)(uintptr_t)code->head.lines;
+    free(code->lines);
+    code->lines = NULL;
+    code->line_count = 0;
+    if (!table || Py_TYPE(table) != &PyBytes_Type) {
+        return;
+    }
+    const size_t count =
+        layout_lines((const uint8_t *)table->ob_sval, (size_t)Py_SIZE(table),
+                     (int32_t)code->head.first_line, known.scratch, LINES);
+    code->lines = malloc(count * sizeof *code->lines + 1);
+    if (code->lines) {
+        memcpy(code->lines, known.scratch, count * sizeof *code->lines);
+        code->line_count = (uint32_t)count;
+    }
+}
+
+static bool make_room(void)
+{
+    if (!known.codes) {
+        known.codes = calloc(CODES, sizeof *known.codes);
+        known.functions = calloc(FUNCTIONS, sizeof *known.functions);
+        if (!known.codes || !known.functions) {
+            free(known.codes);
+            free(known.functions);
+            known.codes = NULL;
+            known.functions = NULL;
+            return false;
+        }
+        /* Number 0 is for those that there is no room for. */
+        known.functions[0] = (memory_function){"", "(more)", "(more)", 0};
+        known.count = 1;
+    }
+    return true;
+}
+
+static void code_read(struct code *code, const layout_code *head)
+{
+    code->head = *head;
+    code->function = 0;
+    lines_read(code);
+    if (known.count < FUNCTIONS) {
+        known.functions[known.count] =
+            (memory_function){text_copy((const PyObject *)(uintptr_t)head->file),
+                              text_copy((const PyObject *)(uintptr_t)head->qualname),
+                              text_copy((const PyObject *)(uintptr_t)head->name),
+                              head->first_line > 0 ? (uint32_t)head->first_line : 0};
+        code->function = known.count++;
+    }
+}
+
+/* The code object, as it is known; NULL: no memory. The lock is held. */
+static const struct code *code_get(const void *address)
+{
+    layout_code head = {0};
+    layout_code_parse(address, (uint64_t)(uintptr_t)address, &head);
+    size_t at = (size_t)(((uintptr_t)address >> 4) * 0x9E3779B97F4A7C15ull >> 49);
+    while (known.codes[at].address && known.codes[at].address != address) {
+        at = (at + 1) & (CODES - 1);
+    }
+    struct code *code = &known.codes[at];
+    if (!code->address) {
+        if (known.code_count >= CODES / 4 * 3) {
+            return NULL;
+        }
+        known.code_count++;
+        code->address = address;
+        code_read(code, &head);
+    } else if (memcmp(&code->head, &head, sizeof head) != 0) {
+        code_read(code, &head);
+    }
+    return code;
+}
+
+/* --- the walk --- */
+
+static uint64_t innermost_frame(void)
+{
+    const PyThreadState *state = PyGILState_GetThisThreadState();
+    if (!state) {
+        return 0;
+    }
+    layout_thread thread = {0};
+    layout_thread_parse(state, &thread);
+    if (layout_cframe_size && thread.cframe) {
+        return layout_cframe_parse((const void *)(uintptr_t)thread.cframe);
+    }
+    return thread.frame;
+}
+
+size_t memory_walk(sw_heap_frame *out, size_t most)
+{
+    size_t depth = 0;
+    uint64_t address = innermost_frame();
+    if (!address) {
+        return 0;
+    }
+    lock();
+    for (unsigned walked = 0; make_room() && address && depth < most && walked < 1000;
+         walked++) {
+        layout_frame frame = {0};
+        layout_frame_parse((const void *)(uintptr_t)address, &frame);
+        if (frame.kind == LAYOUT_BAD) {
+            break;
+        }
+        if (frame.kind == LAYOUT_PYTHON && frame.code) {
+            const void *at = (const void *)(uintptr_t)frame.code;
+            if (Py_TYPE((const PyObject *)at) != &PyCode_Type) {
+                break;
+            }
+            const struct code *code = code_get(at);
+            out[depth++] = (sw_heap_frame){
+                code ? code->function : 0,
+                code ? layout_line_find(code->lines, code->line_count,
+                                        layout_offset(&frame, &code->head),
+                                        code->head.first_line)
+                     : 0};
+        }
+        address = frame.previous;
+    }
+    unlock();
+    return depth;
+}
+
+/* --- names --- */
+
+static bool native_function(uint32_t number, memory_function *out)
+{
+    void *address = sw_heap_caller(number);
+    Dl_info info;
+    *out = (memory_function){"", "(native code)", "(native code)", 0};
+    if (address && dladdr(address, &info)) {
+        const char *slash = info.dli_fname ? strrchr(info.dli_fname, '/') : NULL;
+        out->file = slash ? slash + 1 : "";
+        if (info.dli_sname) {
+            out->qualname = out->name = info.dli_sname;
+        }
+    }
+    return true;
+}
+
+bool memory_function_get(uint32_t number, memory_function *out)
+{
+    if (number & SW_HEAP_CALLER) {
+        return native_function(number, out);
+    }
+    lock();
+    const bool there = known.functions && number < known.count;
+    if (there) {
+        *out = known.functions[number];
+    }
+    unlock();
+    return there;
+}

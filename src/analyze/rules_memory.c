@@ -1,0 +1,254 @@
+/* Rules: memory that grows with the steps, and memory that runs short. */
+#include <math.h>
+#include <string.h>
+
+#include "analyze/growth.h"
+#include "analyze/hot_code.h"
+#include "analyze/line_profile.h"
+#include "analyze/rules.h"
+#include "analyze/source_keeps.h"
+#include "analyze/source_loops.h"
+#include "analyze/summary.h"
+
+/* Growth below this over all steps that were seen is of no interest: allocators keep what they have in pieces. */
+#define GROWTH_LEAST ((double)(8 << 20))
+#define GROWTH_LEAST_SHARE 0.01 /* of what the process has */
+/* What the process has, of all that it can have. */
+#define PRESSURE_LEAST 0.8
+#define PRESSURE_HIGH 0.95
+#define SWAPPED_LEAST ((double)(16 << 20))
+
+#define MB 1e6
+
+/* --- growth --- */
+
+/* Memory of the process at the steps where it was read, without files: pages of files come and go as the kernel likes. */
+static size_t read_series(sw_findings *all, double **x, double **y, double *last)
+{
+    const struct sw__case *it = &all->it;
+    size_t count = 0;
+    *x = sw__arena_take(all->arena, (it->count + 1) * sizeof **x, _Alignof(double));
+    *y = sw__arena_take(all->arena, (it->count + 1) * sizeof **y, _Alignof(double));
+    if (!*x || !*y) {
+        all->failed = true;
+        return 0;
+    }
+    for (size_t i = 0; i < it->count; i++) {
+        if (it->step[i].anonymous_bytes != SW_UNKNOWN) {
+            (*x)[count] = (double)it->step[i].number;
+            (*y)[count++] = (double)it->step[i].anonymous_bytes;
+            *last = (double)it->step[i].resident_bytes;
+        }
+    }
+    return count;
+}
+
+/* Where the loop of the training keeps something, as its source reads. True: told. */
+static bool guess_place(sw_findings *all, struct sw__draft *draft)
+{
+    const struct sw__hot *hot = sw__hot_code(all);
+    for (size_t i = hot->caller_count; i-- > 0;) {
+        const sw_stack_frame *caller = hot->callers[i];
+        size_t length = 0;
+        char *text = sw__source_text(caller->file, &length);
+        const uint32_t loop =
+            text ? sw__source_loop(text, length, caller->first_line, caller->line) : 0;
+        const struct sw__source_keep keep =
+            text ? sw__source_keeps(text, length, loop) : (struct sw__source_keep){0};
+        if (keep.line) {
+            const int shown = keep.length < 80 ? (int)keep.length : 80;
+            sw__draft_where(all, draft, caller->file, keep.line, caller->name);
+            sw__draft_advise(
+                all, draft,
+                keep.sums
+                    ? "Look at \"%.*s\" in line %u: a sum of tensors keeps the graph of "
+                      "every step; add the number, loss.item()."
+                    : "Look at \"%.*s\" in line %u: what is kept there in every step "
+                      "stays; a tensor with a gradient keeps its whole graph. Keep "
+                      "numbers (.item()) or detached values.",
+                shown, keep.text, keep.line);
+        }
+        sw__free(text);
+        if (keep.line) {
+            return true;
+        }
+    }
+    sw__hot_where_loop(all, draft);
+    return false;
+}
+
+/* The line whose allocations grow most, where they were sampled; NULL: none does. */
+static const sw_memory_site *growing_site(const sw_findings *all)
+{
+    size_t count;
+    const sw_memory_site *sites =
+        sw_memory_sites(sw_summary_memory(all->it.summary), &count);
+    const sw_memory_site *most = NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (sites[i].growth.grows && sites[i].own &&
+            (!most || sites[i].growth.slope > most->growth.slope)) {
+            most = &sites[i];
+        }
+    }
+    return most;
+}
+
+/* Names the place: the line that keeps things, if the source shows one, else the line that allocates them. */
+static void tell_place(sw_findings *all, struct sw__draft *draft)
+{
+    const sw_memory_site *site = growing_site(all);
+    const bool guessed = guess_place(all, draft);
+    if (site) {
+        if (!guessed) {
+            sw__draft_where(all, draft, site->file, site->line, site->function);
+        }
+        sw__draft_number(draft, "site_mb_per_step", site->growth.slope / MB);
+        sw__draft_advise(all, draft,
+                         "What stays was allocated in %s:%u, %s: %.3g MB a step.",
+                         sw__file_name(site->file), site->line, site->function,
+                         site->growth.slope / MB);
+    } else if (!sw_memory_is_counted(sw_summary_memory(all->it.summary))) {
+        sw__draft_advise(all, draft,
+                         "stepwatch run --memory names the allocations that stay.");
+    }
+}
+
+static double fact_number(const sw_findings *all, const char *key)
+{
+    const char *text = sw__fact(all, key);
+    double number = 0;
+    for (const char *at = text; at && *at >= '0' && *at <= '9'; at++) {
+        number = number * 10 + (*at - '0');
+    }
+    return number > 0 ? number : NAN;
+}
+
+static void growth_severity(struct sw__draft *draft, const struct sw__growth *growth,
+                            double room)
+{
+    /* How many times as long as this run it can go on. */
+    const double left = room / growth->total;
+    draft->finding.severity = left < 2    ? SW_SEVERITY_CRITICAL
+                              : left < 20 ? SW_SEVERITY_HIGH
+                                          : SW_SEVERITY_MEDIUM;
+}
+
+static void growth(sw_findings *all)
+{
+    double *x;
+    double *y;
+    double resident = NAN;
+    const size_t count = read_series(all, &x, &y, &resident);
+    if (count < SW__GROWTH_LEAST) {
+        sw__findings_unchecked(all, SW_FINDING_MEMORY_GROWTH,
+                               count == 0 ? "memory was not read at the steps"
+                                          : "memory was read at too few steps");
+        return;
+    }
+    const struct sw__growth found = sw__growth_of(x, y, count);
+    if (!found.grows || found.total < GROWTH_LEAST ||
+        found.total < GROWTH_LEAST_SHARE * resident) {
+        return;
+    }
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_MEMORY_GROWTH, "RULE-31");
+    sw__draft_rule(draft, "RULE-26");
+    draft->group = SW__GROUP_MEMORY;
+    sw__draft_title(all, draft, "Memory grows by %.3g MB a step", found.slope / MB);
+    sw__draft_number(draft, "mb_per_step", found.slope / MB);
+    sw__draft_number(draft, "mb_per_step_low", found.low / MB);
+    sw__draft_number(draft, "mb_per_step_high", found.high / MB);
+    sw__draft_number(draft, "grown_mb", found.total / MB);
+    sw__draft_number(draft, "resident_mb", resident / MB);
+    sw__draft_number(draft, "p_value", found.p);
+    sw__draft_number(draft, "from_step", found.from);
+    sw__draft_number(draft, "to_step", found.to);
+    draft->finding.confidence = found.p < 1e-4 ? 0.9 : 0.75;
+    const double memory = fact_number(all, "memory_bytes");
+    growth_severity(draft, &found, memory > resident ? memory - resident : INFINITY);
+    tell_place(all, draft);
+}
+
+/* --- pressure --- */
+
+static void pressure(sw_findings *all)
+{
+    const sw_trace *trace = sw__step_trace(all->it.summary);
+    const sw_row *row = trace ? sw_trace_get_row(trace, SW_TABLE_MEMORY, 0) : NULL;
+    if (!row || row->value[3] == UINT64_MAX) {
+        sw__findings_unchecked(all, SW_FINDING_MEMORY_PRESSURE,
+                               "how much memory there was is not recorded");
+        return;
+    }
+    const double peak = (double)row->value[2];
+    const double room = (double)row->value[3];
+    const double swapped = (double)row->value[4];
+    const double share = peak / (peak + room);
+    if (share < PRESSURE_LEAST && swapped < SWAPPED_LEAST) {
+        return;
+    }
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_MEMORY_PRESSURE, "RULE-26");
+    sw__draft_rule(draft, "RULE-11");
+    draft->group = SW__GROUP_MEMORY;
+    if (swapped >= SWAPPED_LEAST) {
+        sw__draft_title(all, draft, "%.3g MB of the program were swapped out",
+                        swapped / MB);
+    } else {
+        sw__draft_title(all, draft, "%.0f %% of the memory that it can have is in use",
+                        share * 100);
+    }
+    sw__draft_number(draft, "resident_peak_mb", peak / MB);
+    sw__draft_number(draft, "least_room_mb", room / MB);
+    sw__draft_number(draft, "memory_share", share);
+    sw__draft_number(draft, "swapped_mb", swapped / MB);
+    draft->finding.confidence = 0.8;
+    draft->finding.severity = share >= PRESSURE_HIGH || swapped >= SWAPPED_LEAST
+                                  ? SW_SEVERITY_HIGH
+                                  : SW_SEVERITY_MEDIUM;
+    sw__draft_advise(all, draft,
+                     "Use smaller batches with gradient accumulation, narrower types, or "
+                     "fewer loader workers; or give the program more memory.");
+    if (!sw_memory_is_counted(sw_summary_memory(all->it.summary))) {
+        sw__draft_advise(all, draft,
+                         "stepwatch run --memory shows which allocations make the peak.");
+    }
+}
+
+/* --- allocators of devices --- */
+
+/* An allocator that gives up what it kept and asks the driver again has run out of room. */
+static void retries(sw_findings *all)
+{
+    size_t count;
+    const sw_memory_allocator *list =
+        sw_memory_allocators(sw_summary_memory(all->it.summary), &count);
+    const sw_memory_allocator *most = NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (list[i].retries > 0 && (!most || list[i].retries > most->retries)) {
+            most = &list[i];
+        }
+    }
+    if (!most) {
+        return;
+    }
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_MEMORY_PRESSURE, "RULE-20");
+    draft->group = SW__GROUP_MEMORY;
+    draft->specific = 1;
+    sw__draft_title(all, draft, "The allocator of device %u ran out of memory %llu times",
+                    most->device, (unsigned long long)most->retries);
+    sw__draft_number(draft, "retries", (double)most->retries);
+    sw__draft_number(draft, "allocated_peak_mb", (double)most->allocated_peak / MB);
+    sw__draft_number(draft, "reserved_peak_mb", (double)most->reserved_peak / MB);
+    draft->finding.confidence = 0.9;
+    draft->finding.severity = SW_SEVERITY_HIGH;
+    sw__draft_advise(all, draft,
+                     "Use smaller batches or gradient checkpointing; where much more is "
+                     "reserved than allocated, "
+                     "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.");
+}
+
+void sw__rules_memory(sw_findings *all)
+{
+    growth(all);
+    pressure(all);
+    retries(all);
+}

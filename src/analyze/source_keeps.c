@@ -1,0 +1,154 @@
+/* Where values pile up in a loop. */
+#include "analyze/source_keeps.h"
+
+#include <string.h>
+
+#include "analyze/source_loops.h"
+
+/* Longer loops are looked at so far. */
+enum { LINES_MOST = 400, NAME_MOST = 64 };
+
+typedef struct sw__source_line line;
+
+static const char *find(const char *text, size_t length, const char *word)
+{
+    return memmem(text, length, word, strlen(word));
+}
+
+static bool holds(const line *at, const char *const *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (find(at->text, at->length, words[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+#define HOLDS(at, list) holds(at, list, sizeof list / sizeof list[0])
+
+static bool in_name(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           c == '_' || c == '.' || (unsigned char)c >= 0x80;
+}
+
+/* The name, with attributes, that the line begins with. */
+static size_t name_length(const line *at)
+{
+    size_t length = 0;
+    while (length < at->length && in_name(at->text[length])) {
+        length++;
+    }
+    return length;
+}
+
+static bool is_code(const line *at)
+{
+    return at->length > 0 && at->text[0] != '#' && at->text[0] != '\r';
+}
+
+/* Whether the body makes `name` anew: "name = …". */
+static bool made_inside(const char *text, size_t length, uint32_t loop, size_t indent,
+                        const char *name, size_t name_size)
+{
+    line at;
+    for (uint32_t i = loop + 1;
+         i < loop + LINES_MOST && sw__source_line_get(text, length, i, &at); i++) {
+        if (!is_code(&at)) {
+            continue;
+        }
+        if (at.indent <= indent) {
+            return false;
+        }
+        if (at.length > name_size + 2 && memcmp(at.text, name, name_size) == 0 &&
+            !in_name(at.text[name_size])) {
+            const char *rest = at.text + name_size;
+            while (*rest == ' ') {
+                rest++;
+            }
+            if (rest[0] == '=' && rest[1] != '=') {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* How much a statement looks as if it kept something; 0: not at all. `*name`: how long the name of what grows is. */
+static int keeps(const line *at, size_t *name, bool *sums)
+{
+    static const char *const plain[] = {
+        ".item()", ".detach()", "float(", "int(",         ".numpy()",
+        "len(",    ".tolist()", ".size(", "perf_counter", "time()"};
+    static const char *const likely[] = {"loss",  "out",  "pred",    "logit", "hidden",
+                                         "batch", "grad", "feature", "embed"};
+    static const struct {
+        const char *call;
+        int score;
+    } calls[] = {{".append(", 4}, {".extend(", 4}, {".appendleft(", 4},
+                 {".insert(", 3}, {".add(", 3},    {".put(", 2},
+                 {".push(", 3},   {".update(", 2}, {".record(", 2},
+                 {".store(", 2},  {".log(", 1},    {".setdefault(", 2}};
+    int score = 0;
+    *sums = false;
+    const size_t word = name_length(at);
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+        const char *call = find(at->text, at->length, calls[i].call);
+        /* The name is all that stands before the call, or an element of it. */
+        if (call && word > 0 &&
+            (call - at->text < (ptrdiff_t)word || at->text[word] == '[') &&
+            calls[i].score > score) {
+            score = calls[i].score;
+            *name = call - at->text < (ptrdiff_t)word ? (size_t)(call - at->text) : word;
+        }
+    }
+    if (score == 0 && word > 0 && word + 4 < at->length) {
+        const char *rest = at->text + word;
+        const char *end = at->text + at->length;
+        if (memcmp(rest, " += ", 4) == 0 && !(rest[4] >= '0' && rest[4] <= '9')) {
+            score = 3;
+            *sums = true;
+            *name = word;
+        } else if (*rest == '[' && find(rest, (size_t)(end - rest), "] = ")) {
+            score = 2;
+            *name = word;
+        }
+    }
+    if (score == 0 || HOLDS(at, plain)) {
+        return 0;
+    }
+    return score + (HOLDS(at, likely) ? 2 : 0);
+}
+
+struct sw__source_keep sw__source_keeps(const char *text, size_t length, uint32_t loop)
+{
+    struct sw__source_keep best = {0};
+    int most = 0;
+    line head;
+    line at;
+    if (loop == 0 || !sw__source_line_get(text, length, loop, &head)) {
+        return best;
+    }
+    for (uint32_t i = loop + 1;
+         i < loop + LINES_MOST && sw__source_line_get(text, length, i, &at); i++) {
+        if (!is_code(&at)) {
+            continue;
+        }
+        if (at.indent <= head.indent) {
+            break;
+        }
+        size_t name = 0;
+        bool sums = false;
+        const int score = keeps(&at, &name, &sums);
+        if (score > most && name < NAME_MOST &&
+            !made_inside(text, length, loop, head.indent, at.text, name)) {
+            most = score;
+            while (at.length > 0 &&
+                   (at.text[at.length - 1] == '\r' || at.text[at.length - 1] == ' ')) {
+                at.length--;
+            }
+            best = (struct sw__source_keep){i, at.text, at.length, sums};
+        }
+    }
+    return best;
+}

@@ -1,0 +1,21 @@
+/* Lines of a loop that keep something each time round, told from the source. */
+#ifndef SW_ANALYZE_SOURCE_KEEPS_H
+#define SW_ANALYZE_SOURCE_KEEPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A guess: what looks most like a place where values pile up. */
+struct sw__source_keep {
+    uint32_t line;    /* 0: none */
+    const char *text; /* the statement, in the source */
+    size_t length;
+    bool sums; /* it adds to a variable */
+};
+
+/* Looks at the body of the loop at line `loop`. Statements that keep plain numbers (`.item()`, `.detach()`, `float(…)`) are not
+ * meant, nor are lists that are made anew inside the loop. */
+struct sw__source_keep sw__source_keeps(const char *text, size_t length, uint32_t loop);
+
+#endif

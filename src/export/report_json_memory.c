@@ -1,0 +1,175 @@
+/* Member "memory" of report.json: the process as the kernel sees it, and allocations where they were counted. */
+#include <stepwatch/export.h>
+#include <stepwatch/memory.h>
+
+#include "export/json_put.h"
+#include "export/report_parts.h"
+
+#define SITES_MOST 100
+#define SECTIONS_MOST 200
+
+static void put_sum(sw_writer *w, const sw_memory_sum *sum)
+{
+    put_uint(w, "allocated_bytes", sum->allocated);
+    put_uint(w, "blocks", sum->blocks);
+    put_uint(w, "freed_bytes", sum->freed);
+    put_uint(w, "blocks_freed", sum->blocks_freed);
+}
+
+static void put_process(sw_writer *w, const sw_memory_process *process)
+{
+    put_uint(w, "pid", process->pid);
+    put_uint(w, "resident_start_bytes", process->resident_start);
+    put_uint(w, "resident_end_bytes", process->resident_end);
+    put_uint(w, "resident_peak_bytes", process->resident_peak);
+    put_uint(w, "least_room_bytes", process->least_room);
+    put_uint(w, "swapped_bytes", process->swapped);
+}
+
+static void put_parts(sw_writer *w, const sw_memory_process *process)
+{
+    static const char *const names[] = {
+#define PART_NAME(number, name, text) [number] = text,
+        SW_HEAP_PART_TABLE(PART_NAME)
+#undef PART_NAME
+    };
+    sw_json_key(w, "parts");
+    sw_json_object_begin(w);
+    for (unsigned part = 0; part < SW_HEAP_PARTS; part++) {
+        sw_json_key(w, names[part]);
+        sw_json_object_begin(w);
+        put_sum(w, &process->part[part]);
+        sw_json_object_end(w);
+    }
+    sw_json_object_end(w);
+}
+
+static void put_sections(sw_writer *w, const sw_memory *memory)
+{
+    size_t count;
+    const sw_memory_section *sections = sw_memory_sections(memory, &count);
+    sw_json_key(w, "sections");
+    sw_json_array_begin(w);
+    for (size_t i = 0; i < count && i < SECTIONS_MOST; i++) {
+        const sw_memory_section *section = &sections[i];
+        sw_json_object_begin(w);
+        sw_json_key(w, "path");
+        sw_json_array_begin(w);
+        for (size_t k = 0; k < section->depth; k++) {
+            sw_json_string(w, section->path[k]);
+        }
+        sw_json_array_end(w);
+        put_string(w, "thread", section->thread);
+        put_uint(w, "calls", section->calls);
+        put_sum(w, &section->sum);
+        sw_json_key(w, "delta_bytes");
+        sw_json_int(w, (int64_t)(section->sum.allocated - section->sum.freed));
+        put_uint(w, "peak_bytes", section->peak);
+        put_string(w, "peak_how", "exact");
+        sw_json_object_end(w);
+    }
+    sw_json_array_end(w);
+}
+
+static void put_growth(sw_writer *w, const sw_memory_growth *growth)
+{
+    sw_json_key(w, "growth");
+    sw_json_object_begin(w);
+    put_bool(w, "grows", growth->grows);
+    put_double(w, "bytes_per_step", growth->slope);
+    put_double(w, "low", growth->low);
+    put_double(w, "high", growth->high);
+    put_double(w, "p_value", growth->p);
+    sw_json_object_end(w);
+}
+
+static void put_sites(sw_writer *w, const sw_memory *memory)
+{
+    size_t count;
+    const sw_memory_site *sites = sw_memory_sites(memory, &count);
+    sw_json_key(w, "sites");
+    sw_json_array_begin(w);
+    for (size_t i = 0; i < count && i < SITES_MOST; i++) {
+        const sw_memory_site *site = &sites[i];
+        sw_json_object_begin(w);
+        put_string(w, "file", *site->file ? site->file : NULL);
+        put_uint(w, "line", site->line ? site->line : SW_UNKNOWN);
+        put_string(w, "function", site->function);
+        put_uint(w, "allocated_bytes", site->allocated);
+        put_uint(w, "blocks", site->blocks);
+        put_uint(w, "live_bytes", site->live);
+        put_uint(w, "peak_bytes", site->peak);
+        put_uint(w, "samples", site->samples);
+        put_growth(w, &site->growth);
+        sw_json_object_end(w);
+    }
+    sw_json_array_end(w);
+}
+
+static void put_allocators(sw_writer *w, const sw_memory *memory)
+{
+    size_t count;
+    const sw_memory_allocator *all = sw_memory_allocators(memory, &count);
+    sw_json_key(w, "allocators");
+    sw_json_array_begin(w);
+    for (size_t i = 0; i < count; i++) {
+        sw_json_object_begin(w);
+        put_string(w, "name", all[i].name);
+        put_uint(w, "pid", all[i].pid);
+        put_uint(w, "device", all[i].device);
+        put_uint(w, "allocated_bytes", all[i].allocated);
+        put_uint(w, "allocated_peak_bytes", all[i].allocated_peak);
+        put_uint(w, "reserved_bytes", all[i].reserved);
+        put_uint(w, "reserved_peak_bytes", all[i].reserved_peak);
+        put_uint(w, "retries", all[i].retries);
+        sw_json_object_end(w);
+    }
+    sw_json_array_end(w);
+}
+
+void sw__json_memory(sw_writer *w, const sw_summary *summary)
+{
+    const sw_memory *memory = sw_summary_memory(summary);
+    size_t count;
+    const sw_memory_process *processes = sw_memory_processes(memory, &count);
+    if (count == 0 ||
+        (processes[0].resident_start == SW_UNKNOWN && !processes[0].counted)) {
+        put_missing(w, "memory",
+                    "The kernel did not say how much memory the process had.");
+        return;
+    }
+    const sw_memory_process *main = &processes[0];
+    sw_json_key(w, "memory");
+    sw_json_object_begin(w);
+    put_bool(w, "recorded", true);
+    put_process(w, main);
+    sw_json_key(w, "processes");
+    sw_json_array_begin(w);
+    for (size_t i = 1; i < count; i++) {
+        sw_json_object_begin(w);
+        put_process(w, &processes[i]);
+        put_uint(w, "allocated_bytes",
+                 processes[i].counted ? processes[i].sum.allocated : SW_UNKNOWN);
+        put_uint(w, "peak_bytes", processes[i].counted ? processes[i].peak : SW_UNKNOWN);
+        sw_json_object_end(w);
+    }
+    sw_json_array_end(w);
+    put_allocators(w, memory);
+    if (!main->counted) {
+        put_missing(w, "allocations",
+                    "Allocations were not counted: stepwatch run --memory does.");
+        sw_json_object_end(w);
+        return;
+    }
+    sw_json_key(w, "allocations");
+    sw_json_object_begin(w);
+    put_bool(w, "recorded", true);
+    put_uint(w, "sample_bytes", main->sample_bytes ? main->sample_bytes : SW_UNKNOWN);
+    put_sum(w, &main->sum);
+    put_uint(w, "peak_bytes", main->peak);
+    put_parts(w, main);
+    put_sections(w, memory);
+    put_sites(w, memory);
+    sw_json_object_end(w);
+    sw_json_object_end(w);
+}

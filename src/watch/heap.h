@@ -1,0 +1,162 @@
+/* Between the files that count allocations.
+ *
+ *   heap.c           switching on and off, threads, totals, windows, what the recorder tells
+ *   heap_hooks.c     what is called in place of malloc and its kin
+ *   heap_sections.c  counters for open sections
+ *   heap_samples.c   which blocks are sampled, their stacks, what of them is in use
+ *
+ * Rules: a hook is on the way of every allocation of the program, so it may be called with any lock held, in a signal handler,
+ * before and after a thread lives. It never waits but for `lock` in heap_samples.c, which is held for a moment only and never
+ * while anything is called that allocates. A thread that is inside one of the slow paths has `busy` set; what it (or a signal
+ * handler on top of it) allocates meanwhile is counted, no more. */
+#ifndef SW_WATCH_HEAP_H
+#define SW_WATCH_HEAP_H
+
+#include "record/recorder.h"
+#include <stepwatch/heap.h>
+
+#define SW__HEAP_FLUSH (64 * 1024)
+#define SW__HEAP_LATE 14u /* sw_heap_here.within: counts, but not for the thread */
+#define SW__HEAP_MARKS 64 /* sections that are open one inside the other */
+#define SW__HEAP_WINDOWS 16
+
+struct sw__heap_count {
+    uint64_t allocated, blocks, freed, blocks_freed;
+};
+
+/* What was counted for a node of the call tree. */
+struct sw__heap_node {
+    struct sw__heap_count count;
+    uint64_t peak;
+    uint64_t calls; /* 0: never seen */
+};
+
+/* An open section as the thread last saw it. */
+struct sw__heap_mark {
+    uint64_t start;
+    uint32_t node;  /* reference */
+    uint32_t index; /* in the call tree */
+    int64_t net;    /* of the thread when it was seen first */
+    int64_t
+        peak; /* most of `net` while it was open, but for what sw__heap_thread.peak holds */
+    struct sw__heap_count at; /* counters then */
+};
+
+/* A thread that allocates. Invariants: net = allocated - freed over all parts; peak >= net at any allocation since the marks
+ * last changed; marks[0…depth) are the sections that were open then. `here.within` is SW__HEAP_LATE in the one that threads
+ * have which are ending. */
+struct sw__heap_thread {
+    sw_heap_here here; /* first: what interpreters see */
+    uint32_t busy;
+    uint64_t start; /* of the newest section, when sections were last looked at */
+    int64_t net, peak;
+    int64_t until; /* bytes to allocate until the thread tells what it has, or samples */
+    struct sw__heap_count part[SW_HEAP_PARTS];
+    int64_t told;    /* of net */
+    int64_t sample;  /* bytes until the next sample, beyond what `until` stands for */
+    int64_t stretch; /* what `until` began with */
+    uint64_t random;
+    uint32_t depth;
+    uint32_t gate;   /* of the recording that marks and nodes belong to */
+    uint32_t thread; /* index in the trace */
+    struct sw__heap_mark marks[SW__HEAP_MARKS];
+    struct sw__heap_node *nodes; /* by index; SW__NODES_HARD of them, or NULL */
+    bool used;                   /* some thread has it */
+    struct sw__heap_thread *next;
+};
+
+extern SW__TLS struct sw__heap_thread *sw__heap_self;
+extern _Atomic bool sw__heap_on;
+
+/* heap.c */
+struct sw__heap_thread *sw__heap_attach(void); /* never NULL */
+void sw__heap_flush(struct sw__heap_thread *thread);
+void sw__heap_late(unsigned part, uint64_t allocated, uint64_t freed);
+/* heap_hooks.c */
+int sw__heap_hooks_add(sw_error_info *info);
+void sw__heap_hooks_remove(void);
+void sw__heap_hooks_forked(void);
+/* heap_sections.c */
+void sw__heap_sections(struct sw__heap_thread *thread, const struct sw__lane *lane);
+void sw__heap_sections_write(void); /* rows of all threads */
+/* Sets how far it is to the next slow path. */
+void sw__heap_ahead(struct sw__heap_thread *thread);
+/* heap_samples.c */
+void sw__heap_sample(struct sw__heap_thread *thread, const void *address, size_t bytes,
+                     const void *caller);
+void sw__heap_samples_begin(struct sw__heap_thread *thread); /* draws its first */
+void sw__heap_unsample(const void *address);
+bool sw__heap_samples_start(uint64_t bytes);
+void sw__heap_samples_lock(void);
+void sw__heap_samples_unlock(void);
+void sw__heap_samples_forked(void); /* in a child */
+extern uint8_t sw__heap_filter[8192];
+extern uint64_t sw__heap_period; /* 0: no samples */
+
+struct sw__heap_thread *
+sw__heap_threads(void); /* list of all, newest first; only grows */
+
+/* --- on the way of every allocation --- */
+
+SW__INLINE struct sw__heap_thread *sw__heap_here_now(void)
+{
+    struct sw__heap_thread *thread = sw__heap_self;
+    return SW__LIKELY(thread != NULL) ? thread : sw__heap_attach();
+}
+
+/* Whether the sections that are open are those that were open at the last look; they are looked at before counting. The moment
+ * when the newest one began tells it from all others. */
+SW__INLINE void sw__heap_look(struct sw__heap_thread *thread)
+{
+    const struct sw__lane *lane = sw__self_lane;
+    if (SW__UNLIKELY(lane->start != thread->start)) {
+        sw__heap_sections(thread, lane);
+    }
+}
+
+SW__COLD void sw__heap_slow(struct sw__heap_thread *thread, const void *address,
+                            size_t bytes, const void *caller);
+
+/* `part` is one that counts. */
+SW__INLINE void sw__heap_took(struct sw__heap_thread *thread, unsigned part,
+                              const void *address, size_t bytes, const void *caller)
+{
+    sw__heap_look(thread);
+    sw__add(&thread->part[part].allocated, bytes);
+    sw__add(&thread->part[part].blocks, 1);
+    const int64_t net = thread->net + (int64_t)bytes;
+    thread->net = net;
+    if (net > thread->peak) {
+        thread->peak = net;
+    }
+    thread->until -= (int64_t)bytes;
+    if (SW__UNLIKELY(thread->until < 0)) {
+        sw__heap_slow(thread, address, bytes, caller);
+    }
+}
+
+SW__INLINE uint32_t sw__heap_place(const void *address)
+{
+    return (uint32_t)(((uintptr_t)address >> 4) * 0x9E3779B97F4A7C15ull >> 51);
+}
+
+SW__INLINE void sw__heap_leaves(const void *address)
+{
+    if (SW__UNLIKELY(__atomic_load_n(&sw__heap_filter[sw__heap_place(address)],
+                                     __ATOMIC_RELAXED) != 0)) {
+        sw__heap_unsample(address);
+    }
+}
+
+SW__INLINE void sw__heap_gave(struct sw__heap_thread *thread, unsigned part, size_t bytes)
+{
+    sw__heap_look(thread);
+    sw__add(&thread->part[part].freed, bytes);
+    sw__add(&thread->part[part].blocks_freed, 1);
+    thread->net -= (int64_t)bytes;
+    if (SW__UNLIKELY(bytes >= SW__HEAP_FLUSH)) {
+        sw__heap_flush(thread);
+    }
+}
+
+#endif

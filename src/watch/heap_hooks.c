@@ -1,0 +1,402 @@
+/* What is called in place of malloc and its kin, and of mmap.
+ *
+ * Sizes are those of malloc_usable_size, before a block is freed and after it was allocated: what is freed then fits what was
+ * allocated, whoever asked for how much, and nothing has to be remembered of a block. It is the function that belongs to the
+ * malloc in force, also where a program brings its own (jemalloc, tcmalloc). Objects that are bound to another malloc
+ * than the rest keep it, and are not seen. */
+#include "watch/heap.h"
+
+#include "watch/plt.h"
+#include <dlfcn.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+enum {
+    MALLOC,
+    CALLOC,
+    REALLOC,
+    REALLOCARRAY,
+    FREE,
+    MEMALIGN,
+    POSIX_MEMALIGN,
+    ALIGNED_ALLOC,
+    VALLOC,
+    PVALLOC,
+    MMAP,
+    MMAP64,
+    MUNMAP,
+    MREMAP,
+    HOOKS
+};
+
+static struct sw__plt_hook hooks[HOOKS];
+
+#define ORIGINAL(which, type) ((type)sw__plt_original(&hooks[which]))
+#define CALLER() __builtin_return_address(0)
+
+/* The GNU C library keeps the size of a block before it, as it has for decades: reading it saves a call. Not known to be that
+ * malloc: it is asked. The lowest bits are flags; a block that was mapped by itself has another head. */
+static bool gnu_heads;
+
+SW__INLINE size_t size_by_head(const void *block)
+{
+    const size_t head = *(const size_t *)((uintptr_t)block - sizeof(size_t));
+    return (head & ~(size_t)7) - (head & 2 ? 16 : 8);
+}
+
+SW__INLINE size_t size_of(void *block)
+{
+    return SW__LIKELY(gnu_heads) ? size_by_head(block) : malloc_usable_size(block);
+}
+
+/* Whether the malloc in force is that of the GNU C library, and its heads say what it says. */
+static void look_at_heads(void)
+{
+    Dl_info of_malloc, of_libc;
+    bool same = dladdr(hooks[MALLOC].original, &of_malloc) &&
+                dladdr(dlsym(RTLD_DEFAULT, "gnu_get_libc_version"), &of_libc) &&
+                of_malloc.dli_fbase == of_libc.dli_fbase;
+    gnu_heads = false;
+    static const size_t sizes[] = {1, 24, 25, 1000, 5000, 100000, 300000, 40000000};
+    for (size_t i = 0; i < SW__COUNTOF(sizes) && same; i++) {
+        void *block = malloc(sizes[i]);
+        same = block && size_by_head(block) == malloc_usable_size(block);
+        free(block);
+    }
+    gnu_heads = same;
+}
+
+/* A call that does not count for its thread: for nobody, or the thread is ending. */
+static SW__COLD void elsewhere(const struct sw__heap_thread *thread, size_t allocated,
+                               size_t freed)
+{
+    if (thread->here.within == SW__HEAP_LATE) {
+        sw__heap_late(SW_HEAP_NATIVE, allocated, freed);
+    }
+}
+
+/* Counts a block that was given out. An interpreter's own calls say nothing about who it is for. */
+SW__INLINE void took(void *block, const void *caller)
+{
+    if (SW__LIKELY(block != NULL)) {
+        struct sw__heap_thread *thread = sw__heap_here_now();
+        const unsigned part = thread->here.within;
+        if (SW__LIKELY(part < SW_HEAP_PARTS)) {
+            sw__heap_took(thread, part, block, size_of(block),
+                          part == SW_HEAP_NATIVE ? caller : NULL);
+        } else {
+            elsewhere(thread, size_of(block), 0);
+        }
+    }
+}
+
+static void *hook_malloc(size_t size)
+{
+    void *block = ORIGINAL(MALLOC, void *(*)(size_t))(size);
+    took(block, CALLER());
+    return block;
+}
+
+static void *hook_calloc(size_t count, size_t size)
+{
+    void *block = ORIGINAL(CALLOC, void *(*)(size_t, size_t))(count, size);
+    took(block, CALLER());
+    return block;
+}
+
+static void hook_free(void *block)
+{
+    if (SW__LIKELY(block != NULL)) {
+        struct sw__heap_thread *thread = sw__heap_here_now();
+        const unsigned part = thread->here.within;
+        if (SW__LIKELY(part < SW_HEAP_PARTS)) {
+            sw__heap_leaves(block);
+            sw__heap_gave(thread, part, size_of(block));
+        } else {
+            elsewhere(thread, 0, size_of(block));
+        }
+    }
+    ORIGINAL(FREE, void (*)(void *))(block);
+}
+
+/* The rest of realloc and reallocarray. A block that stays where it is has changed its size all the same. */
+static void resized(void *old, size_t before, void *block, bool freed, const void *caller)
+{
+    struct sw__heap_thread *thread = sw__heap_here_now();
+    const unsigned part = thread->here.within;
+    const bool gone = old && (block || freed);
+    if (part >= SW_HEAP_PARTS) {
+        elsewhere(thread, block ? size_of(block) : 0, gone ? before : 0);
+        return;
+    }
+    if (gone) {
+        sw__heap_gave(thread, part, before);
+    }
+    if (block) {
+        sw__heap_took(thread, part, block, size_of(block),
+                      part == SW_HEAP_NATIVE ? caller : NULL);
+    }
+}
+
+/* Before the block is given up: another thread may get its address at once. */
+static size_t leaving(void *block)
+{
+    if (!block) {
+        return 0;
+    }
+    sw__heap_leaves(block);
+    return size_of(block);
+}
+
+static void *hook_realloc(void *old, size_t size)
+{
+    const size_t before = leaving(old);
+    void *block = ORIGINAL(REALLOC, void *(*)(void *, size_t))(old, size);
+    resized(old, before, block, size == 0, CALLER());
+    return block;
+}
+
+static void *hook_reallocarray(void *old, size_t count, size_t size)
+{
+    const size_t before = leaving(old);
+    void *block =
+        ORIGINAL(REALLOCARRAY, void *(*)(void *, size_t, size_t))(old, count, size);
+    resized(old, before, block, count == 0 || size == 0, CALLER());
+    return block;
+}
+
+static void *hook_memalign(size_t alignment, size_t size)
+{
+    void *block = ORIGINAL(MEMALIGN, void *(*)(size_t, size_t))(alignment, size);
+    took(block, CALLER());
+    return block;
+}
+
+static int hook_posix_memalign(void **out, size_t alignment, size_t size)
+{
+    const int error =
+        ORIGINAL(POSIX_MEMALIGN, int (*)(void **, size_t, size_t))(out, alignment, size);
+    if (error == 0) {
+        took(*out, CALLER());
+    }
+    return error;
+}
+
+static void *hook_aligned_alloc(size_t alignment, size_t size)
+{
+    void *block = ORIGINAL(ALIGNED_ALLOC, void *(*)(size_t, size_t))(alignment, size);
+    took(block, CALLER());
+    return block;
+}
+
+static void *hook_valloc(size_t size)
+{
+    void *block = ORIGINAL(VALLOC, void *(*)(size_t))(size);
+    took(block, CALLER());
+    return block;
+}
+
+static void *hook_pvalloc(size_t size)
+{
+    void *block = ORIGINAL(PVALLOC, void *(*)(size_t))(size);
+    took(block, CALLER());
+    return block;
+}
+
+/* --- mappings --- */
+
+/* Anonymous mappings that were counted, so that unmapping a file is not taken for giving memory back. They are few and
+ * change seldom: a list under a lock that is held for a moment. */
+enum { MAPPINGS = 4096 };
+struct mapping {
+    uintptr_t begin, end;
+};
+static struct {
+    atomic_flag lock;
+    size_t count;
+    struct mapping list[MAPPINGS];
+} mapped = {.lock = ATOMIC_FLAG_INIT};
+
+static void mapped_lock(void)
+{
+    while (atomic_flag_test_and_set_explicit(&mapped.lock, memory_order_acquire)) {
+    }
+}
+
+static void mapped_unlock(void)
+{
+    atomic_flag_clear_explicit(&mapped.lock, memory_order_release);
+}
+
+static bool map_add(uintptr_t begin, uintptr_t end)
+{
+    const bool room = mapped.count < MAPPINGS;
+    if (room) {
+        mapped.list[mapped.count++] = (struct mapping){begin, end};
+    }
+    return room;
+}
+
+/* Takes a range out of the list. The bytes of it that were there. */
+static size_t map_remove(uintptr_t begin, uintptr_t end)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < mapped.count;) {
+        struct mapping *at = &mapped.list[i];
+        const struct mapping whole = *at;
+        const uintptr_t from = begin > whole.begin ? begin : whole.begin;
+        const uintptr_t to = end < whole.end ? end : whole.end;
+        if (from >= to) {
+            i++;
+            continue;
+        }
+        bytes += to - from;
+        *at = mapped.list[--mapped.count];
+        if (whole.begin < from) {
+            (void)map_add(whole.begin, from);
+        }
+        if (to < whole.end) {
+            (void)map_add(to, whole.end);
+        }
+    }
+    return bytes;
+}
+
+static bool map_has(uintptr_t address)
+{
+    for (size_t i = 0; i < mapped.count; i++) {
+        if (address >= mapped.list[i].begin && address < mapped.list[i].end) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static size_t whole_pages(size_t length)
+{
+    return (length + 4095) & ~(size_t)4095;
+}
+
+/* A signal handler that maps memory while its thread is in the list would wait for itself: `busy` says so. */
+static void map_changed(const void *gone, size_t gone_length, const void *made,
+                        size_t made_length, const void *caller)
+{
+    struct sw__heap_thread *thread = sw__heap_here_now();
+    if (thread->busy || thread->here.within >= SW_HEAP_PARTS) {
+        return;
+    }
+    thread->busy = 1;
+    mapped_lock();
+    const uintptr_t begin = (uintptr_t)gone;
+    const size_t bytes = gone ? map_remove(begin, begin + whole_pages(gone_length)) : 0;
+    const bool added =
+        made && map_add((uintptr_t)made, (uintptr_t)made + whole_pages(made_length));
+    mapped_unlock();
+    thread->busy = 0;
+    if (bytes) {
+        sw__heap_leaves(gone);
+        sw__heap_gave(thread, SW_HEAP_MAPPED, bytes);
+    }
+    if (added) {
+        sw__heap_took(thread, SW_HEAP_MAPPED, made, whole_pages(made_length), caller);
+    }
+}
+
+static void map_made(void *block, size_t length, int prot, int flags, const void *caller)
+{
+    if (block == MAP_FAILED) {
+        return;
+    }
+    /* Address space that nobody may touch is no memory; a mapping at a fixed place replaces what was there. */
+    const bool counts = (flags & MAP_ANONYMOUS) && prot != PROT_NONE;
+    if (counts || (flags & MAP_FIXED)) {
+        map_changed(flags & MAP_FIXED ? block : NULL, length, counts ? block : NULL,
+                    length, caller);
+    }
+}
+
+static void *hook_mmap(void *address, size_t length, int prot, int flags, int fd,
+                       off_t offset)
+{
+    void *block = ORIGINAL(MMAP, void *(*)(void *, size_t, int, int, int, off_t))(
+        address, length, prot, flags, fd, offset);
+    map_made(block, length, prot, flags, CALLER());
+    return block;
+}
+
+static void *hook_mmap64(void *address, size_t length, int prot, int flags, int fd,
+                         off64_t offset)
+{
+    void *block = ORIGINAL(MMAP64, void *(*)(void *, size_t, int, int, int, off64_t))(
+        address, length, prot, flags, fd, offset);
+    map_made(block, length, prot, flags, CALLER());
+    return block;
+}
+
+static int hook_munmap(void *address, size_t length)
+{
+    /* First, for another thread may get the place at once. A call that fails had a wrong address, as a rule. */
+    map_changed(address, length, NULL, 0, NULL);
+    return ORIGINAL(MUNMAP, int (*)(void *, size_t))(address, length);
+}
+
+static void *hook_mremap(void *old, size_t before, size_t after, int flags, void *place)
+{
+    void *block = ORIGINAL(MREMAP, void *(*)(void *, size_t, size_t, int, ...))(
+        old, before, after, flags, place);
+    struct sw__heap_thread *thread = sw__heap_here_now();
+    if (block != MAP_FAILED && !thread->busy) {
+        thread->busy = 1;
+        mapped_lock();
+        const bool ours = map_has((uintptr_t)old);
+        mapped_unlock();
+        thread->busy = 0;
+        if (ours) {
+            map_changed(old, before, block, after, CALLER());
+        }
+    }
+    return block;
+}
+
+/* --- the set --- */
+
+#define HOOK(which, function)                                                            \
+    [which] = {.name = #function, .replacement = (void *)hook_##function}
+static struct sw__plt_hook hooks[HOOKS] = {
+    HOOK(MALLOC, malloc),
+    HOOK(CALLOC, calloc),
+    HOOK(REALLOC, realloc),
+    HOOK(REALLOCARRAY, reallocarray),
+    HOOK(FREE, free),
+    HOOK(MEMALIGN, memalign),
+    HOOK(POSIX_MEMALIGN, posix_memalign),
+    HOOK(ALIGNED_ALLOC, aligned_alloc),
+    HOOK(VALLOC, valloc),
+    HOOK(PVALLOC, pvalloc),
+    HOOK(MMAP, mmap),
+    HOOK(MMAP64, mmap64),
+    HOOK(MUNMAP, munmap),
+    HOOK(MREMAP, mremap),
+};
+static struct sw__plt_set set = {.hooks = hooks, .count = HOOKS};
+
+int sw__heap_hooks_add(sw_error_info *info)
+{
+    const int result = sw__plt_add(&set, info);
+    if (result == 0) {
+        look_at_heads();
+    }
+    return result;
+}
+
+void sw__heap_hooks_remove(void)
+{
+    sw__plt_remove(&set);
+}
+
+void sw__heap_hooks_forked(void)
+{
+    mapped_unlock();
+    sw__plt_forked();
+}

@@ -1,0 +1,196 @@
+/* Allocations of open sections. Sections themselves know nothing of it: a hook that finds the thread's stack of open sections
+ * changed since its last look brings the marks in line, before it counts. Between two calls of the allocator no counter
+ * changes, so the counters are those at the moment when the section began or ended; a section within which nothing was
+ * allocated or freed is never seen, and has nothing to tell. */
+#include "watch/heap.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+static struct sw__heap_count count_now(const struct sw__heap_thread *thread)
+{
+    struct sw__heap_count sum = {0};
+    for (unsigned part = 0; part < SW_HEAP_PARTS; part++) {
+        sum.allocated += thread->part[part].allocated;
+        sum.blocks += thread->part[part].blocks;
+        sum.freed += thread->part[part].freed;
+        sum.blocks_freed += thread->part[part].blocks_freed;
+    }
+    return sum;
+}
+
+static struct sw__heap_node *node_at(struct sw__heap_thread *thread, uint32_t index)
+{
+    if (!thread->nodes && index < SW__NODES_HARD) {
+        void *pages = mmap(NULL, SW__NODES_HARD * sizeof(struct sw__heap_node),
+                           PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (pages == MAP_FAILED) {
+            return NULL;
+        }
+        __atomic_store_n(&thread->nodes, pages, __ATOMIC_RELEASE);
+    }
+    return index < SW__NODES_HARD ? &thread->nodes[index] : NULL;
+}
+
+/* Adds what a mark has to tell to its node. */
+static void tell(struct sw__heap_thread *thread, const struct sw__heap_mark *mark,
+                 const struct sw__heap_count *now, int64_t peak)
+{
+    struct sw__heap_node *node = node_at(thread, mark->index);
+    if (!node) {
+        return;
+    }
+    sw__add(&node->count.allocated, now->allocated - mark->at.allocated);
+    sw__add(&node->count.blocks, now->blocks - mark->at.blocks);
+    sw__add(&node->count.freed, now->freed - mark->at.freed);
+    sw__add(&node->count.blocks_freed, now->blocks_freed - mark->at.blocks_freed);
+    sw__add(&node->calls, 1);
+    const int64_t above = peak - mark->net;
+    if (above > 0 && (uint64_t)above > node->peak) {
+        __atomic_store_n(&node->peak, (uint64_t)above, __ATOMIC_RELAXED);
+    }
+}
+
+/* The most of the thread while mark `depth` was open: its own and that of those inside. */
+static int64_t peak_of(const struct sw__heap_thread *thread, uint32_t depth)
+{
+    int64_t peak = thread->peak;
+    for (uint32_t i = depth; i < thread->depth; i++) {
+        peak = thread->marks[i].peak > peak ? thread->marks[i].peak : peak;
+    }
+    return peak;
+}
+
+static void pop_to(struct sw__heap_thread *thread, uint32_t depth)
+{
+    const struct sw__heap_count now = count_now(thread);
+    while (thread->depth > depth) {
+        const uint32_t last = thread->depth - 1;
+        const int64_t peak = peak_of(thread, last);
+        tell(thread, &thread->marks[last], &now, peak);
+        thread->depth = last;
+        if (last > 0 && thread->marks[last - 1].peak < peak) {
+            thread->marks[last - 1].peak = peak;
+        }
+    }
+    thread->peak = thread->net;
+}
+
+static void push(struct sw__heap_thread *thread, const struct sw__lane *lane,
+                 const struct sw__fmt_frame *frame)
+{
+    if (thread->depth > 0) {
+        struct sw__heap_mark *around = &thread->marks[thread->depth - 1];
+        around->peak = thread->peak > around->peak ? thread->peak : around->peak;
+    }
+    thread->marks[thread->depth++] =
+        (struct sw__heap_mark){.start = frame->start,
+                               .node = frame->node,
+                               .index = sw__node_at(lane, frame->node)->index,
+                               .net = thread->net,
+                               .peak = thread->net,
+                               .at = count_now(thread)};
+    thread->peak = thread->net;
+}
+
+/* Marks and nodes belong to one recording. */
+static void renew(struct sw__heap_thread *thread, const struct sw__lane *lane)
+{
+    if (thread->nodes) {
+        (void)madvise(thread->nodes, SW__NODES_HARD * sizeof(struct sw__heap_node),
+                      MADV_DONTNEED);
+    }
+    thread->depth = 0;
+    thread->gate = lane->idle & ~SW__GATE_SLOW;
+    thread->thread = lane->thread->slot->index;
+}
+
+void sw__heap_sections(struct sw__heap_thread *thread, const struct sw__lane *lane)
+{
+    if (thread->busy) {
+        return;
+    }
+    if (lane == &sw__no_lane) {
+        /* It records no more. */
+        thread->start = lane->start;
+        thread->depth = 0;
+        return;
+    }
+    thread->busy = 1;
+    /* The lane is made busy, so that nobody takes the recording's memory away; within the recorder it is so already, and
+     * its own allocations are not for any section. */
+    struct sw__lane *own = (struct sw__lane *)lane;
+    const uint32_t before = sw__lane_seize(own);
+    const uint32_t gate =
+        atomic_load_explicit(&sw__domain_at(0)->gate, memory_order_relaxed);
+    if (before != 0 && gate != 0 && gate == (lane->idle & ~SW__GATE_SLOW)) {
+        if (thread->gate != gate) {
+            renew(thread, lane);
+        }
+        size_t open = (size_t)(lane->top - lane->bottom);
+        open = open < SW__HEAP_MARKS ? open : SW__HEAP_MARKS;
+        uint32_t same = 0;
+        while (same < thread->depth && same < open &&
+               thread->marks[same].start == lane->bottom[same].start &&
+               thread->marks[same].node == lane->bottom[same].node) {
+            same++;
+        }
+        if (thread->depth > same) {
+            pop_to(thread, same);
+        }
+        for (size_t i = same; i < open; i++) {
+            push(thread, lane, &lane->bottom[i]);
+        }
+    }
+    if (before != 0) {
+        thread->start = lane->start;
+    }
+    sw__lane_give(own, before);
+    thread->busy = 0;
+}
+
+/* --- rows --- */
+
+static void write_thread(struct sw__heap_thread *thread)
+{
+    struct sw__heap_node *nodes = __atomic_load_n(&thread->nodes, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; nodes && i < SW__NODES_HARD; i++) {
+        const struct sw__heap_node *node = &nodes[i];
+        if (__atomic_load_n(&node->calls, __ATOMIC_RELAXED) == 0) {
+            continue;
+        }
+        sw_row row = {.table = SW_TABLE_ALLOCATIONS,
+                      .key = {thread->thread, i},
+                      .value = {node->count.allocated, node->count.blocks,
+                                node->count.freed, node->count.blocks_freed, node->peak}};
+        if (!sw_row_put(0, &row)) {
+            return;
+        }
+    }
+}
+
+void sw__heap_sections_write(void)
+{
+    const uint32_t gate =
+        atomic_load_explicit(&sw__domain_at(0)->gate, memory_order_relaxed);
+    for (struct sw__heap_thread *at = sw__heap_threads(); at; at = at->next) {
+        if (at->gate == 0 || at->gate != gate) {
+            continue;
+        }
+        if (at == sw__heap_self) {
+            sw__heap_look(at);
+        }
+        /* Sections that are still open, or closed since the thread last allocated, tell what they have so far. Those of
+         * other threads may be changing: their marks are left as they are. */
+        const struct sw__heap_count now = count_now(at);
+        const uint32_t depth = at->depth < SW__HEAP_MARKS ? at->depth : SW__HEAP_MARKS;
+        for (uint32_t i = 0; i < depth; i++) {
+            tell(at, &at->marks[i], &now, peak_of(at, i));
+        }
+        write_thread(at);
+        /* Nothing is told twice. */
+        at->gate = 0;
+        at->start = 0;
+    }
+}

@@ -1,0 +1,98 @@
+"""Memory below ``stepwatch run``: growth by default, allocations and their stacks."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+LEAK = """
+import time
+import stepwatch
+
+def make(size):
+    return bytearray(size)
+
+def train(size):
+    history = []
+    for batch in stepwatch.steps(range(70)):
+        with stepwatch.section("forward"):
+            out = make(500_000)
+        time.sleep(0.012)
+        history.append(out if size else 1)
+
+train({size})
+"""
+
+
+def report(stepwatch: Run, tmp_path: Path, size: int, *words: str) -> dict[str, Any]:
+    script = tmp_path / "leak.py"
+    script.write_text(LEAK.replace("{size}", str(size)))
+    done = stepwatch("run", "-o", str(tmp_path / "run"), *words, str(script))
+    assert done.returncode == 0, done.stderr
+    result: dict[str, Any] = json.loads((tmp_path / "run" / "report.json").read_text())
+    return result
+
+
+def growth(found: dict[str, Any]) -> dict[str, Any] | None:
+    kinds = [finding for finding in found["findings"] if finding["kind"] == "memory_growth"]
+    return kinds[0] if kinds else None
+
+
+def test_growth_is_found_by_default(stepwatch: Run, tmp_path: Path) -> None:
+    found = report(stepwatch, tmp_path, 1)
+    finding = growth(found)
+    assert finding is not None
+    assert abs(finding["evidence"]["mb_per_step"] - 0.5) < 0.025
+    assert finding["evidence"]["p_value"] < 0.01
+    assert found["memory"]["allocations"]["recorded"] is False
+
+
+def test_healthy_memory_is_silent(stepwatch: Run, tmp_path: Path) -> None:
+    assert growth(report(stepwatch, tmp_path, 0)) is None
+
+
+def test_allocations_of_a_program(stepwatch: Run, tmp_path: Path) -> None:
+    found = report(stepwatch, tmp_path, 1, "--memory", "--set", "memory_sample_kb=32")
+    memory = found["memory"]["allocations"]
+    assert memory["recorded"] is True
+    forward = next(row for row in memory["sections"] if row["path"][-1] == "forward")
+    assert abs(forward["allocated_bytes"] - 70 * 500_000) < 0.05 * 70 * 500_000
+    assert abs(forward["peak_bytes"] - 500_000) < 0.05 * 500_000
+    site = next(row for row in memory["sites"] if row["function"] == "make")
+    assert abs(site["peak_bytes"] - 35_000_000) < 0.05 * 35_000_000
+    assert site["growth"]["grows"] is True
+    assert abs(site["growth"]["bytes_per_step"] - 500_000) < 25_000
+    finding = growth(found)
+    assert finding is not None
+    assert any("leak.py:6, make" in advice for advice in finding["advice"])
+
+    for view in ("peak", "allocated"):
+        done = stepwatch("export", str(tmp_path / "run"), "--to", "collapsed", "--memory", view)
+        assert done.returncode == 0, done.stderr
+        line = next(line for line in done.stdout.splitlines() if ";make (" in line)
+        assert int(line.rpartition(" ")[2]) > 30_000_000
+    done = stepwatch("export", str(tmp_path / "run"), "--to", "speedscope", "--memory", "peak")
+    assert "make" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        (("--memory", "peak"), 3, "stepwatch run --memory"),
+        (("--memory", "size"), 2, "takes peak, live or allocated"),
+    ],
+)
+def test_no_allocations(
+    stepwatch: Run, tmp_path: Path, words: tuple[str, ...], code: int, sentence: str
+) -> None:
+    report(stepwatch, tmp_path, 0)
+    done = stepwatch("export", str(tmp_path / "run"), "--to", "collapsed", *words)
+    assert done.returncode == code
+    assert sentence in done.stderr
+    assert len(done.stderr.splitlines()) == 1

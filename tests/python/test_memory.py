@@ -1,0 +1,457 @@
+"""Allocations: counters, peaks and sites of programs that allocate known amounts; stress."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+import stepwatch
+
+MB = 1_000_000
+HERE = Path(__file__).name
+
+
+def near(value: float, truth: float, share: float = 0.05) -> bool:
+    return abs(value - truth) <= share * truth
+
+
+def child(script: str, *, env: dict[str, str] | None = None, args: tuple[str, ...] = ()) -> str:
+    """Run a script in a Python of its own, and return what it printed."""
+    done = subprocess.run(
+        [sys.executable, *args, "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, **(env or {})},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_peak_and_totals() -> None:
+    with stepwatch.memory() as mem:
+        kept = bytearray(10 * MB)
+        for _ in range(5):
+            bytearray(30 * MB)
+    assert near(mem.peak, 40 * MB)
+    assert near(mem.in_use, 10 * MB)
+    assert near(mem.allocated, 160 * MB)
+    assert near(mem.freed, 150 * MB)
+    assert len(kept) == 10 * MB
+    assert not mem.running
+
+
+def test_small_objects() -> None:
+    """Python's own allocator gives these out; malloc does not see them."""
+    with stepwatch.memory(sample_kb=0) as mem:
+        kept = [bytes(87) for _ in range(50_000)]  # 120 bytes each with the head: 128
+    objects = mem.parts["python_obj"]
+    assert objects["allocated"] - objects["freed"] >= 50_000 * 128
+    assert near(mem.in_use, 50_000 * 128 + sys.getsizeof(kept), 0.03)
+    with stepwatch.memory(sample_kb=0) as mem:
+        del kept
+    assert near(-mem.in_use, 50_000 * 128, 0.1)
+    assert mem.blocks_freed >= 50_000
+
+
+def test_parts_add_up() -> None:
+    with stepwatch.memory() as mem:
+        kept = [bytearray(100_000) for _ in range(100)]
+    assert sum(part["allocated"] for part in mem.parts.values()) == mem.allocated
+    assert sum(part["blocks_freed"] for part in mem.parts.values()) == mem.blocks_freed
+    assert set(mem.parts) == {"python_obj", "python_mem", "python_raw", "native", "mmap"}
+    assert kept
+
+
+def test_mmap() -> None:
+    import mmap
+
+    with stepwatch.memory() as mem:
+        first = mmap.mmap(-1, 8 * MB)
+        second = mmap.mmap(-1, 4 * MB)
+        first.close()
+    assert near(mem.parts["mmap"]["allocated"], 12 * MB)
+    assert near(mem.parts["mmap"]["freed"], 8 * MB)
+    assert near(mem.peak, 12 * MB)
+    second.close()
+
+
+def test_numpy_is_native_or_raw() -> None:
+    numpy = pytest.importorskip("numpy")
+    with stepwatch.memory() as mem:
+        kept = numpy.ones(4 * MB)
+    assert near(mem.in_use, 32 * MB)
+    del kept
+
+
+def test_sites_within_five_percent() -> None:
+    def leak() -> list[bytearray]:
+        return [bytearray(2 * MB) for _ in range(50)]
+
+    def churn() -> None:
+        for _ in range(25):
+            bytearray(2 * MB)
+
+    with stepwatch.memory(sample_kb=64) as mem:  # so that chance leaves out none of them
+        kept = leak()
+        churn()
+    live = mem.top(1, by="live")[0]
+    assert Path(live["file"]).name == HERE
+    assert live["function"].startswith("test_sites_within_five_percent.<locals>.leak")
+    assert near(live["live"], 100 * MB)
+    sites = {row["function"].rpartition(".")[2]: row for row in mem.top(10)}
+    assert near(sites["churn"]["allocated"], 50 * MB)
+    assert sites["churn"]["live"] == 0
+    assert len(kept) == 50
+
+
+def test_peak_view() -> None:
+    def spike() -> int:
+        return len(bytearray(60 * MB))
+
+    with stepwatch.memory(sample_kb=64) as mem:
+        first = bytearray(20 * MB)
+        spike()
+        second = bytearray(5 * MB)
+    peak = {row["line"]: row["peak"] for row in mem.top(10, by="peak")}
+    assert near(sum(peak.values()), 80 * MB)
+    assert "spike" in mem.snapshot().collapsed()
+    assert "spike" not in mem.snapshot().collapsed(by="live")
+    assert first
+    assert second
+
+
+def test_snapshots_and_differences() -> None:
+    with stepwatch.memory(sample_kb=64) as mem:
+        kept = bytearray(5 * MB)
+        before = mem.snapshot()
+        more = [bytearray(1 * MB) for _ in range(10)]
+        del kept
+        after = mem.snapshot()
+    between = after - before
+    assert near(between.allocated, 10 * MB)
+    assert near(between.freed, 5 * MB)
+    assert near(between.in_use, 5 * MB)
+    top = between.top(1, by="live")[0]
+    assert near(top["live"], 10 * MB)
+    with pytest.raises(TypeError):
+        _ = after - 1  # type: ignore[operator]
+    assert more
+
+
+def test_differences_of_other_stretches_are_refused() -> None:
+    with stepwatch.memory() as first:
+        kept = [bytearray(1 * MB) for _ in range(20)]
+    old = first.snapshot()
+    with stepwatch.memory() as second:
+        pass
+    with pytest.raises(ValueError, match="stretch"):
+        _ = second.snapshot() - old
+    assert kept
+
+
+def test_native_leaves() -> None:
+    numpy = pytest.importorskip("numpy")
+    with stepwatch.memory(native=True, sample_kb=64) as mem:
+        kept = [numpy.empty(MB) for _ in range(4)]
+    leaves = " ".join(row["leaf"] for row in mem.top(5))
+    assert ".so" in leaves
+    assert kept
+
+
+def test_wrong_use() -> None:
+    with pytest.raises(ValueError, match="sample_kb"):
+        stepwatch.memory(sample_kb=-1)
+    mem = stepwatch.memory()
+    with pytest.raises(RuntimeError, match="not run yet"):
+        mem.snapshot()
+    mem.stop()
+    with mem:
+        with pytest.raises(RuntimeError, match="already"):
+            mem.start()
+        with pytest.raises(ValueError, match="by must be"):
+            mem.top(by="size")  # type: ignore[arg-type]
+    assert mem.peak >= 0
+
+
+def test_nested_and_again() -> None:
+    outer, inner = stepwatch.memory(), stepwatch.memory()
+    with outer:
+        one = bytearray(10 * MB)
+        with inner:
+            two = bytearray(20 * MB)
+        del one
+    assert near(outer.peak, 30 * MB)
+    assert near(inner.peak, 20 * MB)
+    with inner:
+        bytearray(50 * MB)
+    assert near(inner.peak, 50 * MB)
+    assert near(inner.allocated, 70 * MB)  # both stretches
+    assert two
+
+
+def test_threads() -> None:
+    """What threads allocate counts, also when they end and when others free it."""
+    kept: list[bytearray] = []
+
+    def work() -> None:
+        for _ in range(10):
+            kept.append(bytearray(1 * MB))
+
+    with stepwatch.memory() as mem:
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        kept.clear()
+    assert near(mem.allocated, 80 * MB)
+    assert near(mem.peak, 80 * MB)
+    assert abs(mem.in_use) < 2 * MB
+
+
+def test_sections(tmp_path: Path) -> None:
+    """A section's peak and its totals are exact, with what lies inside it, for every call."""
+    stepwatch.start(out=tmp_path / "run", memory=True, quiet=True)
+    kept = []
+    for _ in range(4):
+        with stepwatch.section("outer"):
+            kept.append(bytearray(2 * MB))
+            with stepwatch.section("inner"):
+                bytearray(16 * MB)
+            with stepwatch.section("nothing"):
+                pass
+    run = stepwatch.stop()
+    assert run is not None
+    memory = run.report().to_dict()["memory"]
+    sections = {"/".join(row["path"]): row for row in memory["allocations"]["sections"]}
+    assert near(sections["outer"]["peak_bytes"], 18 * MB)
+    assert near(sections["outer"]["delta_bytes"], 8 * MB)
+    assert near(sections["outer"]["allocated_bytes"], 72 * MB)
+    assert near(sections["outer/inner"]["peak_bytes"], 16 * MB)
+    assert near(sections["outer/inner"]["freed_bytes"], 64 * MB)
+    assert sections["outer"]["calls"] == 4
+    assert memory["resident_peak_bytes"] >= memory["resident_start_bytes"] > 0
+    assert near(memory["allocations"]["peak_bytes"], 24 * MB, 0.1)
+
+
+def test_not_counted(tmp_path: Path) -> None:
+    stepwatch.start(out=tmp_path / "run", quiet=True)
+    with stepwatch.section("one"):
+        pass
+    run = stepwatch.stop()
+    assert run is not None
+    memory = run.report().to_dict()["memory"]
+    assert memory["recorded"] is True
+    assert memory["resident_end_bytes"] > 0
+    assert memory["allocations"]["recorded"] is False
+    assert "--memory" in memory["allocations"]["why"]
+
+
+STRESS = """
+import os, signal, stepwatch, sys, threading
+def churn(times):
+    for _ in range(times):
+        [bytearray(i * 97 % 5000) for i in range(60)]
+mem = stepwatch.memory(sample_kb=4, native=True)
+mem.start()
+signal.signal(signal.SIGALRM, lambda *_: bytearray(100_000))
+signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+threads = [threading.Thread(target=churn, args=(150,)) for _ in range(6)]
+for thread in threads:
+    thread.start()
+for number in range(15):
+    pid = os.fork()
+    if pid == 0:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        churn(5)
+        os._exit(0 if mem.allocated > 0 and mem.top(3) else 1)
+    while True:
+        try:
+            assert os.waitpid(pid, 0)[1] == 0
+            break
+        except InterruptedError:
+            pass
+    threading.Thread(target=churn, args=(1,)).start()
+for thread in threads:
+    thread.join()
+signal.setitimer(signal.ITIMER_REAL, 0)
+mem.stop()
+print(mem.allocated > 0, len(mem.top(5)) > 0)
+"""
+
+
+def test_signals_threads_and_forks_together() -> None:
+    assert child(STRESS) == "True True\n"
+
+
+def test_allocation_at_exit_and_in_the_last_moments() -> None:
+    """A tracker that is never stopped lives to the very end of the interpreter."""
+    script = """
+import atexit, stepwatch
+class Late:
+    def __del__(self):
+        bytearray(100_000)
+atexit.register(lambda: print(len([bytearray(10_000) for _ in range(100)])))
+late = Late()
+mem = stepwatch.memory(sample_kb=1)
+mem.start()
+import json, decimal
+"""
+    assert child(script) == "100\n"
+
+
+@pytest.mark.parametrize("allocator", ["malloc", "pymalloc", "debug", "malloc_debug"])
+def test_other_allocators_of_python(allocator: str) -> None:
+    script = """
+import stepwatch
+with stepwatch.memory() as mem:
+    kept = [bytearray(1_000_000) for _ in range(20)]
+    small = [bytes(200) for _ in range(1000)]
+print(19_000_000 < mem.peak < 22_000_000)
+"""
+    assert child(script, env={"PYTHONMALLOC": allocator}) == "True\n"
+
+
+def test_beside_tracemalloc() -> None:
+    """Either may come first, and either may end first."""
+    script = """
+import stepwatch, tracemalloc
+tracemalloc.start()
+mem = stepwatch.memory()
+mem.start()
+kept = [bytearray(1_000_000) for _ in range(10)]
+print(9_000_000 < tracemalloc.get_traced_memory()[0], 9_000_000 < mem.peak < 30_000_000)
+tracemalloc.stop()
+mem.stop()
+mem.start()
+tracemalloc.start()
+mem.stop()
+more = bytearray(1_000_000)
+print(tracemalloc.get_traced_memory()[0] > 900_000)
+"""
+    assert child(script) == "True True\nTrue\n"
+
+
+def test_libraries_that_come_later_are_seen() -> None:
+    script = """
+import stepwatch
+with stepwatch.memory() as mem:
+    import ctypes, zlib
+    decompressor = [zlib.compressobj() for _ in range(40)]  # 268 kB each, by malloc
+print(mem.parts["native"]["allocated"] + mem.parts["python_raw"]["allocated"]
+      + mem.parts["python_obj"]["allocated"] > 8_000_000)
+"""
+    assert child(script) == "True\n"
+
+
+@pytest.mark.parametrize("name", ["libjemalloc.so.2", "libtcmalloc_minimal.so.4"])
+def test_another_malloc(name: str) -> None:
+    import ctypes
+
+    try:
+        ctypes.CDLL(name)
+    except OSError:
+        pytest.skip(f"{name} is not here")
+    script = """
+import stepwatch
+with stepwatch.memory() as mem:
+    kept = [bytearray(1_000_000) for _ in range(20)]
+print(19_000_000 < mem.peak < 26_000_000)
+"""
+    assert child(script, env={"LD_PRELOAD": name}) == "True\n"
+
+
+# A malloc that is not the C library's: blocks with a head of their own.
+OTHER_MALLOC = r"""
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+static char *next, *end;
+static volatile int lock;
+struct head { size_t size, pad; };
+static void *take(size_t align, size_t size)
+{
+    while (__sync_lock_test_and_set(&lock, 1)) { }
+    align = align < 16 ? 16 : align;
+    uintptr_t at = ((uintptr_t)next + sizeof(struct head) + align - 1) / align * align;
+    if (!next || at + size > (uintptr_t)end) {
+        size_t room = (size + align + (64u << 20)) & ~4095ul;
+        next = mmap(0, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        end = next + room;
+        at = ((uintptr_t)next + sizeof(struct head) + align - 1) / align * align;
+    }
+    next = (char *)at + size;
+    __sync_lock_release(&lock);
+    ((struct head *)at)[-1].size = size;
+    return (void *)at;
+}
+size_t malloc_usable_size(void *p) { return p ? ((struct head *)p)[-1].size : 0; }
+void *malloc(size_t n) { return take(16, n); }
+void free(void *p) { (void)p; }
+void *calloc(size_t a, size_t b) { return take(16, a * b); }
+void *realloc(void *p, size_t n)
+{
+    void *q = take(16, n);
+    if (p) memcpy(q, p, malloc_usable_size(p) < n ? malloc_usable_size(p) : n);
+    return q;
+}
+void *memalign(size_t a, size_t n) { return take(a, n); }
+void *aligned_alloc(size_t a, size_t n) { return take(a, n); }
+int posix_memalign(void **out, size_t a, size_t n) { *out = take(a, n); return 0; }
+"""
+
+
+def test_a_malloc_of_the_program(tmp_path: Path) -> None:
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("there is no compiler")
+    source, library = tmp_path / "other.c", tmp_path / "libother.so"
+    source.write_text(OTHER_MALLOC)
+    words = [compiler, "-O1", "-fno-builtin", "-shared", "-fPIC", str(source), "-o", str(library)]
+    subprocess.run(words, check=True, timeout=60)
+    script = """
+import stepwatch, threading
+with stepwatch.memory(sample_kb=16) as mem:
+    kept = [bytearray(1_000_000) for _ in range(20)]
+    threads = [threading.Thread(target=lambda: bytearray(100_000)) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+print(19_000_000 < mem.peak < 22_000_000, len(mem.top(3)) > 0)
+"""
+    assert child(script, env={"LD_PRELOAD": str(library)}) == "True True\n"
+
+
+def test_subprocesses_and_exec() -> None:
+    with stepwatch.memory():
+        assert child("print(1)") == "1\n"
+        pid = os.fork()
+        if pid == 0:
+            os.execv(sys.executable, [sys.executable, "-c", "pass"])
+        assert os.waitpid(pid, 0)[1] == 0
+
+
+def test_a_killed_program_leaves_its_memory(tmp_path: Path) -> None:
+    """What the kernel says of the process is there also when it was killed."""
+    script = f"""
+import os, signal, stepwatch, time
+stepwatch.start(out={str(tmp_path / "run")!r}, memory=True, quiet=True)
+with stepwatch.section("one"):
+    kept = bytearray(50_000_000)
+time.sleep(0.4)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    done = subprocess.run([sys.executable, "-c", script], timeout=60, check=False)
+    assert done.returncode == -signal.SIGKILL
+    memory = stepwatch.open(tmp_path / "run").report().to_dict()["memory"]
+    assert memory["resident_peak_bytes"] > 50_000_000
