@@ -304,7 +304,6 @@ static void put_processes(sw_writer *w, const sw_summary *summary)
 void sw_export_report_json(sw_writer *writer, const sw_summary *summary,
                            const sw_findings *findings)
 {
-    static const char *const not_watched = "This version does not watch it.";
     sw_writer *w = writer;
     sw_json_start(w, true);
     sw_json_object_begin(w);

@@ -27,6 +27,12 @@ static void is_row(const sw_trace *trace, unsigned table, uint32_t index, uint32
     assert_memory_equal(row, &expected, sizeof expected);
 }
 
+/* The recorder itself says in one row what memory the process has. */
+static uint32_t own_rows(unsigned table)
+{
+    return table == SW_TABLE_MEMORY;
+}
+
 static void test_rows_come_back(void **state)
 {
     (void)state;
@@ -39,7 +45,7 @@ static void test_rows_come_back(void **state)
             row.index = 77; /* filled in */
             handles[table] = sw_row_put(0, &row);
             assert_true(handles[table] != 0);
-            assert_int_equal(row.index, i);
+            assert_int_equal(row.index, i + own_rows(table));
         }
     }
     /* Changed in place: flags and values, and nothing else. */
@@ -47,15 +53,18 @@ static void test_rows_come_back(void **state)
         sw_row row = row_of(table, 12345, 1000 + table);
         row.flags = 1;
         assert_true(sw_row_put(handles[table], &row) == handles[table]);
-        assert_int_equal(row.index, 299);
+        assert_int_equal(row.index, 299 + own_rows(table));
     }
     struct ru_trace trace = ru_finish();
     for (unsigned table = 0; table < SW_TABLES; table++) {
-        assert_int_equal(sw_trace_row_count(trace.trace, (enum sw_table)table), 300);
+        const uint32_t own = own_rows(table);
+        assert_int_equal(sw_trace_row_count(trace.trace, (enum sw_table)table),
+                         300 + own);
         for (uint32_t i = 0; i < 299; i++) {
-            is_row(trace.trace, table, i, i, i);
+            is_row(trace.trace, table, i + own, i, i);
         }
-        const sw_row *last = sw_trace_get_row(trace.trace, (enum sw_table)table, 299);
+        const sw_row *last =
+            sw_trace_get_row(trace.trace, (enum sw_table)table, 299 + own);
         assert_int_equal(last->flags, 1);
         assert_int_equal(last->key[0], 299);
         for (unsigned i = 0; i < 5; i++) {
@@ -80,7 +89,8 @@ static void test_no_recording(void **state)
     assert_true(sw_row_put(0, &row) == 0);
     struct ru_trace trace = ru_finish();
     for (unsigned table = 0; table < SW_TABLES; table++) {
-        assert_int_equal(sw_trace_row_count(trace.trace, (enum sw_table)table), 0);
+        assert_int_equal(sw_trace_row_count(trace.trace, (enum sw_table)table),
+                         own_rows(table));
     }
     ru_free(&trace);
 }
