@@ -50,8 +50,8 @@ static bool in_list(const char *text, const char *const *list, size_t count)
 static bool is_python(const char *file)
 {
     static const char *const packages[] = {
-        "/pandas/", "/networkx/", "/nltk/",      "/dateutil/", "/yaml/",  "/bs4/",
-        "/sympy/",  "/xarray/",   "/gymnasium/", "/gym/",      "/simpy/", "/pydantic/"};
+        "/pandas/", "/networkx/", "/nltk/",      "/dateutil/", "/yaml/",    "/bs4/",
+        "/sympy/",  "/xarray/",   "/gymnasium/", "/gym/",      "/pydantic/"};
     return HAS_ONE_OF(file, packages);
 }
 
