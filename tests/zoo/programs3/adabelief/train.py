@@ -28,7 +28,7 @@ args = parser.parse_args()
 torch.manual_seed(1)
 torch.set_num_threads(1)
 
-strokes = torch.cat([torch.randn(800, 25, 2).cumsum(1) / 5, torch.rand(800, 25, 1).round()], 2)
+strokes = torch.cat([torch.randn(800, 21, 2).cumsum(1) / 5, torch.rand(800, 21, 1).round()], 2)
 model = Seq2Points()
 if args.optimizer == "adamw":
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4, weight_decay=0.01, fused=True)
@@ -37,7 +37,7 @@ else:
 
 clock = time.perf_counter()
 for step in range(args.steps):
-    batch = strokes[torch.randint(len(strokes), (8,))]
+    batch = strokes[torch.randint(len(strokes), (6,))]
     loss = nn.functional.mse_loss(model(batch[:, :-1]), batch[:, 1:])
     optimizer.zero_grad()
     loss.backward()

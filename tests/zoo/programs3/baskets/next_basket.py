@@ -25,7 +25,9 @@ class NextBasket(nn.Module):
     def __init__(self, width=96):
         super().__init__()
         self.items = nn.EmbeddingBag(ITEMS, width, mode="mean", padding_idx=0)
-        self.mix = nn.Sequential(nn.Linear(width, 2 * width), nn.GELU(), nn.Linear(2 * width, width))
+        self.mix = nn.Sequential(
+            nn.Linear(width, 2 * width), nn.GELU(), nn.Linear(2 * width, width)
+        )
         self.rnn = nn.GRU(width, 2 * width, batch_first=True)
         self.out = nn.Linear(2 * width, ITEMS)
 

@@ -20,7 +20,9 @@ class Denoiser(nn.Module):
         self.time = nn.Embedding(steps, width)
         self.into = nn.Linear(size, width)
         self.blocks = nn.ModuleList(
-            nn.Sequential(nn.LayerNorm(width), nn.Linear(width, width), nn.SiLU(), nn.Linear(width, width))
+            nn.Sequential(
+                nn.LayerNorm(width), nn.Linear(width, width), nn.SiLU(), nn.Linear(width, width)
+            )
             for _ in range(depth)
         )
         self.out = nn.Linear(width, size)

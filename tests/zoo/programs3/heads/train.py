@@ -14,7 +14,9 @@ class Block(nn.Module):
         super().__init__()
         self.before, self.between = nn.LayerNorm(width), nn.LayerNorm(width)
         self.attention = attention
-        self.mlp = nn.Sequential(nn.Linear(width, 3 * width), nn.ReLU(), nn.Linear(3 * width, width))
+        self.mlp = nn.Sequential(
+            nn.Linear(width, 3 * width), nn.ReLU(), nn.Linear(3 * width, width)
+        )
 
     def forward(self, x):
         x = x + self.attention(self.before(x))

@@ -16,7 +16,11 @@ def make_orbits(rng, count):
     angle, tilt, ahead = rng.uniform(0, 6.28, (3, count, 1))
 
     def place(a):
-        flat = [radius * np.cos(a), radius * np.sin(a) * np.cos(tilt), radius * np.sin(a) * np.sin(tilt)]
+        flat = [
+            radius * np.cos(a),
+            radius * np.sin(a) * np.cos(tilt),
+            radius * np.sin(a) * np.sin(tilt),
+        ]
         return np.concatenate(flat, 1)
 
     now, later = place(angle), place(angle + 0.2 * ahead / radius**1.5)

@@ -23,7 +23,9 @@ class Layer(nn.Module):
         self.before, self.between = nn.LayerNorm(width), nn.LayerNorm(width)
         self.qkv = nn.Linear(width, 3 * width)
         self.proj = nn.Linear(width, width)
-        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+        self.mlp = nn.Sequential(
+            nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width)
+        )
 
     def forward(self, x, allowed):
         q, k, v = self.qkv(self.before(x)).unflatten(2, (3, self.heads, -1)).unbind(2)

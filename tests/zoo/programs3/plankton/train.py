@@ -24,21 +24,19 @@ class Residual(nn.Module):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--resize", choices=["loop", "gather"], default="loop")
-    parser.add_argument("--epochs", type=int, default=2)
+    parser.add_argument("--epochs", type=int, default=3)
     args = parser.parse_args()
     torch.manual_seed(0)
     torch.set_num_threads(1)
 
     scale = resize if args.resize == "loop" else resize_at_once
-    train = DataLoader(Plankton(640, 32, scale), batch_size=16, shuffle=True)
+    train = DataLoader(Plankton(640, 40, scale), batch_size=16, shuffle=True)
     model = nn.Sequential(
-        nn.Conv2d(1, 20, 3, padding=1),
-        *[Residual(20) for _ in range(4)],
-        nn.MaxPool2d(2),
-        *[Residual(20) for _ in range(3)],
+        nn.Conv2d(1, 32, 5, stride=2, padding=2),
+        *[Residual(32) for _ in range(3)],
         nn.AdaptiveAvgPool2d(1),
         nn.Flatten(),
-        nn.Linear(20, 2),
+        nn.Linear(32, 2),
     )
     optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9)
 

@@ -60,7 +60,9 @@ def main():
     torch.set_num_threads(1)
 
     catalogue = read_catalogue(SONGS)
-    playlists = (torch.randint(SONGS, (2000, 1)) + torch.randint(9, (2000, LENGTH)).cumsum(1)) % SONGS
+    playlists = (
+        torch.randint(SONGS, (2000, 1)) + torch.randint(9, (2000, LENGTH)).cumsum(1)
+    ) % SONGS
     model = Continue()
     optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
     begin = time.perf_counter()
