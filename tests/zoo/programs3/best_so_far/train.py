@@ -30,7 +30,7 @@ def main():
     composition = torch.rand(6400, 80).softmax(1) * 80
     teacher = torch.randn(80, 10) / 9
     properties = torch.tanh(composition @ teacher)
-    loader = DataLoader(TensorDataset(composition, properties), batch_size=256, shuffle=True)
+    loader = DataLoader(TensorDataset(composition, properties), batch_size=96, shuffle=True)
     model = nn.Sequential(Maxout(80, 640), Maxout(640, 640), Maxout(640, 640), nn.Linear(640, 10))
     optimizer = torch.optim.Adam(model.parameters(), lr=2e-5)
     criterion = nn.MSELoss()

@@ -47,7 +47,7 @@ def recall_at(k, model, loader):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--eval-every", type=int, default=4)
-    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--epochs", type=int, default=6)
     args = parser.parse_args()
     torch.manual_seed(0)
     torch.set_num_threads(1)

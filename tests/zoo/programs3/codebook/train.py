@@ -48,7 +48,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--refresh-every", type=int, default=20)
     parser.add_argument("--refresh-pieces", type=int, default=2400)
-    parser.add_argument("--epochs", type=int, default=2)
+    parser.add_argument("--epochs", type=int, default=4)
     args = parser.parse_args()
     torch.manual_seed(0)
     torch.set_num_threads(1)

@@ -24,9 +24,10 @@ class MaskedConv2d(nn.Conv2d):
         return F.conv2d(x, self.weight * self.mask, self.bias, padding=self.padding)
 
 
-def report(step, loss, logits):
+def report(step, loss, logits, batch):
     probabilities = logits.detach().softmax(1)
     log.info("step %d loss %.4f", step, loss.item())
+    log.info("truth %s", batch[0])
     log.info("predicted %s", probabilities[0].argmax(0))
     log.info("confidence %s", probabilities[0].amax(0))
 
@@ -34,7 +35,7 @@ def report(step, loss, logits):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--log-every", type=int, default=1)
-    parser.add_argument("--steps", type=int, default=150)
+    parser.add_argument("--steps", type=int, default=260)
     args = parser.parse_args()
     logging.basicConfig(filename="pixels.log", level=logging.INFO)
     torch.set_printoptions(profile="full", linewidth=160)
@@ -66,7 +67,7 @@ def main():
         loss.backward()
         optimizer.step()
         if step % args.log_every == 0:
-            report(step, loss, logits)
+            report(step, loss, logits, batch)
     print(f"trained {args.steps} steps in {time.perf_counter() - begin:.3f} s")
 
 

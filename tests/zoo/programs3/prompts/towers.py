@@ -5,7 +5,7 @@ from torch import nn
 class TextTower(nn.Module):
     """Made before, not trained here."""
 
-    def __init__(self, vocabulary=300, width=96, depth=2, out=64):
+    def __init__(self, vocabulary=300, width=128, depth=4, out=64):
         super().__init__()
         self.tokens = nn.Embedding(vocabulary, width)
         layer = nn.TransformerEncoderLayer(width, 4, 2 * width, 0.0, batch_first=True)

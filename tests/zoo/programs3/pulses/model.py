@@ -20,7 +20,7 @@ class PulseNet(nn.Module):
     def __init__(self, width=32, pool_first=False):
         super().__init__()
         self.stem = nn.Conv1d(2, width, 7, padding=3)
-        self.down = nn.Conv1d(width, width, 8, stride=8)
+        self.down = nn.Conv1d(width, width, 4, stride=4)
         self.context = Attend(width)
         self.early = nn.Sequential(
             nn.Conv1d(width, width, 5, padding=2),
@@ -29,11 +29,11 @@ class PulseNet(nn.Module):
             nn.GELU(),
         )
         self.late = nn.Sequential(
-            nn.Conv1d(width, 4 * width, 5, padding=2),
+            nn.Conv1d(width, 6 * width, 5, padding=2),
             nn.GELU(),
-            nn.Conv1d(4 * width, 4 * width, 5, padding=2),
+            nn.Conv1d(6 * width, 6 * width, 5, padding=2),
             nn.GELU(),
-            nn.Conv1d(4 * width, width, 5, padding=2),
+            nn.Conv1d(6 * width, width, 5, padding=2),
         )
         self.head = nn.Linear(width, 6)
         self.pool_first = pool_first

@@ -9,7 +9,7 @@ from model import PulseNet
 from torch.utils.data import DataLoader, TensorDataset
 
 
-def simulate(count, length=512):
+def simulate(count, length=256):
     kind = torch.randint(6, (count,))
     t = torch.arange(length) / length
     phase = 2 * torch.pi * (4 + kind[:, None]) * t + torch.rand(count, 1) * 6.28
@@ -20,13 +20,13 @@ def simulate(count, length=512):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pool-first", action="store_true")
-    parser.add_argument("--epochs", type=int, default=2)
+    parser.add_argument("--epochs", type=int, default=3)
     args = parser.parse_args()
     torch.manual_seed(0)
     torch.set_num_threads(1)
 
-    signal, kind = simulate(960)
-    loader = DataLoader(TensorDataset(signal, kind), batch_size=16, shuffle=True)
+    signal, kind = simulate(800)
+    loader = DataLoader(TensorDataset(signal, kind), batch_size=12, shuffle=True)
     model = PulseNet(pool_first=args.pool_first)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
 

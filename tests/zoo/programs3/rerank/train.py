@@ -17,21 +17,21 @@ gains = (features[..., :5].sum(-1) + torch.randn(QUERIES, ANSWERS)).clamp(0, 4).
 loader = DataLoader(TensorDataset(features, gains), batch_size=40, shuffle=True)
 
 model = nn.Sequential(
-    nn.Linear(FEATURES, 256),
+    nn.Linear(FEATURES, 128),
     nn.ReLU(),
     nn.Dropout(0.1),
-    nn.Linear(256, 256),
+    nn.Linear(128, 128),
     nn.ReLU(),
     nn.Dropout(0.1),
-    nn.Linear(256, 256),
+    nn.Linear(128, 128),
     nn.ReLU(),
-    nn.Linear(256, 1),
+    nn.Linear(128, 1),
 )
 optimizer = torch.optim.Adam(model.parameters(), lr=3e-4)
 
 steps = 0
 tic = time.perf_counter()
-for epoch in range(3):
+for epoch in range(6):
     ndcg = TensorNdcg() if "--tensors" in sys.argv[1:] else RunningNdcg()
     for x, y in loader:
         scores = model(x).squeeze(-1)

@@ -35,7 +35,7 @@ class Residual(nn.Module):
 
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("--epochs", type=int, default=4)
+parser.add_argument("--epochs", type=int, default=6)
 parser.add_argument("--dtype", default=None, help="of the features; as they come unless given")
 args = parser.parse_args()
 torch.manual_seed(0)
