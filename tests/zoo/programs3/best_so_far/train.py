@@ -22,16 +22,16 @@ class Maxout(nn.Module):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--keep-every", type=int, default=1)
-    parser.add_argument("--epochs", type=int, default=4)
+    parser.add_argument("--epochs", type=int, default=2)
     args = parser.parse_args()
     torch.manual_seed(0)
     torch.set_num_threads(1)
 
-    composition = torch.rand(6400, 80).softmax(1) * 80
+    composition = torch.rand(7680, 80).softmax(1) * 80
     teacher = torch.randn(80, 10) / 9
     properties = torch.tanh(composition @ teacher)
-    loader = DataLoader(TensorDataset(composition, properties), batch_size=96, shuffle=True)
-    model = nn.Sequential(Maxout(80, 640), Maxout(640, 640), Maxout(640, 640), nn.Linear(640, 10))
+    loader = DataLoader(TensorDataset(composition, properties), batch_size=48, shuffle=True)
+    model = nn.Sequential(Maxout(80, 768), Maxout(768, 768), Maxout(768, 768), nn.Linear(768, 10))
     optimizer = torch.optim.Adam(model.parameters(), lr=2e-5)
     criterion = nn.MSELoss()
     keeper = Keeper("best.pt", args.keep_every)

@@ -73,7 +73,7 @@ if __name__ == "__main__":
 
     step = 0
     begin = time.perf_counter()
-    for epoch in range(4):
+    for epoch in range(6):
         for kind, adjacency, targets in train:
             losses = F.smooth_l1_loss(model(kind, adjacency), targets, reduction="none").mean(0)
             loss = (weights * losses).sum()

@@ -24,7 +24,7 @@ class Block(nn.Module):
 
 
 class Sorter(nn.Module):
-    def __init__(self, attention, length, width=128, heads=32, depth=4):
+    def __init__(self, attention, length, width=192, heads=24, depth=4):
         super().__init__()
         self.digit = nn.Embedding(10, width)
         self.place = nn.Parameter(torch.randn(length, width) * 0.1)
@@ -38,7 +38,7 @@ class Sorter(nn.Module):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--fused", action="store_true")
-    parser.add_argument("--steps", type=int, default=150)
+    parser.add_argument("--steps", type=int, default=120)
     args = parser.parse_args()
     torch.manual_seed(0)
     torch.set_num_threads(1)

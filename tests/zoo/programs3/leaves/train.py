@@ -7,7 +7,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset, random_split
 from tqdm import tqdm
 
-EPOCHS = 3
+EPOCHS = 4
 
 
 def make_leaves(count, side=32):

@@ -24,7 +24,7 @@ class Residual(nn.Module):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--resize", choices=["loop", "gather"], default="loop")
-    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--epochs", type=int, default=4)
     args = parser.parse_args()
     torch.manual_seed(0)
     torch.set_num_threads(1)

@@ -66,7 +66,7 @@ def main():
 
     step = 0
     begin = time.perf_counter()
-    for epoch in range(2):
+    for epoch in range(4):
         for words, tags in loader:
             loss = criterion(model(words).flatten(0, 1), tags.flatten())
             optimizer.zero_grad()
