@@ -2,7 +2,7 @@ import numpy as np
 import torch
 from torch.utils.data import Dataset
 
-CLASSES, SIDE = 300, 28
+CLASSES, SIDE = 200, 28
 
 
 class Glyphs:

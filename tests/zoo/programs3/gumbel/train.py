@@ -63,8 +63,8 @@ def train_step_at(params, state, key, x, temperature, config):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=160)
-    parser.add_argument("--cool-every", type=int, default=8)
+    parser.add_argument("--steps", type=int, default=168)
+    parser.add_argument("--cool-every", type=int, default=24)
     parser.add_argument("--traced-temperature", action="store_true")
     args = parser.parse_args()
 
@@ -86,7 +86,7 @@ def main():
         else:
             params, state, loss = train_step(params, state, now, x, config)
         if (step + 1) % args.cool_every == 0:
-            temperature = max(0.3, temperature * 0.95)
+            temperature = max(0.3, temperature * 0.9)
             if not args.traced_temperature:
                 config = dataclasses.replace(config, temperature=temperature)
         if step % 40 == 0:

@@ -24,18 +24,19 @@ class MaskedConv2d(nn.Conv2d):
         return F.conv2d(x, self.weight * self.mask, self.bias, padding=self.padding)
 
 
-def report(step, loss, logits, batch):
+def report(step, loss, logits, batch, model):
     probabilities = logits.detach().softmax(1)
     log.info("step %d loss %.4f", step, loss.item())
     log.info("truth %s", batch[0])
     log.info("predicted %s", probabilities[0].argmax(0))
     log.info("confidence %s", probabilities[0].amax(0))
+    log.info("kernels %s", model[0].weight)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--log-every", type=int, default=1)
-    parser.add_argument("--steps", type=int, default=260)
+    parser.add_argument("--steps", type=int, default=300)
     args = parser.parse_args()
     logging.basicConfig(filename="pixels.log", level=logging.INFO)
     torch.set_printoptions(profile="full", linewidth=160)
@@ -60,14 +61,14 @@ def main():
     optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
     begin = time.perf_counter()
     for step in range(1, args.steps + 1):
-        batch = pictures[torch.randint(len(pictures), (16,))]
+        batch = pictures[torch.randint(len(pictures), (12,))]
         logits = model(batch[:, None].float() / levels)
         loss = F.cross_entropy(logits, batch)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
         if step % args.log_every == 0:
-            report(step, loss, logits, batch)
+            report(step, loss, logits, batch, model)
     print(f"trained {args.steps} steps in {time.perf_counter() - begin:.3f} s")
 
 
