@@ -6,14 +6,14 @@ from records import parse_line, split_line, write_log
 from torch import nn
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
-SESSION = 32
+SESSION, VISIT = 32, 7
 
 
 class Sessions(IterableDataset):
-    """Runs of consecutive lines; each worker reads every n-th file."""
+    """Runs of consecutive visits, which are means of a few lines; each worker has its files."""
 
-    def __init__(self, files, parse):
-        self.files = files
+    def __init__(self, files, parse, passes):
+        self.files = files * passes
         self.parse = parse
 
     def __iter__(self):
@@ -26,8 +26,9 @@ class Sessions(IterableDataset):
                     row, bot = self.parse(line)
                     rows.append(row)
                     bots.append(bot)
-                    if len(rows) == SESSION:
-                        yield torch.tensor(rows), torch.tensor(bots)
+                    if len(rows) == SESSION * VISIT:
+                        visits = torch.tensor(rows).view(SESSION, VISIT, -1)
+                        yield visits.mean(1), torch.tensor(bots)[::VISIT]
                         rows, bots = [], []
 
 
@@ -50,11 +51,11 @@ class BotNet(nn.Module):
 def main():
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    files = [f"access.{n}.log" for n in range(4)]
+    files = [f"access.{n}.log" for n in range(2)]
     for n, file in enumerate(files):
-        write_log(file, 30 * 16 * SESSION, seed=n)
+        write_log(file, 20 * 16 * SESSION * VISIT, seed=n)
     parse = split_line if "--split" in sys.argv else parse_line
-    loader = DataLoader(Sessions(files, parse), batch_size=16, num_workers=2)
+    loader = DataLoader(Sessions(files, parse, passes=4), batch_size=16, num_workers=2)
     model = BotNet()
     optimizer = torch.optim.Adam(model.parameters(), lr=5e-4)
     criterion = nn.BCEWithLogitsLoss()

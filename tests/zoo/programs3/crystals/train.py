@@ -21,12 +21,13 @@ def block(inputs, outputs):
 
 def build():
     return nn.Sequential(
-        block(1, 12),
-        block(12, 32),
-        block(32, 64),
+        nn.Conv2d(1, 16, 7, stride=2, padding=3),
+        nn.ReLU(inplace=True),
+        block(16, 24),
+        block(24, 48),
         nn.AdaptiveAvgPool2d(1),
         nn.Flatten(),
-        nn.Linear(64, 3),
+        nn.Linear(48, 3),
     )
 
 
@@ -34,7 +35,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--num-workers", type=int, default=0)
     parser.add_argument("--batch-size", type=int, default=24)
-    parser.add_argument("--samples", type=int, default=2880)
+    parser.add_argument("--samples", type=int, default=4320)
     args = parser.parse_args()
     torch.manual_seed(1)
     torch.set_num_threads(1)

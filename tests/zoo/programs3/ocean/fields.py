@@ -34,6 +34,6 @@ def standardize(field, rng):
     if rng.random() < 0.5:
         field = field[:, ::-1]
     clear = np.ones((SIDE, SIDE))
-    for cy, cx, radius in zip(*rng.uniform([[0], [0], [3]], [[SIDE], [SIDE], [9]], (3, 6))):
+    for cy, cx, radius in zip(*rng.uniform([[0], [0], [2]], [[SIDE], [SIDE], [5]], (3, 24))):
         clear[(y - cy) ** 2 + (x - cx) ** 2 < radius**2] = 0
     return np.stack([field * clear, clear, field]).astype(np.float32)

@@ -17,13 +17,13 @@ class Inpainter(lightning.LightningModule):
         self.prepare = prepare
         self.rng = np.random.default_rng(0)
         self.net = nn.Sequential(
-            nn.Conv2d(2, 24, 5, padding=2),
+            nn.Conv2d(2, 24, 6, stride=2, padding=2),
             nn.SiLU(),
             nn.Conv2d(24, 24, 3, padding=1),
             nn.SiLU(),
             nn.Conv2d(24, 24, 3, padding=1),
             nn.SiLU(),
-            nn.Conv2d(24, 1, 3, padding=1),
+            nn.ConvTranspose2d(24, 1, 4, stride=2, padding=1),
         )
 
     def training_step(self, batch, _):
@@ -45,7 +45,7 @@ def main():
     torch.set_num_threads(1)
 
     early = args.standardize == "dataset"
-    fields = Fields(1440, standardize if early else None)
+    fields = Fields(3200, standardize if early else None)
     loader = DataLoader(fields, batch_size=16, shuffle=True, num_workers=2, drop_last=True)
     trainer = lightning.Trainer(
         max_epochs=1,

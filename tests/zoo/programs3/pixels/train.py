@@ -36,7 +36,7 @@ def report(step, loss, logits, batch, model):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--log-every", type=int, default=1)
-    parser.add_argument("--steps", type=int, default=300)
+    parser.add_argument("--steps", type=int, default=400)
     args = parser.parse_args()
     logging.basicConfig(filename="pixels.log", level=logging.INFO)
     torch.set_printoptions(profile="full", linewidth=160)

@@ -54,7 +54,7 @@ def free_memory():
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--free-every", type=int, default=1)
-    parser.add_argument("--steps", type=int, default=140)
+    parser.add_argument("--steps", type=int, default=100)
     args = parser.parse_args()
     torch.manual_seed(0)
     torch.set_num_threads(1)
@@ -67,10 +67,10 @@ def main():
     optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
     begin = time.perf_counter()
     for step in range(1, args.steps + 1):
-        loss = train_step(model, optimizer, playlists[torch.randint(2000, (40,))])
+        loss = train_step(model, optimizer, playlists[torch.randint(2000, (80,))])
         if step % args.free_every == 0:
             free_memory()
-        if step % 70 == 0:
+        if step % 50 == 0:
             print(f"step {step}: {loss.item():.3f}, e.g. {catalogue[step]['title']}")
     print(f"trained {args.steps} steps in {time.perf_counter() - begin:.3f} s")
 

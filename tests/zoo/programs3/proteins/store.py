@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 
-LATENCY = 0.005
+LATENCY = 0.004
 RESIDUES, WIDTH = 64, 96
 
 

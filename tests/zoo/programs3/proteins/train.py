@@ -42,7 +42,7 @@ class FamilyNet(nn.Module):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--store", choices=["files", "packed"], default="files")
-    parser.add_argument("--epochs", type=int, default=2)
+    parser.add_argument("--epochs", type=int, default=3)
     args = parser.parse_args()
     torch.manual_seed(3)
     torch.set_num_threads(1)

@@ -46,7 +46,7 @@ model.fit(
     spectra,
     label,
     batch_size=64,
-    epochs=3,
+    epochs=5,
     validation_split=0.1,
     verbose=2,
     callbacks=callbacks,
