@@ -54,7 +54,7 @@ def free_memory():
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--free-every", type=int, default=1)
-    parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--steps", type=int, default=110)
     args = parser.parse_args()
     torch.manual_seed(0)
     torch.set_num_threads(1)
