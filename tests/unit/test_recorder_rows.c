@@ -34,6 +34,9 @@ static void test_rows_come_back(void **state)
     ru_start((sw_config){0});
     assert_true(sw_recording_number() > 0);
     for (unsigned table = 0; table < SW_TABLES; table++) {
+        if (table == SW_TABLE_MEMORY) {
+            continue; /* the recorder's own */
+        }
         for (uint32_t i = 0; i < 300; i++) {
             sw_row row = row_of(table, i, i);
             row.index = 77; /* filled in */
@@ -44,6 +47,9 @@ static void test_rows_come_back(void **state)
     }
     /* Changed in place: flags and values, and nothing else. */
     for (unsigned table = 0; table < SW_TABLES; table++) {
+        if (table == SW_TABLE_MEMORY) {
+            continue; /* the recorder's own */
+        }
         sw_row row = row_of(table, 12345, 1000 + table);
         row.flags = 1;
         assert_true(sw_row_put(handles[table], &row) == handles[table]);
@@ -51,6 +57,9 @@ static void test_rows_come_back(void **state)
     }
     struct ru_trace trace = ru_finish();
     for (unsigned table = 0; table < SW_TABLES; table++) {
+        if (table == SW_TABLE_MEMORY) {
+            continue; /* the recorder's own */
+        }
         assert_int_equal(sw_trace_row_count(trace.trace, (enum sw_table)table), 300);
         for (uint32_t i = 0; i < 299; i++) {
             is_row(trace.trace, table, i, i, i);
@@ -80,6 +89,9 @@ static void test_no_recording(void **state)
     assert_true(sw_row_put(0, &row) == 0);
     struct ru_trace trace = ru_finish();
     for (unsigned table = 0; table < SW_TABLES; table++) {
+        if (table == SW_TABLE_MEMORY) {
+            continue; /* the recorder's own */
+        }
         assert_int_equal(sw_trace_row_count(trace.trace, (enum sw_table)table), 0);
     }
     ru_free(&trace);
