@@ -43,7 +43,7 @@ def test_json_has_every_part(stepwatch: Run, recorded: Path) -> None:
     assert report["schema"] == "stepwatch.report/1"
     assert isinstance(report["findings"], list)
     assert len({check["kind"] for check in report["checked"]}) == len(report["checked"]) >= 29
-    for part in ("loader", "functions", "lines", "modules", "memory", "gpu"):
+    for part in ("loader", "functions", "lines", "modules", "gpu"):
         assert report[part]["recorded"] is False
         assert report[part]["why"]
     assert report["run"]["command"].endswith("steps 40")
