@@ -71,24 +71,41 @@ static void add_of(char *text, size_t size, const char *before, double value, do
     append(text, size, before, words);
 }
 
+/* Loading a library for GPUs is enough to have them watched; what an idle one has to say is nothing of the program. */
+static bool is_idle(const sw_gpu *gpu)
+{
+    const sw_monitor_series *busy = gpu->series[SW_GPU_UTILISATION];
+    return busy && busy->all.max < 1;
+}
+
+static void add_figures(char *text, size_t size, const struct sw__page *page,
+                        const sw_gpu *gpu)
+{
+    if (is_idle(gpu)) {
+        append(text, size, "", "idle");
+        return;
+    }
+    add_activity(text, size, gpu);
+    add_memory(text, size, gpu);
+    add_of(text, size, "; ", mean_of(gpu, SW_GPU_POWER), gpu->power_limit_w, "W");
+    add_of(text, size, ", ", mean_of(gpu, SW_GPU_SM_CLOCK), gpu->sm_clock_most_mhz,
+           "MHz");
+    add_of(text, size, ", ", mean_of(gpu, SW_GPU_TEMPERATURE), NAN,
+           page->unicode ? "°C" : "C");
+    if (!isnan(gpu->energy_per_step_j)) {
+        char words[64];
+        snprintf(words, sizeof words, "%.3g J a step", gpu->energy_per_step_j);
+        append(text, size, "; ", words);
+    }
+}
+
 static void put_device(const struct sw__page *page, const sw_gpu *gpu)
 {
     char label[24];
     char name[48];
     char text[512] = "";
     char line[640];
-    add_activity(text, sizeof text, gpu);
-    add_memory(text, sizeof text, gpu);
-    add_of(text, sizeof text, "; ", mean_of(gpu, SW_GPU_POWER), gpu->power_limit_w, "W");
-    add_of(text, sizeof text, ", ", mean_of(gpu, SW_GPU_SM_CLOCK), gpu->sm_clock_most_mhz,
-           "MHz");
-    add_of(text, sizeof text, ", ", mean_of(gpu, SW_GPU_TEMPERATURE), NAN,
-           page->unicode ? "°C" : "C");
-    if (!isnan(gpu->energy_per_step_j)) {
-        char words[64];
-        snprintf(words, sizeof words, "%.3g J a step", gpu->energy_per_step_j);
-        append(text, sizeof text, "; ", words);
-    }
+    add_figures(text, sizeof text, page, gpu);
     if (!*text) {
         return;
     }
