@@ -207,9 +207,9 @@ static bool layer_outlier(const struct model *model, const struct part *part,
 /* Of layers that learn and are made to be large, one may well be most of the model. */
 static bool may_be_large(const char *type)
 {
-    static const char *const names[] = {"Linear",       "LazyLinear", "Embedding",
-                                        "EmbeddingBag", "RNN",        "LSTM",
-                                        "GRU",          "Conv",       "Transformer"};
+    static const char *const names[] = {
+        "Linear", "LazyLinear", "Embedding", "EmbeddingBag", "RNN",
+        "LSTM",   "GRU",        "Conv",      "Multihead",    "Transformer"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (strncmp(names[i], type, strlen(names[i])) == 0) {
             return true;
@@ -230,9 +230,6 @@ static bool other_outlier(const struct model *model, const struct part *part,
     double second = 0;
     for (size_t i = 0; i < model->count; i++) {
         const struct part *other = &model->parts[i];
-        if (other != part && same_type(part, other)) {
-            return false; /* There are more of them: it is what the model is made of. */
-        }
         if (other != part && other->leaf && other->module->parameters > 0) {
             /* With the backward: that of an unusual layer may be what is slow. */
             second = other->step_ns > second ? other->step_ns : second;
