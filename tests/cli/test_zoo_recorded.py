@@ -20,13 +20,20 @@ RECORDED = Path(__file__).parents[1] / "zoo" / "recorded"
 # Program → (kind of the first finding, file, name).
 PLANTED = {
     "batch_augment": ("loader_main_process", "augment.py", "augment"),
+    "codebook": ("variance", "train.py", "refresh_codes"),
+    "dictionary": ("validation", "learn.py", "validate"),
     "elastic": ("loader_transform", "transforms.py", "Elastic"),
     "eval_often": ("validation", "train.py", None),
+    "news_clicks": ("optimizer", "train.py", "Adagrad"),
+    "novelty": ("python_overhead", "train.py", "Counts.key"),
     "ragged": ("loader_collate", "train.py", "pad_batch"),
+    "reviews": ("variance", "train.py", None),
     "shapes": ("loader_workers", "train.py", "loader"),
     "short_epochs": ("loader_restart", "train.py", "loader"),
+    "tile_server": ("loader_io", "client.py", "Client.ask"),
+    "whitened": ("redundant_work", "losses.py", "MahalanobisLoss.forward"),
 }
-HEALTHY = ("healthy_images", "healthy_torch")
+HEALTHY = ("healthy_images", "healthy_torch", "tiny_lm")
 
 
 def report_on(stepwatch: Run, name: str, folder: Path) -> dict[str, Any]:
