@@ -73,8 +73,13 @@ static int identify(struct sw__database *database, int64_t *version, sw_error_in
 {
     int64_t application = 0;
     int64_t tables = 0;
-    int result = sw__database_number(database, "SELECT count(*) FROM sqlite_master",
-                                     &tables, info);
+    /* At one moment: another process may just be making the tables. */
+    int result = sw__database_run(database, "BEGIN", "read", info);
+    if (result != SW_OK) {
+        return result;
+    }
+    result = sw__database_number(database, "SELECT count(*) FROM sqlite_master", &tables,
+                                 info);
     if (result == SW_OK) {
         result =
             sw__database_number(database, "PRAGMA application_id", &application, info);
@@ -82,6 +87,7 @@ static int identify(struct sw__database *database, int64_t *version, sw_error_in
     if (result == SW_OK) {
         result = sw__database_number(database, "PRAGMA user_version", version, info);
     }
+    database->call->exec(database->handle, "ROLLBACK", NULL, NULL, NULL);
     if (result != SW_OK) {
         return result;
     }

@@ -199,7 +199,9 @@ static void many_writers(void **state)
             for (int k = 0; k < RUNS_EACH; k++) {
                 char name[32];
                 snprintf(name, sizeof name, "w%02d-%d", i, k);
-                if (sw_history_add(in(&place, name), NULL) != SW_OK) {
+                sw_error_info info = {0};
+                if (sw_history_add(in(&place, name), &info) != SW_OK) {
+                    print_error("%s: %s\n", name, info.message);
                     _exit(1);
                 }
             }
