@@ -26,7 +26,7 @@ KINDS = (
     *("getitem", "transform", "collate", "fetch", "serialise", "room", "index"),
     *("wait", "unpickle", "pin", "start", "first", "shutdown"),
 )
-BATCH, EVENTS, STEPS = 5, 7, 8
+STEP, BATCH, EVENTS, STEPS = 4, 5, 7, 8
 PIN, PERSISTENT, DROP_LAST, SHUFFLED, ITERABLE, FOREIGN = (1 << bit for bit in range(6))
 
 
@@ -78,7 +78,12 @@ class File:
             for record in trace.records(EVENTS, thread)
             if record.kind == BATCH
         ]
-        self.steps = [step for thread in trace.threads() for step in trace.records(STEPS, thread)]
+        self.steps = [
+            record
+            for thread in trace.threads()
+            for record in trace.records(STEPS, thread)
+            if record.kind == STEP
+        ]
 
     def calls(self, loader: str, worker: int = NONE) -> dict[tuple[str, str], int]:
         """Return how often each stage was entered, by kind and name."""
