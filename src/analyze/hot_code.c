@@ -311,8 +311,7 @@ static bool is_caller(const struct sw__hot *hot, const sw_stack_frame *frame)
     return false;
 }
 
-/* The same, at any of its lines. */
-static bool is_in_callers(const struct sw__hot *hot, const sw_stack_frame *frame)
+bool sw__hot_trains(const struct sw__hot *hot, const sw_stack_frame *frame)
 {
     for (size_t i = 0; i < hot->caller_count; i++) {
         if (sw__same_function(hot->callers[i], frame)) {
@@ -405,7 +404,7 @@ static void add_stack(struct reading *reading, const sw_stack *stack, int phase,
         /* What is called to validate, and not the model that it calls. */
         for (size_t i = 0; i < inner && !key.entry; i++) {
             const sw_stack_frame *frame = sw_stacks_get_frame(reading->stacks, frames[i]);
-            key.entry = sw__user_file(frame->file) && !is_in_callers(reading->hot, frame)
+            key.entry = sw__user_file(frame->file) && !sw__hot_trains(reading->hot, frame)
                             ? frame
                             : NULL;
         }

@@ -71,6 +71,8 @@ sw__hot_where_called(sw_findings *all, struct sw__draft *draft, uint64_t phases)
 /* The innermost of the user's functions from which the training is run. */
 void sw__hot_where_loop(sw_findings *all, struct sw__draft *draft);
 bool sw__user_file(const char *file);
+/* Whether the training is run from a function, at any of its lines. */
+bool sw__hot_trains(const struct sw__hot *hot, const sw_stack_frame *frame);
 bool sw__same_function(const sw_stack_frame *a, const sw_stack_frame *b);
 
 #endif

@@ -141,11 +141,7 @@ sw__hot_where_called(sw_findings *all, struct sw__draft *draft, uint64_t phases)
         sw__hot_functions(all, phases, SW__HOT_ANY, false, &count);
     const struct sw__hot_function *found = list;
     for (size_t i = 0; i < count && 5 * list[i].samples > list->samples; i++) {
-        bool loop = false;
-        for (size_t k = 0; k < hot->caller_count; k++) {
-            loop |= sw__same_function(hot->callers[k], &list[i].frame);
-        }
-        if (!loop) {
+        if (!sw__hot_trains(hot, &list[i].frame)) {
             found = &list[i];
             break;
         }

@@ -111,12 +111,8 @@ static void validation(sw_findings *all)
  * renaming) is part of saving. */
 static bool saves(const struct sw__hot *hot, const struct sw__hot_function *function)
 {
-    for (size_t i = 0; i < hot->caller_count; i++) {
-        if (sw__same_function(hot->callers[i], &function->frame)) {
-            return false;
-        }
-    }
-    return function->by_phase[SW_PHASE_CHECKPOINT] > 0;
+    return function->by_phase[SW_PHASE_CHECKPOINT] > 0 &&
+           !sw__hot_trains(hot, &function->frame);
 }
 
 #define SAVING_PHASES (SW__PHASE_BIT(SW_PHASE_CHECKPOINT) | SW__PHASE_BIT(SW_PHASE_OTHER))

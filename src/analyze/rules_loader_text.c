@@ -8,12 +8,6 @@
 #include "analyze/rules_loader.h"
 #include "analyze/summary.h"
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : path;
-}
-
 const char *sw__loader_place(sw_findings *all)
 {
     const sw_training_loader *loader = all->it.loader;
@@ -22,8 +16,8 @@ const char *sw__loader_place(sw_findings *all)
         return NULL;
     }
     return site->line
-               ? sw__findings_format(all, "%s:%u", base_name(site->file), site->line)
-               : sw__findings_format(all, "%s", base_name(site->file));
+               ? sw__findings_format(all, "%s:%u", sw__file_name(site->file), site->line)
+               : sw__findings_format(all, "%s", sw__file_name(site->file));
 }
 
 static bool goes_on(const sw_training_loader *loader)

@@ -5,6 +5,7 @@
 #include "analyze/rules.h"
 #include "analyze/slow_code.h"
 #include "analyze/summary.h"
+#include "analyze/training.h"
 
 /* Samples in slow steps, and how much more often a function must be in them. */
 #define SAMPLES_LEAST 10
@@ -19,7 +20,6 @@ struct code_count {
 
 struct counting {
     const sw_findings *all;
-    const sw_trace *trace;
     struct code_count *codes;
     size_t code_count;
     uint64_t slow, usual, samples;
@@ -98,17 +98,10 @@ static void count_samples(struct counting *counting, double bound_ns)
     sw_cursor_free(cursor);
 }
 
-static const char *text_of(const sw_trace *trace, uint32_t id)
-{
-    const sw_trace_name *name = sw_trace_get_name(trace, id);
-    return name && name->text ? name->text : "";
-}
-
 bool sw__slow_code(sw_findings *all, double bound_ns, struct sw__slow_code *out)
 {
     const sw_trace *trace = sw__step_trace(all->it.summary);
     struct counting counting = {.all = all,
-                                .trace = trace,
                                 .code_count = sw_trace_row_count(trace, SW_TABLE_CODE)};
     counting.codes = sw__alloc_zero(counting.code_count + 1, sizeof *counting.codes);
     if (!counting.codes) {
@@ -127,15 +120,15 @@ bool sw__slow_code(sw_findings *all, double bound_ns, struct sw__slow_code *out)
                 counting.usual ? (double)at->usual / (double)counting.usual : 0;
             const sw_row *row =
                 at->slow ? sw_trace_get_row(trace, SW_TABLE_CODE, i) : NULL;
-            if (!row || !sw__user_file(text_of(trace, row->key[0]))) {
+            if (!row || !sw__user_file(sw__row_text(trace, row->key[0]))) {
                 continue;
             }
             if (round == 0) {
                 best = slow - usual > best ? slow - usual : best;
             } else if (slow - usual >= 0.9 * best && slow - usual > MORE_LEAST &&
                        slow > out->slow_share) {
-                *out = (struct sw__slow_code){.file = text_of(trace, row->key[0]),
-                                              .name = text_of(trace, row->key[1]),
+                *out = (struct sw__slow_code){.file = sw__row_text(trace, row->key[0]),
+                                              .name = sw__row_text(trace, row->key[1]),
                                               .line = at->line,
                                               .slow_share = slow,
                                               .usual_share = usual};

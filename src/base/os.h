@@ -10,8 +10,18 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include <pthread.h>
+
 /* Kernel thread id of the caller. */
 int32_t sw__os_tid(void);
+/* Starts a thread that has its own faults as signals and none of the program's. 0 or SW_ESYS. */
+int sw__os_thread_start(pthread_t *thread, size_t stack_bytes, void *(*main)(void *),
+                        void *arg);
+/* Waits for its end, `patience_ns` at most, 0: as long as it takes (not at all, if it is the caller). False: it goes on. */
+bool sw__os_thread_join(pthread_t thread, uint64_t patience_ns);
+/* Joined is not gone: the kernel counts a thread a moment longer, and programs that count threads around a fork (Python
+ * warns) would see it. Waits 20 ms at most; 0 is no thread. */
+void sw__os_thread_wait_gone(int32_t tid);
 /* Whether the thread `tid` of this process still exists for the kernel (tgkill with
  * signal 0). */
 bool sw__os_thread_exists(int32_t tid);

@@ -50,27 +50,6 @@ static void add_cores(char *text, size_t size, const sw_monitor *monitor)
     }
 }
 
-static void add_memory(char *text, size_t size, const sw_monitor *monitor)
-{
-    const sw_monitor_series *rss = sw_monitor_find(monitor, "process.rss");
-    const double limit = mean_of(monitor, "cgroup.memory_limit");
-    const double total = mean_of(monitor, "system.memory");
-    const double most = limit < total || isnan(total) ? limit : total;
-    char bytes[32];
-    char words[128];
-    if (!rss || !is_size(rss->all.max)) {
-        return;
-    }
-    sw_text_bytes(bytes, (uint64_t)rss->all.max);
-    snprintf(words, sizeof words, "memory up to %s", bytes);
-    append(text, size, "; ", words);
-    if (most > 0 && is_size(most)) {
-        sw_text_bytes(bytes, (uint64_t)most);
-        snprintf(words, sizeof words, " of %s", bytes);
-        append(text, size, "", words);
-    }
-}
-
 static void add_storage(char *text, size_t size, const sw_monitor *monitor)
 {
     static const struct {
@@ -98,7 +77,6 @@ void sw__report_monitor(const struct sw__page *page, const sw_summary *summary)
         return;
     }
     add_cores(text, sizeof text, monitor);
-    add_memory(text, sizeof text, monitor);
     add_storage(text, sizeof text, monitor);
     if (*text) {
         sw__page_wrap(page, "Monitor  ", SW__BOLD, text);

@@ -5,7 +5,6 @@
 #include "record/watchers.h"
 #include <errno.h>
 #include <linux/futex.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -122,29 +121,17 @@ static void *sw__helper_main(void *arg)
 /* session.lock held. Without the helper recording goes on: threads then serve themselves. */
 int sw__helper_start(void)
 {
-    sigset_t all, before;
-    pthread_attr_t attributes;
     if (sw__helper.running) {
         return 0;
     }
     atomic_store(&sw__helper.stop, false);
     atomic_store(&sw__helper.wanted, false);
     atomic_store(&sw__helper.tid, 0);
-    /* The program's signals are not for this thread; its own faults are. */
-    static const int own[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
-    sigfillset(&all);
-    for (size_t i = 0; i < SW__COUNTOF(own); i++) {
-        sigdelset(&all, own[i]);
-    }
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, SW__STACK);
-    int failed = pthread_create(&sw__helper.thread, &attributes, sw__helper_main, NULL);
-    pthread_attr_destroy(&attributes);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    sw__helper.running = !failed;
-    atomic_store(&sw__session.pool.attended, !failed);
-    return failed ? SW_ESYS : 0;
+    const int result =
+        sw__os_thread_start(&sw__helper.thread, SW__STACK, sw__helper_main, NULL);
+    sw__helper.running = result == SW_OK;
+    atomic_store(&sw__session.pool.attended, result == SW_OK);
+    return result;
 }
 
 /* session.lock held. `bounded`: gives up after half a second, as before a fork. */
@@ -156,28 +143,15 @@ void sw__helper_stop(bool bounded)
     atomic_store(&sw__helper.stop, true);
     atomic_fetch_add(&sw__helper.bell, 1);
     (void)syscall(SYS_futex, &sw__helper.bell, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-    if (bounded) {
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += SW__STOP_PATIENCE_MS * 1000000L;
-        until.tv_sec += until.tv_nsec / 1000000000L;
-        until.tv_nsec %= 1000000000L;
-        if (pthread_timedjoin_np(sw__helper.thread, NULL, &until)) {
-            /* It is held up by a slow disk. Let it go on; the child will not have it anyway. */
-            atomic_store(&sw__helper.stop, false);
-            return;
-        }
-    } else if (!pthread_equal(pthread_self(), sw__helper.thread)) {
-        pthread_join(sw__helper.thread, NULL);
+    if (!sw__os_thread_join(sw__helper.thread,
+                            bounded ? SW__STOP_PATIENCE_MS * UINT64_C(1000000) : 0)) {
+        /* It is held up by a slow disk. Let it go on; the child will not have it anyway. */
+        atomic_store(&sw__helper.stop, false);
+        return;
     }
     sw__helper.running = false;
     atomic_store(&sw__session.pool.attended, false);
-    /* Joined is not gone: the kernel counts the thread a moment longer, and programs that count threads
-     * around a fork (Python warns) would see it. */
-    int32_t tid = atomic_load(&sw__helper.tid);
-    for (unsigned i = 0; tid && i < 1000 && sw__os_thread_exists(tid); i++) {
-        sw__os_sleep_ns(20000);
-    }
+    sw__os_thread_wait_gone(atomic_load(&sw__helper.tid));
     atomic_store(&sw__helper.wanted, bounded);
 }
 

@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -290,23 +289,11 @@ static void *watch_main(void *arg)
 /* lock held. */
 static void thread_start(struct sw__gpu_watch *watch)
 {
-    static const int own[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
-    sigset_t all, before;
-    pthread_attr_t attributes;
     watch->stop = watch->ended = watch->forever = false;
     watch->tid = 0;
-    /* The program's signals are not for this thread; its own faults are. */
-    sigfillset(&all);
-    for (size_t i = 0; i < SW__COUNTOF(own); i++) {
-        sigdelset(&all, own[i]);
-    }
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
     atomic_fetch_add(&sw__watcher_threads, 1);
-    watch->running = pthread_create(&watch->thread, &attributes, watch_main, watch) == 0;
-    pthread_attr_destroy(&attributes);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    watch->running =
+        sw__os_thread_start(&watch->thread, STACK_BYTES, watch_main, watch) == SW_OK;
     if (!watch->running) {
         atomic_fetch_sub(&sw__watcher_threads, 1);
         watch->state = SW__GPU_FAILED;
@@ -369,10 +356,7 @@ static bool thread_stop(struct sw__gpu_watch *watch, bool forever, uint64_t pati
     }
     pthread_join(watch->thread, NULL);
     atomic_fetch_sub(&sw__watcher_threads, 1);
-    /* Joined is not gone: the kernel counts it a moment longer, and programs count threads around a fork. */
-    for (unsigned i = 0; tid && i < 1000 && sw__os_thread_exists(tid); i++) {
-        sw__os_sleep_ns(20000);
-    }
+    sw__os_thread_wait_gone(tid);
     return true;
 }
 

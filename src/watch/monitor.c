@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stepwatch/record.h>
 #include <sys/prctl.h>
@@ -89,30 +88,17 @@ static void *monitor_main(void *arg)
 /* lock held. */
 static int thread_start(void)
 {
-    static const int own[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
-    sigset_t all, before;
-    pthread_attr_t attributes;
     atomic_store(&monitor.stop, false);
     atomic_store(&monitor.tid, 0);
-    /* The program's signals are not for this thread; its own faults are. */
-    sigfillset(&all);
-    for (size_t i = 0; i < SW__COUNTOF(own); i++) {
-        sigdelset(&all, own[i]);
-    }
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
     /* Counted before it is there: a helper that looks meanwhile is not to think that it is the program's. */
     atomic_fetch_add(&sw__watcher_threads, 1);
-    const int failed =
-        pthread_create(&monitor.thread, &attributes, monitor_main, monitor.looker);
-    pthread_attr_destroy(&attributes);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (failed) {
+    const int result =
+        sw__os_thread_start(&monitor.thread, STACK_BYTES, monitor_main, monitor.looker);
+    monitor.running = result == SW_OK;
+    if (!monitor.running) {
         atomic_fetch_sub(&sw__watcher_threads, 1);
     }
-    monitor.running = !failed;
-    return failed ? SW_ESYS : SW_OK;
+    return result;
 }
 
 /* lock held. `bounded`: gives up after half a second, as before a fork; false: the thread is still there. */
@@ -125,27 +111,13 @@ static bool thread_stop(bool bounded)
     atomic_store(&monitor.stop, true);
     atomic_fetch_add(&monitor.bell, 1);
     (void)syscall(SYS_futex, &monitor.bell, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-    if (bounded) {
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += STOP_PATIENCE_NS;
-        until.tv_sec += until.tv_nsec / (long)NS;
-        until.tv_nsec %= (long)NS;
-        if (pthread_timedjoin_np(monitor.thread, NULL, &until)) {
-            /* A source holds it up. It ends when it can; the child will not have it anyway. */
-            return false;
-        }
-    } else if (!pthread_equal(pthread_self(), monitor.thread)) {
-        pthread_join(monitor.thread, NULL);
+    if (!sw__os_thread_join(monitor.thread, bounded ? STOP_PATIENCE_NS : 0)) {
+        /* A source holds it up. It ends when it can; the child will not have it anyway. */
+        return false;
     }
     monitor.running = false;
     atomic_fetch_sub(&sw__watcher_threads, 1);
-    /* Joined is not gone: the kernel counts the thread a moment longer, and programs that count threads around a
-     * fork (Python warns) would see it. */
-    const int32_t tid = atomic_load(&monitor.tid);
-    for (unsigned i = 0; tid && i < 1000 && sw__os_thread_exists(tid); i++) {
-        sw__os_sleep_ns(20000);
-    }
+    sw__os_thread_wait_gone(atomic_load(&monitor.tid));
     return true;
 }
 
