@@ -27,6 +27,11 @@ def stepwatch_cli(build_dir: Path) -> Path:
 FRAMEWORKS = {
     "test_frameworks.py",
     "test_gpu_monitor_real.py",
+    "test_guide0.py",
+    "test_guide1.py",
+    "test_guide2.py",
+    "test_guide3.py",
+    "test_guide4.py",
     "test_jax_hooks.py",
     "test_logs.py",
     "test_report_schema.py",

@@ -1,0 +1,3 @@
+from stepwatch.compat.ml_ops.model import PlateOCR
+
+__all__ = ["PlateOCR"]

@@ -1,0 +1,3 @@
+from stepwatch.compat.lightning_guide import ProfilerCallback
+
+__all__ = ["ProfilerCallback"]

@@ -1,0 +1,34 @@
+"""Every row and every snippet has a test of its name, or a stated reason why it has none."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from .guides import GUIDES, blocks
+from .rows import BLOCKS, HERE, ROWS, SNIPPETS, tests_of_rows
+
+pytestmark = pytest.mark.once
+
+
+def reasons() -> dict[str, str]:
+    """Return the rows without a test and why; Python before 3.11 has no reader of TOML."""
+    found: dict[str, str] = {}
+    for path in sorted((HERE / "untested").glob("*.toml")):
+        text = path.read_text(encoding="utf-8")
+        found.update(re.findall(r'^([A-Z]\d?-\d+) = "(.+)"$', text, re.MULTILINE))
+    return found
+
+
+def test_every_row_and_block_is_tested_or_has_a_reason() -> None:
+    spoken_for, why = set(tests_of_rows()), set(reasons())
+    everything = {*ROWS, *BLOCKS}
+    assert everything - spoken_for - why == set()
+    assert spoken_for & why == set(), "they have a test and a reason why they have none"
+    assert (spoken_for | why) - everything == set()
+
+
+@pytest.mark.parametrize("guide", GUIDES)
+def test_the_guides_have_these_blocks(guide: int) -> None:
+    assert len(blocks(guide)) == SNIPPETS[guide]
