@@ -20,7 +20,7 @@ BLOCKS = [f"S{guide}-{row}" for guide, count in SNIPPETS.items() for row in rang
 _NAME = re.compile(r"test_(?:(r\d)_(\d{3})|(p)_(\d{2})|(s\d)_(\d{2}))(?:_|$)")
 
 
-def tests_of_rows() -> dict[str, list[str]]:
+def by_row() -> dict[str, list[str]]:
     """Return, for each row or snippet, the tests whose name begins with its number."""
     found: dict[str, list[str]] = {}
     for path in sorted(HERE.glob("test_*.py")):

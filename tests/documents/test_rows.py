@@ -7,7 +7,7 @@ import re
 import pytest
 
 from .guides import GUIDES, blocks
-from .rows import BLOCKS, HERE, ROWS, SNIPPETS, tests_of_rows
+from .rows import BLOCKS, HERE, ROWS, SNIPPETS, by_row
 
 pytestmark = pytest.mark.once
 
@@ -22,7 +22,7 @@ def reasons() -> dict[str, str]:
 
 
 def test_every_row_and_block_is_tested_or_has_a_reason() -> None:
-    spoken_for, why = set(tests_of_rows()), set(reasons())
+    spoken_for, why = set(by_row()), set(reasons())
     everything = {*ROWS, *BLOCKS}
     assert everything - spoken_for - why == set()
     assert spoken_for & why == set(), "they have a test and a reason why they have none"
