@@ -3,11 +3,8 @@
 training.py RUN PROGRAM TOOL PAIRS STEPS
 
 PROGRAM is one of cnn, cnn-every, lightning, hf, jax. A pair is STEPS steps with the tool and as
-many without, the first of the two changing places; beginning and ending the tool is not timed, for it happens
-once a run. The figures go to RUN.json, for some tools print a lot.
-
-Tools that must start the program themselves start this one with TOOL "alone": it times its steps,
-and whoever started it compares.
+many without, the first of the two changing places; beginning and ending the tool is not timed, for
+it happens once a run. The figures go to RUN.json, for some tools print a lot.
 """
 
 from __future__ import annotations
