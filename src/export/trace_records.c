@@ -31,7 +31,11 @@ static void begin_slice(struct sw__trace_export *it, struct sw__trace_process *p
                         struct sw__track *track, struct sw__slice *slice,
                         const char *category, const sw_event *event)
 {
-    slice->category = it->kineto ? "user_annotation" : category;
+    if (!it->kineto) {
+        slice->category = category;
+    } else if (!slice->category) {
+        slice->category = "user_annotation";
+    }
     slice->begin_ns = event->begin_ns;
     slice->end_ns = event->end_ns;
     sw__slice_begin(it, process, track, slice, CLASS_RECORD);
@@ -225,6 +229,7 @@ static void put_collective(struct sw__trace_export *it, struct sw__trace_process
 {
     struct sw__slice slice = sw__slice_of_name(process->trace, record->head.id);
     slice.prefix = it->kineto && it->backend[0] ? it->backend : NULL;
+    slice.category = "cpu_op";
     begin_slice(it, process, track, &slice, "collective", event);
     put_name_member(it->writer, "Collective name", process->trace, record->head.id);
     put_uint(it->writer, "bytes", record->bytes);
@@ -250,6 +255,17 @@ static void put_io(struct sw__trace_export *it, struct sw__trace_process *proces
     sw__event_end(it, true);
 }
 
+static void name_device(struct sw__trace_export *it, uint32_t device)
+{
+    char text[32];
+    snprintf(text, sizeof text, "GPU %u", device);
+    const struct sw__slice slice = {.name = "process_name", .length = 12, .pid = device};
+    sw__moment_begin(it, NULL, "M", &slice);
+    sw__event_args(it);
+    put_string(it->writer, "name", text);
+    sw__event_end(it, true);
+}
+
 /* In Kineto's files a device is a process and a stream a thread. */
 static void put_gpu(struct sw__trace_export *it, struct sw__trace_process *process,
                     struct sw__track *track, const sw_record_gpu *gpu,
@@ -261,9 +277,10 @@ static void put_gpu(struct sw__trace_export *it, struct sw__trace_process *proce
     slice.category = gpu->activity < 5 ? categories[gpu->activity] : categories[0];
     slice.begin_ns = event->begin_ns;
     slice.end_ns = event->end_ns;
-    if (it->kineto) {
+    if (it->kineto && track->pid != gpu->device) {
         track->pid = gpu->device;
         track->tid = gpu->stream;
+        name_device(it, gpu->device);
     }
     sw__slice_begin(it, process, track, &slice, CLASS_RECORD);
     sw__event_args(it);
