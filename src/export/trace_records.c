@@ -137,32 +137,26 @@ static void put_batch_part(struct sw__trace_export *it, struct sw__trace_process
     sw__event_end(it, true);
 }
 
-/* The record of a worker comes from the thread that sends, which is not the one that fetches. */
+/* The record of a batch comes later than its fetching was, and from a worker's thread that sends and not from the one that fetches:
+ * tracks of their own show them. What other moments there are is that of the process that trains, and of its waiting. */
 static void put_batch(struct sw__trace_export *it, struct sw__trace_process *process,
-                      struct sw__track *track, const sw_record_batch *batch)
+                      const sw_record_batch *batch)
 {
-    if (batch->worker != UINT32_MAX) {
-        if (!process->batches) {
-            process->batches =
-                sw__track_make(it, process->pid, "batches of the worker", NULL);
-        }
-        track = process->batches;
-    }
-    if (!track || !batch->fetch_begin || batch->fetch_end < batch->fetch_begin) {
+    if (!batch->fetch_begin || batch->fetch_end < batch->fetch_begin) {
         return;
     }
-    put_batch_part(it, process, track, "fetch batch", batch, batch->fetch_begin,
-                   batch->fetch_end);
-    if (batch->worker != UINT32_MAX && batch->put >= batch->fetch_end) {
-        if (!track->overflow) {
-            track->overflow =
-                sw__track_make(it, process->pid, "sending of the worker", NULL);
-        }
-        if (track->overflow) {
-            put_batch_part(it, process, track->overflow, "send batch", batch,
-                           batch->fetch_end,
-                           batch->end > batch->fetch_end ? batch->end : batch->put);
-        }
+    if (!process->batches) {
+        process->batches = sw__track_make(it, process->pid, "fetching of batches", NULL);
+        process->sending = sw__track_make(it, process->pid, "sending of batches", NULL);
+    }
+    if (!process->batches || !process->sending) {
+        return;
+    }
+    put_batch_part(it, process, process->batches, "fetch batch", batch,
+                   batch->fetch_begin, batch->fetch_end);
+    if (batch->worker != UINT32_MAX && batch->end > batch->fetch_end) {
+        put_batch_part(it, process, process->sending, "send batch", batch,
+                       batch->fetch_end, batch->end);
     }
 }
 
@@ -309,7 +303,7 @@ void sw__trace_record(struct sw__trace_export *it, struct sw__trace_process *pro
         put_mark(it, process, track, event);
         break;
     case SW_RECORD_BATCH:
-        put_batch(it, process, track, record);
+        put_batch(it, process, record);
         break;
     case SW_RECORD_COMPILE:
         put_compile(it, process, track, record, event);
