@@ -488,14 +488,14 @@ class Run:
     def report(self) -> Report: ...
     def export(
         self,
-        format: str,
+        format: str,  # noqa: A002
         path: str | os.PathLike[str],
         steps: int | Sequence[int] | range | None = None,
         window: tuple[int, int] | None = None,
     ) -> str: ...
     def _export(
         self,
-        format: str,
+        format: str,  # noqa: A002
         fd: int,
         part: int,
         steps: tuple[int, int] | None,

@@ -15,7 +15,7 @@ FORMATS = ("chrome", "collapsed", "json", "kineto", "pstats", "speedscope")
 
 def export(
     run: Run,
-    format: str,
+    format: str,  # noqa: A002
     path: str | os.PathLike[str],
     steps: int | Sequence[int] | range | None = None,
     window: tuple[int, int] | None = None,
@@ -85,8 +85,6 @@ def _replace(path: str, write: Callable[[int], None]) -> None:
             write(file.fileno())
         os.replace(meanwhile, path)  # noqa: PTH105
     except BaseException:
-        try:
+        if os.path.exists(meanwhile):  # noqa: PTH110
             os.unlink(meanwhile)  # noqa: PTH108
-        except OSError:
-            pass  # it was never made
         raise
