@@ -31,9 +31,14 @@ static double row_height(const sw_chart *chart)
 
 double sw__bars_height(const sw_chart *chart)
 {
-    const size_t rows = shown_of(chart) + (chart->bar_count > shown_of(chart));
-    const double legend = is_grouped(chart) ? 26 : 0;
-    return 2 * 16 + 48 + legend + row_height(chart) * (double)(rows ? rows : 1) + 30;
+    const bool more = chart->bar_count > shown_of(chart);
+    const size_t rows = shown_of(chart) + (more && chart->options.sum_others);
+    double height = 2 * 16 + row_height(chart) * (double)rows + 4;
+    height += *chart->options.title ? 24 : 0;
+    height += *chart->options.x_label ? 20 : 0;
+    height += more && !chart->options.sum_others ? 17 : 0;
+    height += is_grouped(chart) ? 24 : 0;
+    return height;
 }
 
 static double value_of(const struct sw__bars *bars, size_t group)
@@ -155,7 +160,9 @@ static void draw_bar(const struct picture *picture, double y, double value, unsi
     if (sw__chart_is_good(value)) {
         end = plot->x + sw__axis_at(&picture->axis, value) * plot->width;
         const double left = fmin(zero, end), width = fmax(fabs(end - zero), 1);
-        sw__draw_rectangle(picture->drawing, left, y, width, picture->bar - 2, ink);
+        if (value != 0) { /* a trace of the smallest, but none of nothing */
+            sw__draw_rectangle(picture->drawing, left, y, width, picture->bar - 2, ink);
+        }
     }
     sw__draw_text(picture->drawing, fmax(zero, end) + 6, y + picture->bar / 2 + 3, number,
                   0, text, strlen(text));

@@ -329,6 +329,7 @@ static void draw_plot(sw__drawing *drawing, const sw_chart *chart, struct sw__bo
     const double low = bin_edge(&bins, 0), high = bin_edge(&bins, bins.count);
     size_t counts[BINS_MOST], most = 0;
     struct sw__axis x, y;
+    const size_t ticks = (size_t)fmax(box.width / 80, 4);
     for (size_t i = 0; i < count; i++) {
         bins_fill(&bins, &sets[i], counts);
         for (size_t k = 0; k < bins.count; k++) {
@@ -339,11 +340,11 @@ static void draw_plot(sw__drawing *drawing, const sw_chart *chart, struct sw__bo
         sw__axis_log(&x, low, high, options->x_unit);
     } else if (bins.count == 1) { /* of one value: it does not fill the plot */
         sw__axis_linear(&x, low - 4 * bins.width, high + 4 * bins.width, options->x_unit,
-                        (size_t)(box.width / 90), false);
+                        ticks, false);
     } else {
-        sw__axis_linear(&x, low, high, options->x_unit, (size_t)(box.width / 90), false);
+        sw__axis_linear(&x, low, high, options->x_unit, ticks, false);
     }
-    sw__axis_linear(&y, 0, (double)most * 1.05, NULL, (size_t)(box.height / 45), true);
+    sw__axis_linear(&y, 0, (double)most * 1.05, NULL, (size_t)fmax(box.height / 45, 3), true);
     const struct sw__box plot =
         sw__chart_frame(drawing, box, &x, &y, options->x_label,
                         *options->y_label ? options->y_label : "count");
@@ -361,6 +362,8 @@ static void draw_apart(sw__drawing *drawing, const sw_chart *chart, struct sw__b
     const size_t columns = columns_of(plan->count);
     const size_t rows = (plan->count + columns - 1) / columns;
     const double gap = 14;
+    box.y += 6;
+    box.height -= 6;
     const double width = (box.width + gap) / (double)columns - gap;
     const double height = box.height / (double)rows;
     for (size_t i = 0; i < plan->count; i++) {

@@ -130,9 +130,9 @@ static void frame(struct picture *picture, struct sw__box box, const struct rang
 {
     const sw_chart_options *options = &picture->chart->options;
     sw__axis_linear(&picture->x, range->x_low, range->x_high, options->x_unit,
-                    (size_t)(box.width / 85), false);
+                    (size_t)fmax(box.width / 80, 4), false);
     sw__axis_linear(&picture->y, range->y_low, range->y_high, options->y_unit,
-                    (size_t)(box.height / 45), false);
+                    (size_t)fmax(box.height / 45, 3), false);
     picture->plot = sw__chart_frame(picture->drawing, box, &picture->x, &picture->y,
                                     options->x_label, options->y_label);
 }

@@ -200,7 +200,8 @@ void sw__raster_paint(struct sw__raster *raster, uint32_t colour, double opacity
         float *row = row_of(raster, y);
         uint8_t *pixel = raster->pixels + (y * raster->width + raster->left) * 3;
         for (size_t x = raster->left; x < raster->right; x++, pixel += 3) {
-            const float share = row[x] * (float)opacity;
+            /* Sixteen steps look smooth, and few colours pack well. */
+            const float share = floorf(row[x] * 16 + 0.5F) / 16 * (float)opacity;
             for (int i = 0; share > 0 && i < 3; i++) {
                 const float old = (float)pixel[i];
                 pixel[i] = (uint8_t)(old + (channel[i] - old) * share + 0.5F);
