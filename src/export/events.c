@@ -282,8 +282,8 @@ static int open_new(sw_events *events, const char *folder)
         if (length < 0 || (size_t)length >= sizeof events->path) {
             return -ENAMETOOLONG;
         }
-        events->fd = open(events->path,
-                          O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
+        events->fd =
+            open(events->path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
     } while (events->fd < 0 && errno == EEXIST);
     return events->fd < 0 ? -errno : 0;
 }

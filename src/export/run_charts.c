@@ -229,8 +229,8 @@ static sw_chart_options options_of(enum sw_run_chart which, const sw_summary *su
                                   .x_label = "time since the start",
                                   .y_label = "cores",
                                   .x_unit = "s",
-                                  .empty = watched ? "CPU time was not read."
-                                                   : no_monitor};
+                                  .empty =
+                                      watched ? "CPU time was not read." : no_monitor};
     default:
         return (sw_chart_options){.kind = SW_CHART_LINES,
                                   .title = "GPUs in use over time",

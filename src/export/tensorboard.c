@@ -19,7 +19,7 @@ struct export
     const sw_findings *findings;
     sw_summary_step *steps;
     size_t step_count;
-    uint64_t base_ns;      /* CLOCK_MONOTONIC, and the same moment since 1970 */
+    uint64_t base_ns; /* CLOCK_MONOTONIC, and the same moment since 1970 */
     uint64_t base_real_ns;
     sw_error_info *info;
 };
@@ -82,7 +82,8 @@ static int put_steps(const struct export *it)
                         (double)step->phase_ns[lines[p].phase] / 1e6);
         }
         if (!error && seconds > 0) {
-            error = put(it, "step/samples_per_s", number, step->end_ns, samples / seconds);
+            error =
+                put(it, "step/samples_per_s", number, step->end_ns, samples / seconds);
         }
         if (!error && step->resident_bytes != SW_UNKNOWN) {
             error = put(it, "step/resident_bytes", number, step->end_ns,
