@@ -217,7 +217,7 @@ static size_t bins_for(const struct bins *bins, const struct set *set, double ra
         bin_place(bins, quantile(set, 0.75)) - bin_place(bins, quantile(set, 0.25));
     const double count = (double)set->count;
     const double width = 2 * middle / cbrt(count);
-    const double least = fmin(sqrt(count) + 1, 12), most = 60;
+    const double least = fmin(sqrt(count) + 1, 20), most = 60;
     const double wanted = width > range / most ? ceil(range / width) : most;
     /* Nothing is known of a shape of which half lies in one place. */
     const double fitting = middle > 0 ? wanted : ceil(log2(count)) * 3 + 1;

@@ -218,17 +218,6 @@ static size_t tail_of(struct sw__type type, const char *text, size_t length, dou
     return at;
 }
 
-/* U+FFFE and U+FFFF are the only characters left that XML does not allow. */
-static void drop_noncharacters(char *text, size_t length)
-{
-    for (size_t i = 0; i + 2 < length; i++) {
-        unsigned char *at = (unsigned char *)text + i;
-        if (at[0] == 0xEF && at[1] == 0xBF && at[2] >= 0xBE) {
-            at[2] = 0xBD;
-        }
-    }
-}
-
 static char *shortened(sw__drawing *drawing, struct sw__type type, double most,
                        const char *text, size_t length)
 {
@@ -250,7 +239,6 @@ static char *shortened(sw__drawing *drawing, struct sw__type type, double most,
         memcpy(copy + head + sizeof dots - 1, text + tail, length - tail);
         copy[head + sizeof dots - 1 + length - tail] = '\0';
     }
-    drop_noncharacters(copy, strlen(copy));
     return copy;
 }
 

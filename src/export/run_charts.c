@@ -141,7 +141,7 @@ static int add_series(sw_chart *chart, const sw_summary *summary,
     return error;
 }
 
-/* Series that a chart shows, by their names in the monitor; one that ends with a dot stands for all that begin so. */
+/* Series that a chart shows, by their names in the monitor. */
 struct shown {
     const char *series, *name;
 };
@@ -153,7 +153,9 @@ static int add_shown(sw_chart *chart, const sw_summary *summary,
     int error = SW_OK;
     for (size_t i = 0; monitor && i < count && !error; i++) {
         for (size_t k = 0; k < sw_monitor_series_count(monitor) && !error; k++) {
-            if (strcmp(sw_monitor_get_series(monitor, k)->name, shown[i].series) == 0) {
+            const sw_monitor_series *series = sw_monitor_get_series(monitor, k);
+            const bool idle = series->all.max == 0; /* of workers that there are none of */
+            if (strcmp(series->name, shown[i].series) == 0 && !idle) {
                 error = add_series(chart, summary, monitor, k, shown[i].name);
             }
         }

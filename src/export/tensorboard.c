@@ -267,7 +267,12 @@ static int put_all(const struct export *it)
     for (size_t i = 0; i < it->summary->traces && !error; i++) {
         error = put_counters(it, i);
     }
+    size_t gpus;
+    (void)sw_gpus_get(sw_summary_gpus(it->summary), &gpus);
     for (unsigned i = 0; i < SW_RUN_CHARTS && !error; i++) {
+        if (i == SW_RUN_CHART_GPU && gpus == 0) {
+            continue;
+        }
         error = put_chart(it, (enum sw_run_chart)i, last);
     }
     return error ? error : put_report(it, last);
