@@ -311,7 +311,8 @@ static core_source *analysed(PyObject *run)
     }
     Py_BEGIN_ALLOW_THREADS;
     core_source_lock(source);
-    error = core_source_findings(source, &info);
+    error = core_source_summary(source, &info);
+    error = error ? error : core_source_findings(source, &info);
     core_source_unlock(source);
     Py_END_ALLOW_THREADS;
     if (error) {
