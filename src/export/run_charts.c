@@ -154,7 +154,8 @@ static int add_shown(sw_chart *chart, const sw_summary *summary,
     for (size_t i = 0; monitor && i < count && !error; i++) {
         for (size_t k = 0; k < sw_monitor_series_count(monitor) && !error; k++) {
             const sw_monitor_series *series = sw_monitor_get_series(monitor, k);
-            const bool idle = series->all.max == 0; /* of workers that there are none of */
+            const bool idle =
+                series->all.max == 0; /* of workers that there are none of */
             if (strcmp(series->name, shown[i].series) == 0 && !idle) {
                 error = add_series(chart, summary, monitor, k, shown[i].name);
             }

@@ -90,10 +90,11 @@ def test_values_over_decades_have_a_logarithmic_scale() -> None:
 
 
 def test_lines_over_seconds() -> None:
-    data = {"rss": [(0.0, 1e6), (30.0, None), (60.0, 3e6)], "other": [(0, 2e6), (60, 2e6)]}
-    shown = texts(
-        charts.lines(None, data, title="Memory", x_label="time", x_unit="s", unit="B")
-    )
+    data: dict[str, list[tuple[float, float | None]]] = {
+        "rss": [(0.0, 1e6), (30.0, None), (60.0, 3e6)],
+        "other": [(0, 2e6), (60, 2e6)],
+    }
+    shown = texts(charts.lines(None, data, title="Memory", x_label="time", x_unit="s", unit="B"))
     assert {"Memory", "rss", "other", "time (s)", "MiB"} <= set(shown)
     assert "1 value not known, where lines are interrupted" in shown
 
@@ -129,7 +130,7 @@ def test_grid(tmp_path: Path) -> None:
 
 def test_charts_without_data_say_why() -> None:
     for make in (charts.histogram, charts.lines, charts.areas, charts.bars):
-        shown = texts(make(None, {}, empty="Nobody looked."))  # type: ignore[operator]
+        shown = texts(make(None, {}, empty="Nobody looked."))
         assert {"no data", "Nobody looked."} <= set(shown)
 
 
