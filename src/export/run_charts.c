@@ -155,7 +155,7 @@ static int add_shown(sw_chart *chart, const sw_summary *summary,
         for (size_t k = 0; k < sw_monitor_series_count(monitor) && !error; k++) {
             const sw_monitor_series *series = sw_monitor_get_series(monitor, k);
             const bool idle =
-                series->all.max == 0; /* of workers that there are none of */
+                strncmp(series->name, "workers.", 8) == 0 && series->all.max == 0;
             if (strcmp(series->name, shown[i].series) == 0 && !idle) {
                 error = add_series(chart, summary, monitor, k, shown[i].name);
             }
