@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stepwatch/analyze.h>
+#include <stepwatch/chart.h>
 #include <stepwatch/compare.h>
 #include <stepwatch/error.h>
 #include <stepwatch/findings.h>
@@ -45,6 +46,19 @@ SW_API void sw_export_report_html(sw_writer *writer, const sw_summary *summary,
 /* The verdict, the figures and what to change as Markdown, for the description of a pull request. */
 SW_API void sw_export_report_markdown(sw_writer *writer, const sw_summary *summary,
                                       const sw_findings *findings);
+
+/* Charts of a run. Where it does not hold what one needs, the chart says so. The caller frees it with sw_chart_free. */
+enum sw_run_chart {
+    SW_RUN_CHART_STEPS,  /* how long steps took, as a histogram */
+    SW_RUN_CHART_PHASES, /* the phases of each step, stacked */
+    SW_RUN_CHART_MEMORY, /* over the time of the run, here and below */
+    SW_RUN_CHART_CPU,
+    SW_RUN_CHART_GPU,
+    SW_RUN_CHARTS
+};
+SW_API const char *sw_run_chart_name(enum sw_run_chart which); /* "steps" */
+SW_API int sw_run_chart(sw_chart **out, enum sw_run_chart which,
+                        const sw_summary *summary, sw_error_info *info);
 
 /* Tables as CSV (RFC 4180). Names of columns carry the unit; what is not known is empty. A path has its names from the top,
  * with a slash between them, and a backslash before a slash or backslash in a name. */

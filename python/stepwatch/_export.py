@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from stepwatch._core import Run
 
-FORMATS = ("chrome", "collapsed", "json", "kineto", "pstats", "speedscope")
+FORMATS = ("chrome", "collapsed", "json", "kineto", "pstats", "speedscope", "tensorboard")
 
 
 def export(
@@ -30,6 +30,9 @@ def export(
     target = os.fspath(path)
     if isinstance(target, bytes):
         target = os.fsdecode(target)
+    if format == "tensorboard":
+        run._tensorboard(target)
+        return target
     if format != "kineto" or _is_file(target):
         part = 1 if format == "kineto" else 0
         if part and len(run._trace_files(wanted)) > 1:
