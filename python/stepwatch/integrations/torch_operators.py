@@ -25,6 +25,7 @@ _SETTING = 14  # the table
 _MOST_SPANS = 200_000
 _LONGEST_SHAPES = 200
 _LONGEST_NAME = 300
+_MEMORY = "[memory]"  # what the profiler calls an allocation
 # Numbers of phases, as steps have them.
 _OTHER, _DATA_WAIT, _FORWARD, _BACKWARD, _OPTIMIZER, _ZERO_GRAD = 0, 1, 6, 8, 9, 10
 _ACTIVITIES = {"kernel": 1, "gpu_memcpy": 2, "gpu_memset": 3}
@@ -179,18 +180,98 @@ def _sentence(error: BaseException) -> str:
     return f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:200]}"
 
 
+class Block:
+    """Operators of a block of the program, which begins now; it needs no steps.
+
+    A profiler that the program itself begins inside gets what it wants: ours ends there.
+    """
+
+    def __init__(
+        self,
+        torch: Any,
+        *,
+        host: bool = True,
+        device: bool = True,
+        shapes: bool = True,
+        memory: bool = False,
+    ) -> None:
+        """Open the window, or say why there are no operators."""
+        self._window: _Window | None = None
+        self._thread = threading.get_ident()
+        self._replaced: list[tuple[Any, str, Any]] = []
+        try:
+            if torch._C._autograd._profiler_enabled():
+                _notes.note_once("torch.profiler is running already: the trace has no operators")
+                return
+            self._window = _Window(torch, host=host, device=device, shapes=shapes, memory=memory)
+            self._watch(torch.autograd.profiler.profile)
+            self._window.keep_from(0)
+        except Exception as error:
+            _notes.note_once(f"the trace has no operators: {_sentence(error)}")
+
+    def close(self) -> None:
+        """Close the window, and put what it saw into the recording."""
+        window, self._window = self._window, None
+        for owner, name, original in self._replaced:
+            setattr(owner, name, original)
+        self._replaced = []
+        if window is None:
+            return
+        try:
+            events = window.close()
+            if events is None:
+                return
+            read = _Reader(window, events)
+            rows = _totals.Totals(15)
+            for key, values in read.totals().items():
+                rows.add(key, values)
+            for thread, spans in read.spans().items():
+                _core.put_operators(thread, spans)
+        except Exception as error:
+            _notes.note_once(f"the trace has no operators: {_sentence(error)}")
+
+    def _watch(self, profile: Any) -> None:
+        def make(original: Callable[..., Any]) -> Callable[..., Any]:
+            def method(*args: Any, **kwargs: Any) -> Any:
+                if self._thread == threading.get_ident():
+                    self.close()
+                return original(*args, **kwargs)
+
+            return method
+
+        for name in ("__enter__", "_prepare_trace", "_start_trace"):
+            if name in vars(profile):
+                original = vars(profile)[name]
+                self._replaced.append((profile, name, original))
+                setattr(profile, name, make(original))
+
+
 class _Window:
     """torch's profiler while it is open, and the clocks at both ends."""
 
-    def __init__(self, torch: Any) -> None:
+    def __init__(
+        self,
+        torch: Any,
+        *,
+        host: bool = True,
+        device: bool = True,
+        shapes: bool = True,
+        memory: bool = False,
+    ) -> None:
         self._torch = torch
         self.first: int | None = None  # step that counts
         self.seconds = 0.0
         profiler = torch.autograd.profiler
         cuda = getattr(torch, "cuda", None)
-        self.device = "cuda" if cuda is not None and cuda.is_initialized() else None
+        there = device and cuda is not None and cuda.is_initialized()
+        self.device = "cuda" if there else None
         profile = profiler.profile(
-            use_device=self.device, record_shapes=True, with_flops=True, use_kineto=True
+            use_cpu=host or not there,
+            use_device=self.device,
+            record_shapes=shapes,
+            profile_memory=memory,
+            with_flops=shapes,
+            use_kineto=True,
         )
         # Not through the object's own methods, which tell everybody that a profiler is on: compiled
         # functions would be compiled again for it.
@@ -253,7 +334,18 @@ class _Quiet:
 class _Operator:
     """One call of an operator, or one piece of a device's work."""
 
-    __slots__ = ("activity", "begin", "depth", "end", "event", "inner", "name", "phase", "track")
+    __slots__ = (
+        "activity",
+        "allocated",
+        "begin",
+        "depth",
+        "end",
+        "event",
+        "inner",
+        "name",
+        "phase",
+        "track",
+    )
 
     def __init__(self, event: Any, name: str, begin: int, end: int, track: str) -> None:
         self.event = event
@@ -262,6 +354,7 @@ class _Operator:
         self.end = end
         self.track = track
         self.activity = 0
+        self.allocated = 0
         self.inner = 0
         self.depth = 0
         self.phase = _OTHER
@@ -274,21 +367,28 @@ class _Reader:
         self._window = window
         self._host: dict[str, list[_Operator]] = {}
         self._device: list[_Operator] = []
+        self._memory: list[tuple[int, int, str, str]] = []  # moment, bytes, device, track
         self.count = 0
         for event in events:
             self._take(event)
         for track in self._host.values():
             self._nest(track)
         self._link()
+        self._allocate()
 
     def _take(self, event: Any) -> None:
         begin, length = event.start_ns(), event.duration_ns()
         if length < 0 or begin < self._window.begin[1] or _is_hidden(event):
             return
-        self.count += 1
         name = event.name()[:_LONGEST_NAME]
-        kind = _kind(event, name)
         place = event.device_resource_id()
+        if name == _MEMORY:
+            device = "cpu" if "CPU" in str(event.device_type()) else "device"
+            track = f"operators of thread {place}"
+            self._memory.append((begin, event.nbytes(), device, track))
+            return
+        self.count += 1
+        kind = _kind(event, name)
         if kind == "host":
             track = f"operators of thread {place}"
             operator = _Operator(event, name, begin, begin + length, track)
@@ -324,8 +424,29 @@ class _Reader:
             for work in self._device:
                 work.phase = launched.get(work.event.linked_correlation_id(), _OTHER)
 
+    def _allocate(self) -> None:
+        """Give each allocation to the innermost operator that was open on its thread."""
+        self._memory.sort()
+        for track, operators in self._host.items():
+            stack: list[_Operator] = []
+            waiting = iter(operators)
+            next_one = next(waiting, None)
+            for moment, size, _, thread in self._memory:
+                if thread != track or size <= 0:
+                    continue
+                while next_one is not None and next_one.begin <= moment:
+                    stack.append(next_one)
+                    next_one = next(waiting, None)
+                while stack and stack[-1].end < moment:
+                    stack.pop()
+                if stack:
+                    stack[-1].allocated += size
+
     def totals(self) -> dict[tuple[str, str, int, int], list[int]]:
-        """Return calls, ns without and with inner ones, bytes and flops of each operator."""
+        """Return calls, ns without and with inner ones, bytes and flops of each operator.
+
+        Bytes are those that a device moved, or that an operator of the host allocated.
+        """
         found: dict[tuple[str, str, int, int], list[int]] = {}
         for device, operators in [
             *((0, track) for track in self._host.values()),
@@ -338,7 +459,7 @@ class _Reader:
                 values[0] += 1
                 values[1] += max(0, took - one.inner)
                 values[2] += took
-                values[3] += max(0, one.event.nbytes())
+                values[3] += max(0, one.event.nbytes()) + one.allocated
                 values[4] += max(0, one.event.flops())
         return found
 
@@ -358,6 +479,11 @@ class _Reader:
             found.setdefault(one.track, []).append(
                 (one.name, begin, end, size, *place, one.activity)
             )
+        held: dict[str, int] = {}
+        for moment, size, device, _ in self._memory[: max(0, left)]:
+            held[device] = held.get(device, 0) + size
+            name = f"torch memory ({device}), bytes since the block began"
+            found.setdefault("torch memory", []).append((name, ticks(moment), float(held[device])))
         return found
 
 
