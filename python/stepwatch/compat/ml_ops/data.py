@@ -7,14 +7,18 @@ import logging
 import os
 import shutil
 import sys
+import tempfile
 import time
-from contextlib import ExitStack
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import stepwatch
 from stepwatch.compat import _names
 from stepwatch.compat.ml_ops import images, profile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 logger = logging.getLogger("ml_ops.data")
 
@@ -128,6 +132,42 @@ def export_pictures(chosen: list[tuple[Path, str]], output_dir: Path) -> Exporte
     return Exported(counts["train"], counts["val"], skipped, time.perf_counter() - begin)
 
 
+def _kib(count: int) -> str:
+    return f"{count / 1024:.1f} KiB"
+
+
+@contextmanager
+def watched_files(on: bool) -> Iterator[None]:
+    """Watch the calls on files of a block, and log what they moved and how long they took.
+
+    A recording that is there already watches them if it was asked to, and has them afterwards.
+    """
+    if not on or stepwatch.is_recording():
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="stepwatch-files-") as folder:
+        with stepwatch.record(
+            "files", out=Path(folder) / "run", io=True, events=False, config="none", quiet=True
+        ) as run:
+            yield
+        rows = [row for row in run.files if row["kind"] == "file"]
+        run.close()
+    sums = {
+        key: sum(row[key] or 0 for row in rows)
+        for key in ("reads", "read_bytes", "read_ns", "writes", "written_bytes", "write_ns")
+    }
+    logger.info(
+        "Files: %d, read %s in %d calls and %.1f ms, wrote %s in %d calls and %.1f ms",
+        len(rows),
+        _kib(sums["read_bytes"]),
+        sums["reads"],
+        sums["read_ns"] / 1e6,
+        _kib(sums["written_bytes"]),
+        sums["writes"],
+        sums["write_ns"] / 1e6,
+    )
+
+
 def export_yolo_format(
     data_dir: str | os.PathLike[str],
     output_dir: str | os.PathLike[str],
@@ -144,14 +184,11 @@ def export_yolo_format(
     source = Path(data_dir)
     if not source.is_dir():
         raise _Unreadable(f"{source} is no folder; name the folder that has the pictures.")
+    split = Path(split_file) if split_file is not None else None
     on = profile.is_enabled(_names.given(enable_profiling))
-    with ExitStack() as stack:
-        stack.enter_context(
-            profile.cprofile_context(enabled=on, profile_name="export_yolo_format")
-        )
-        split = Path(split_file) if split_file is not None else None
-        chosen = choose(source, split, max_images)
-        done = export_pictures(chosen, Path(output_dir))
+    images.prepare()
+    with watched_files(on), profile.cprofile_context(on, profile_name="export_yolo_format"):
+        done = export_pictures(choose(source, split, max_images), Path(output_dir))
     count = done.train + done.val
     logger.info(
         "Exported %d images to %s (%d train, %d val, %d passed over) in %.2f s, %.1f img/s",

@@ -86,6 +86,15 @@ def _pillow() -> Any:
         return None
 
 
+def prepare() -> None:
+    """Import what reads pictures, so that it does not happen with the first of them."""
+    pillow = _pillow()
+    if pillow is not None:
+        for kind in ("Jpeg", "Png"):
+            import_module(f"PIL.{kind}ImagePlugin")
+        pillow.preinit()
+
+
 def load_image(path: Path) -> Picture:
     """Read a picture; what is wrong with it is an OSError or a ValueError."""
     if path.suffix.lower() == ".ppm":

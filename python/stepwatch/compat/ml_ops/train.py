@@ -173,7 +173,10 @@ def train_ocr(
         except ImportError:
             note_once("Lightning is not installed: the loop of ml_ops.train is used instead.")
             lightning = False
-    import torch
+    try:
+        import torch
+    except ImportError as error:
+        raise Unreadable("torch is not installed, and training needs it.") from error
 
     from stepwatch.compat.ml_ops.model import PlateOCR
 
