@@ -491,9 +491,18 @@ class Run:
         format: str,
         path: str | os.PathLike[str],
         steps: int | Sequence[int] | range | None = None,
+        window: tuple[int, int] | None = None,
     ) -> str: ...
     def _export(
-        self, format: str, fd: int, part: int, steps: tuple[int, int] | None, name: str, /
+        self,
+        format: str,
+        fd: int,
+        part: int,
+        steps: tuple[int, int] | None,
+        name: str,
+        begin_ns: int = 0,
+        end_ns: int = 0,
+        /,
     ) -> None: ...
     def _trace_files(self, steps: tuple[int, int] | None, /) -> list[str]: ...
     def close(self) -> None: ...

@@ -18,31 +18,33 @@ def export(
     format: str,
     path: str | os.PathLike[str],
     steps: int | Sequence[int] | range | None = None,
+    window: tuple[int, int] | None = None,
 ) -> str:
     """Do what ``Run.export`` says."""
     if format not in FORMATS:
         raise ValueError(f"there is no format {format!r}; there are {', '.join(FORMATS)}")
-    window = _steps(steps)
-    if window is not None and format not in ("chrome", "kineto"):
-        raise ValueError(f"steps mean nothing for the format {format!r}")
+    wanted = _steps(steps)
+    if (wanted is not None or window is not None) and format not in ("chrome", "kineto"):
+        raise ValueError(f"steps and windows mean nothing for the format {format!r}")
+    begin_ns, end_ns = window or (0, 0)
     target = os.fspath(path)
     if isinstance(target, bytes):
         target = os.fsdecode(target)
     if format != "kineto" or _is_file(target):
         part = 1 if format == "kineto" else 0
-        if part and len(run._trace_files(window)) > 1:
+        if part and len(run._trace_files(wanted)) > 1:
             raise ValueError(f"each rank makes a file of its own; {target!r} must be a folder")
         name = os.path.basename(target)  # noqa: PTH119
-        _replace(target, lambda fd: run._export(format, fd, part, window, name))
+        _replace(target, lambda fd: run._export(format, fd, part, wanted, name, begin_ns, end_ns))
         return target
     file = target
-    names = run._trace_files(window)
+    names = run._trace_files(wanted)
     os.makedirs(target, exist_ok=True)  # noqa: PTH103
     for part, name in enumerate(names, start=1):
         file = os.path.join(target, name)  # noqa: PTH118
 
         def write(fd: int, part: int = part, name: str = name) -> None:
-            run._export(format, fd, part, window, name)
+            run._export(format, fd, part, wanted, name, begin_ns, end_ns)
 
         _replace(file, write)
     return file if len(names) == 1 else target

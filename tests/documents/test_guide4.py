@@ -17,6 +17,8 @@ from .guides import snippet
 
 pytestmark = pytest.mark.once
 
+# Several tests at once have one thread each; more would wait for each other.
+THREADS = {"OMP_NUM_THREADS": "1"}
 STEP_SPANS = {"forward", "loss", "decoding"}
 TRAIN = "python -m ml_ops.train train-ocr"
 
@@ -62,7 +64,7 @@ def first(shell: RunText, tmp_path_factory: pytest.TempPathFactory) -> Done:
     """Run the guide's first block in a folder whose data/ is empty."""
     folder = tmp_path_factory.mktemp("first")
     (folder / "data").mkdir()
-    return shell(folder, snippet("S4-1")).ok()
+    return shell(folder, snippet("S4-1"), **THREADS).ok()
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +76,7 @@ def configured(shell: RunText, tmp_path_factory: pytest.TempPathFactory) -> Done
     file.parent.mkdir(parents=True)
     file.write_text(snippet("S4-2"), encoding="utf-8")
     options = "-o training/ocr.max_epochs=1 -o training.ocr.batch_size=1"
-    return shell(folder, f"{TRAIN} data --max-images 278 {options}").ok()
+    return shell(folder, f"{TRAIN} data --max-images 278 {options}", **THREADS).ok()
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +110,7 @@ def usage(shell: RunText, tmp_path_factory: pytest.TempPathFactory) -> Done:
     """Run the two training commands of the usage examples."""
     folder = tmp_path_factory.mktemp("usage")
     make_plates(folder / "data" / "ccpd_small", 24, "png")
-    return shell(folder, snippet("S4-3")).ok()
+    return shell(folder, snippet("S4-3"), **THREADS).ok()
 
 
 def test_s4_03_both_commands_train_and_trace(usage: Done) -> None:
@@ -215,7 +217,7 @@ def lightning(shell: RunText, tmp_path_factory: pytest.TempPathFactory) -> Done:
     (folder / "data").mkdir()
     options = "-o training/ocr.trainer=lightning -o training/ocr.max_epochs=3"
     command = f"{TRAIN} data --max-images 64 {options}"
-    return shell(folder, command, ENABLE_PROFILING="1").ok()
+    return shell(folder, command, ENABLE_PROFILING="1", **THREADS).ok()
 
 
 def test_r4_009_steps_of_plate_ocr_are_instrumented(
@@ -667,7 +669,7 @@ Path("results.json").write_text(json.dumps(results))
 @pytest.fixture(scope="module")
 def finished(run_text: RunText, tmp_path_factory: pytest.TempPathFactory) -> Done:
     """Run all scenarios."""
-    return run_text(tmp_path_factory.mktemp("scenarios"), SCENARIOS).ok()
+    return run_text(tmp_path_factory.mktemp("scenarios"), SCENARIOS, **THREADS).ok()
 
 
 @pytest.fixture(scope="module")
@@ -798,6 +800,7 @@ def recorded(
         STEPWATCH_PYTHON=sys.executable,
         ENABLE_PROFILING="true",
         PROFILE_OUTPUT_DIR="traces",
+        **THREADS,
     ).ok()
 
 

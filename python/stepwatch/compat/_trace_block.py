@@ -10,6 +10,7 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 from typing import TYPE_CHECKING, Any
 
 import stepwatch
@@ -56,6 +57,7 @@ class TraceBlock:
         self._record: stepwatch.record | None = None
         self._section: stepwatch.section | None = None
         self._block: Any = None
+        self._begin_ns = self._end_ns = 0
 
     def start(self) -> bool:
         """Begin, or join what is being recorded; False when recording is switched off.
@@ -66,7 +68,7 @@ class TraceBlock:
         if not stepwatch.is_recording():
             self._folder = tempfile.mkdtemp(prefix="stepwatch-trace-")
             options = {**_OPTIONS, "out": os.path.join(self._folder, "run")}  # noqa: PTH118
-        self._record = stepwatch.record("traced block", **options)
+        self._record = stepwatch.record(self.name, **options)
         self.run = self._record.__enter__()
         if not stepwatch.is_recording():
             note_once("recording is switched off (STEPWATCH_ENABLED): nothing is traced")
@@ -76,6 +78,7 @@ class TraceBlock:
         torch = sys.modules.get("torch")
         if torch is not None:
             self._open(torch)
+        self._begin_ns = time.monotonic_ns()
         self._section = stepwatch.section(self.name)
         self._section.__enter__()
         return True
@@ -100,6 +103,7 @@ class TraceBlock:
         section, self._section = self._section, None
         if section is not None:
             section.__exit__(exc_type, exc, traceback)
+        self._end_ns = time.monotonic_ns()
         if self._block is not None:
             self._block.close()
             self._block = None
@@ -116,7 +120,9 @@ class TraceBlock:
 
     def export(self, path: str) -> str:
         """Write the block as a trace in Chrome's format; return where it is."""
-        raise NotImplementedError(path)
+        if self.run is None:
+            raise ValueError("nothing was recorded")
+        return self.run.export("chrome", path, window=(self._begin_ns, self._end_ns))
 
     def close(self) -> None:
         """Let go of the files that the block was recorded in."""
