@@ -57,6 +57,7 @@ class TraceBlock:
         self._record: stepwatch.record | None = None
         self._section: stepwatch.section | None = None
         self._block: Any = None
+        self._rows: list[dict[str, Any]] = []
         self._begin_ns = self._end_ns = 0
 
     def start(self) -> bool:
@@ -106,17 +107,15 @@ class TraceBlock:
         self._end_ns = time.monotonic_ns()
         if self._block is not None:
             self._block.close()
+            self._rows = self._block.rows
             self._block = None
         record, self._record = self._record, None
         if record is not None:
             record.__exit__(exc_type, exc, traceback)
 
     def operators(self) -> list[dict[str, Any]]:
-        """Return what torch did in the block, a row for each operator and shape of its inputs.
-
-        Of a recording that was joined these are the operators of all blocks so far.
-        """
-        return [] if self.run is None else self.run.operators.to_list()
+        """Return what torch did in the block, a row for each operator and shape of its inputs."""
+        return self._rows
 
     def export(self, path: str) -> str:
         """Write the block as a trace in Chrome's format; return where it is."""

@@ -28,6 +28,14 @@ _LONGEST_NAME = 300
 _MEMORY = "[memory]"  # what the profiler calls an allocation
 # Numbers of phases, as steps have them.
 _OTHER, _DATA_WAIT, _FORWARD, _BACKWARD, _OPTIMIZER, _ZERO_GRAD = 0, 1, 6, 8, 9, 10
+_PHASES = {
+    _OTHER: "other",
+    _DATA_WAIT: "data_wait",
+    _FORWARD: "forward",
+    _BACKWARD: "backward",
+    _OPTIMIZER: "optimizer",
+    _ZERO_GRAD: "zero_grad",
+}
 _ACTIVITIES = {"kernel": 1, "gpu_memcpy": 2, "gpu_memset": 3}
 # The profiler writes lines of its own to stderr; this says how grave they must be.
 _LOG_LEVEL = "KINETO_LOG_LEVEL"
@@ -199,6 +207,7 @@ class Block:
         self._window: _Window | None = None
         self._thread = threading.get_ident()
         self._replaced: list[tuple[Any, str, Any]] = []
+        self.rows: list[dict[str, Any]] = []  # what it saw, as Run.operators has them
         try:
             if torch._C._autograd._profiler_enabled():
                 _notes.note_once("torch.profiler is running already: the trace has no operators")
@@ -225,6 +234,7 @@ class Block:
             rows = _totals.Totals(15)
             for key, values in read.totals().items():
                 rows.add(key, values)
+                self.rows.append(_row(key, values))
             for thread, spans in read.spans().items():
                 _core.put_operators(thread, spans)
         except Exception as error:
@@ -244,6 +254,17 @@ class Block:
                 original = vars(profile)[name]
                 self._replaced.append((profile, name, original))
                 setattr(profile, name, make(original))
+
+
+def _row(key: tuple[str, str, int, int], values: list[int]) -> dict[str, Any]:
+    name, shapes, phase, device = key
+    return {
+        "name": name,
+        "shapes": shapes or None,
+        "phase": _PHASES[phase],
+        "device": "gpu" if device else "cpu",
+        **dict(zip(("calls", "self_ns", "total_ns", "bytes", "flops"), values)),
+    }
 
 
 class _Window:

@@ -1,4 +1,4 @@
-"""``python -m ml_ops.data [preprocess] RAW PROCESSED``: pictures into the folders that YOLO reads."""
+"""``python -m ml_ops.data [preprocess] RAW PROCESSED``: pictures for YOLO, in its folders."""
 
 from __future__ import annotations
 
@@ -35,16 +35,14 @@ class Exported(NamedTuple):
     seconds: float
 
 
-class _Unreadable(Exception):
-    """What was given cannot be read; the text says what to do."""
-
-
 def read_split(split_file: Path) -> list[str]:
     """Return the names in a file that has one in each line."""
     try:
         lines = split_file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise _Unreadable(f"{split_file} cannot be read as a list of pictures: {error}") from error
+        raise images.UnreadableError(
+            f"{split_file} cannot be read as a list of pictures: {error}"
+        ) from error
     return [line.strip() for line in lines if line.strip() and not line.startswith("#")]
 
 
@@ -183,7 +181,9 @@ def export_yolo_format(
     """
     source = Path(data_dir)
     if not source.is_dir():
-        raise _Unreadable(f"{source} is no folder; name the folder that has the pictures.")
+        raise images.UnreadableError(
+            f"{source} is no folder; name the folder that has the pictures."
+        )
     split = Path(split_file) if split_file is not None else None
     on = profile.is_enabled(_names.given(enable_profiling))
     images.prepare()
@@ -222,10 +222,8 @@ def main(argv: list[str] | None = None) -> int:
         parser.error(f"--max-images is {options.max_images} but should be at least 1")
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     try:
-        export_yolo_format(
-            options.raw, options.processed, options.split_file, options.max_images
-        )
-    except _Unreadable as error:
+        export_yolo_format(options.raw, options.processed, options.split_file, options.max_images)
+    except images.UnreadableError as error:
         print(f"ml_ops.data: {error}", file=sys.stderr)
         return 3
     except OSError as error:

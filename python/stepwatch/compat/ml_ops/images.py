@@ -29,6 +29,10 @@ _HEADER = re.compile(rb"P6(?:\s+|#[^\n]*\n)+(\d+)(?:\s+|#[^\n]*\n)+(\d+)(?:\s+|#
 _LARGEST = 20_000  # pixels of a side
 
 
+class UnreadableError(Exception):
+    """What was given cannot be read; the text says what to do."""
+
+
 class Picture(NamedTuple):
     """Rows of red, green and blue bytes."""
 

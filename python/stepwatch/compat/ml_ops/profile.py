@@ -164,7 +164,11 @@ def _table(rows: list[dict[str, Any]], sort_by: str | None, row_limit: int) -> s
     order = "device" if on_device else "self"
     if sort_by is not None:
         order = next(
-            (key for key in ("device", "total", "self") if key in sort_by.replace("cuda", "device")),
+            (
+                key
+                for key in ("device", "total", "self")
+                if key in sort_by.replace("cuda", "device")
+            ),
             order,
         )
         order = "self" if sort_by.startswith("self_cpu") else order
@@ -359,7 +363,7 @@ class _Calls:
         with self._lock:
             self._running += 1
             if self._running == 1:
-                self._path = _folder(None) / f"{_names.safe(self._name)}.stats"
+                self._path = (_folder(None) / f"{_names.safe(self._name)}.stats").absolute()
                 try:
                     self._profile.start()
                 except RuntimeError as error:

@@ -47,7 +47,7 @@ _WHOLE = {  # and the least that makes sense
 _EMPTY = ("", "null", "none", "~")
 
 
-class Wrong(ValueError):
+class WrongOptionError(ValueError):
     """An option that does not exist or makes no sense; the text says what to do."""
 
 
@@ -61,14 +61,14 @@ def _unknown(key: str) -> str:
 def value_of(key: str, value: Any) -> Any:
     """Return a value as its key wants it; None is "not given"."""
     if key not in KEYS:
-        raise Wrong(_unknown(key))
+        raise WrongOptionError(_unknown(key))
     text = str(value).strip()
     if value is None or (key != "seed" and text.lower() in _EMPTY):
         return None
     if key == "enable_profiling":
         truth = _switches.truth(text)
         if truth is None:
-            raise Wrong(f"{key} is {text!r} but should be true or false.")
+            raise WrongOptionError(f"{key} is {text!r} but should be true or false.")
         return truth
     if key in _WHOLE:
         try:
@@ -76,14 +76,16 @@ def value_of(key: str, value: Any) -> Any:
         except ValueError:
             whole = -1
         if whole < _WHOLE[key]:
-            raise Wrong(f"{key} is {text!r} but should be a whole number from {_WHOLE[key]} on.")
+            raise WrongOptionError(
+                f"{key} is {text!r} but should be a whole number from {_WHOLE[key]} on."
+            )
         return whole
     if key == "learning_rate":
         return _number(key, text, 0.0, 1000.0)
     if key == "val_split":
         return _number(key, text, 0.0, 0.9)
     if key == "trainer" and text not in TRAINERS:
-        raise Wrong(f"trainer is {text!r} but should be {' or '.join(TRAINERS)}.")
+        raise WrongOptionError(f"trainer is {text!r} but should be {' or '.join(TRAINERS)}.")
     return text
 
 
@@ -93,7 +95,9 @@ def _number(key: str, text: str, least: float, most: float) -> float:
     except ValueError:
         number = -1.0
     if not least <= number <= most:
-        raise Wrong(f"{key} is {text!r} but should be a number from {least:g} to {most:g}.")
+        raise WrongOptionError(
+            f"{key} is {text!r} but should be a number from {least:g} to {most:g}."
+        )
     return number
 
 
@@ -102,12 +106,12 @@ def parse_override(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     parts = name.strip().replace("/", ".").split(".")
     if not equals:
-        raise Wrong(f"-o {text!r} has no value; say {GROUP}.key=value.")
+        raise WrongOptionError(f"-o {text!r} has no value; say {GROUP}.key=value.")
     if parts[:2] != GROUP.split("/") or len(parts) != 3:
         known = parts[-1] if parts[-1] in KEYS else ""
         near = known or next(iter(difflib.get_close_matches(parts[-1], sorted(KEYS), 1, 0.5)), "")
         hint = f"; did you mean {GROUP}.{near}?" if near else f"; options begin with {GROUP}."
-        raise Wrong(f"there is no option {name.strip()!r}{hint}")
+        raise WrongOptionError(f"there is no option {name.strip()!r}{hint}")
     return parts[2], value_of(parts[2], value)
 
 
@@ -153,7 +157,7 @@ def read_file(settings: Settings, path: Path) -> None:
             continue
         try:
             chosen = value_of(str(key), value)
-        except Wrong as error:
+        except WrongOptionError as error:
             note_once(f"{path}: {error} It is ignored.")
             continue
         if chosen is not None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stepwatch.compat.ml_ops import images, profile
-from stepwatch.compat.ml_ops.settings import GROUP, Settings, Wrong, gather
+from stepwatch.compat.ml_ops.settings import GROUP, Settings, WrongOptionError, gather
 from stepwatch.integrations._notes import note_once
 
 if TYPE_CHECKING:
@@ -22,10 +22,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger("ml_ops.train")
 
 _SYNTHETIC = 256  # plates, where nothing else is said
-
-
-class Unreadable(Exception):
-    """The data cannot be used; the text says what to do."""
 
 
 class Plates:
@@ -69,7 +65,7 @@ def _plate(picture: images.Picture, box: list[int], height: int, width: int) -> 
 def find_plates(data: Path, most: int | None) -> Plates:
     """Return the plates of a folder; made-up ones where it has no pictures."""
     if not data.is_dir():
-        raise Unreadable(f"{data} is no folder; name the folder that has the pictures.")
+        raise images.UnreadableError(f"{data} is no folder; name the folder that has the pictures.")
     found = images.find_images(data)
     if not found:
         count = most or _SYNTHETIC
@@ -78,7 +74,7 @@ def find_plates(data: Path, most: int | None) -> Plates:
     named = [(path, images.parse_name(path.stem)) for path in found[:most]]
     items: list[tuple[Path | None, str]] = [(path, name.text) for path, name in named if name]
     if not items:
-        raise Unreadable(
+        raise images.UnreadableError(
             f"no picture in {data} has a plate in its name "
             "(area-tilt-box-corners-plate-brightness-blur)."
         )
@@ -102,7 +98,7 @@ def _loaders(plates: Plates, settings: Settings) -> tuple[Any, Any]:
 
     count = max(1, round(len(plates) * settings.val_split)) if settings.val_split else 0
     if len(plates) - count < 1:
-        raise Unreadable(
+        raise images.UnreadableError(
             f"{len(plates)} pictures are too few: training needs one, and validation one more; "
             f"set {GROUP}.val_split=0 to train without validation."
         )
@@ -176,7 +172,7 @@ def train_ocr(
     try:
         import torch
     except ImportError as error:
-        raise Unreadable("torch is not installed, and training needs it.") from error
+        raise images.UnreadableError("torch is not installed, and training needs it.") from error
 
     from stepwatch.compat.ml_ops.model import PlateOCR
 
@@ -224,12 +220,12 @@ def main(argv: list[str] | None = None) -> int:
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     try:
         if options.config is not None and not options.config.is_file():
-            raise Wrong(f"{options.config} is no file.")
+            raise WrongOptionError(f"{options.config} is no file.")
         train_ocr(options.data, options.max_images, gather(options.override, options.config))
-    except Wrong as error:
+    except WrongOptionError as error:
         print(f"ml_ops.train: {error}", file=sys.stderr)
         return 2
-    except Unreadable as error:
+    except images.UnreadableError as error:
         print(f"ml_ops.train: {error}", file=sys.stderr)
         return 3
     return 0
