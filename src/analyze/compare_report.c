@@ -450,6 +450,7 @@ static void read_document(struct reading *reading)
 {
     if (sw__scan_peek(&reading->json) == SW__SCAN_ARRAY) {
         read_trace(reading); /* the older of the two forms: events alone */
+        reading->trace = reading->spans > 0;
     } else if (enters(reading, SW__SCAN_OBJECT)) {
         read_members(reading);
     } else {

@@ -692,7 +692,7 @@ def test_r4_001_the_environments_no_is_final(scenarios: dict[str, Any], said: st
     assert scenarios["switches"][said] == [0, []]
 
 
-def test_r4_001_the_data_command_listens_too(exported: Done, scenarios: dict[str, Any]) -> None:
+def test_r4_001_the_data_command_listens_too(scenarios: dict[str, Any]) -> None:
     first, second, third, counts = scenarios["argument"]
     assert first == [], "nothing said, nothing written"
     assert second == ["p/export_yolo_format.stats", "p/export_yolo_format.txt"]
@@ -701,7 +701,7 @@ def test_r4_001_the_data_command_listens_too(exported: Done, scenarios: dict[str
     assert scenarios["split"] == [0, 1, 1]
 
 
-def test_r4_001_other_words_count_as_not_set(finished: Done, scenarios: dict[str, Any]) -> None:
+def test_r4_001_other_words_count_as_not_set(scenarios: dict[str, Any]) -> None:
     assert scenarios["switches"]["perhaps None None"] == [0, []]
 
 
@@ -818,7 +818,7 @@ def test_r4_006_traces_are_cut_out_of_a_recording(recorded: Done) -> None:
 
 
 def test_r4_028_practices_are_in_what_we_say(
-    recorded: Done, exported: Done, stats_file: Path, stepwatch_cli: Path
+    recorded: Done, stats_file: Path, stepwatch_cli: Path
 ) -> None:
     runs = sorted((recorded.folder / "runs").glob("*/report.json"))
     assert len(runs) == 2
@@ -888,9 +888,7 @@ print(main(["train-ocr", "data"]))
 """
 
 
-def test_r4_030_nothing_but_python_is_needed(
-    guide_env: dict[str, str], tmp_path: Path, build_dir: Path
-) -> None:
+def test_r4_030_nothing_but_python_is_needed(guide_env: dict[str, str], tmp_path: Path) -> None:
     file = tmp_path / "configs" / "training" / "ocr" / "default.yaml"
     file.parent.mkdir(parents=True)
     file.write_text(snippet("S4-2").replace("100 ", "50 "), encoding="utf-8")

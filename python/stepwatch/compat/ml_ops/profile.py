@@ -45,6 +45,17 @@ _SORTS = {
 }
 
 
+# And torch's profiler.
+_ORDERS = {
+    "self_cpu_time_total": "self",
+    "cpu_time_total": "total",
+    "self_cuda_time_total": "device",
+    "cuda_time_total": "device",
+    "self_device_time_total": "device",
+    "device_time_total": "device",
+}
+
+
 def __getattr__(name: str) -> Any:
     if name == "PROFILING_ENABLED":
         return bool(_switches.environment())
@@ -161,17 +172,7 @@ def _table(rows: list[dict[str, Any]], sort_by: str | None, row_limit: int) -> s
         if row["shapes"]:
             one["shapes"].add(row["shapes"])
     on_device = any(one["device"] for one in names.values())
-    order = "device" if on_device else "self"
-    if sort_by is not None:
-        order = next(
-            (
-                key
-                for key in ("device", "total", "self")
-                if key in sort_by.replace("cuda", "device")
-            ),
-            order,
-        )
-        order = "self" if sort_by.startswith("self_cpu") else order
+    order = _ORDERS.get(sort_by or "", "device" if on_device else "self")
     most = sum(one["self"] for one in names.values()) or 1
     lines = [f"Sorted by {'self CUDA' if order == 'device' else order + ' CPU'} time"]
     head = f"{'Name':<44} {'Self CPU':>10} {'%':>5} {'CPU total':>10} "
