@@ -34,6 +34,6 @@ ON = Default(1)
 OFF = Default(0)
 
 
-def given(value: bool | int) -> bool | None:
+def given(value: bool | int | None) -> bool | None:
     """Return what the caller said, None when nothing was said."""
-    return None if isinstance(value, Default) else bool(value)
+    return None if value is None or isinstance(value, Default) else bool(value)

@@ -55,7 +55,7 @@ class TraceBlock:
         self._operators = {"host": host, "device": device, "shapes": shapes, "memory": memory}
         self._folder: str | None = None
         self._record: stepwatch.record | None = None
-        self._section: stepwatch.section | None = None
+        self._span: stepwatch.section | stepwatch.record | None = None
         self._block: Any = None
         self._rows: list[dict[str, Any]] = []
         self._begin_ns = self._end_ns = 0
@@ -63,28 +63,35 @@ class TraceBlock:
     def start(self) -> bool:
         """Begin, or join what is being recorded; False when recording is switched off.
 
-        The first start of torch's profiler takes a second, and is not a part of the block.
+        The first start of torch's profiler takes a moment, and is not a part of the block.
         """
-        options: dict[str, Any] = {}
-        if not stepwatch.is_recording():
-            self._folder = tempfile.mkdtemp(prefix="stepwatch-trace-")
-            options = {**_OPTIONS, "out": os.path.join(self._folder, "run")}  # noqa: PTH118
-        self._record = stepwatch.record(self.name, **options)
+        if stepwatch.is_recording():
+            # Joining makes the block a section of that name.
+            self._span = joining = stepwatch.record(self.name)
+            self._open()
+            self._begin_ns = time.monotonic_ns()
+            self.run = joining.__enter__()
+            return True
+        self._folder = tempfile.mkdtemp(prefix="stepwatch-trace-")
+        out = os.path.join(self._folder, "run")  # noqa: PTH118
+        self._record = stepwatch.record(self.name, out=out, **_OPTIONS)
         self.run = self._record.__enter__()
         if not stepwatch.is_recording():
             note_once("recording is switched off (STEPWATCH_ENABLED): nothing is traced")
             self.stop()
             self.close()
             return False
-        torch = sys.modules.get("torch")
-        if torch is not None:
-            self._open(torch)
+        self._open()
+        self._span = span = stepwatch.section(self.name)
         self._begin_ns = time.monotonic_ns()
-        self._section = stepwatch.section(self.name)
-        self._section.__enter__()
+        span.__enter__()
         return True
 
-    def _open(self, torch: Any) -> None:
+    def _open(self) -> None:
+        """Ask torch for its operators, if the program uses it."""
+        torch: Any = sys.modules.get("torch")
+        if torch is None:
+            return
         wanted = self._operators
         cuda = getattr(torch, "cuda", None)
         if not wanted["host"] and not (wanted["device"] and cuda and cuda.is_initialized()):
@@ -101,9 +108,9 @@ class TraceBlock:
         traceback: TracebackType | None = None,
     ) -> None:
         """End the block; a recording that it joined goes on."""
-        section, self._section = self._section, None
-        if section is not None:
-            section.__exit__(exc_type, exc, traceback)
+        span, self._span = self._span, None
+        if span is not None:
+            span.__exit__(exc_type, exc, traceback)
         self._end_ns = time.monotonic_ns()
         if self._block is not None:
             self._block.close()

@@ -108,7 +108,8 @@ def _written(path: Path, write: Callable[[str], object]) -> bool:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         note_once(
-            f"{path} cannot be written: {reason}; set {_switches.FOLDER} to a folder that can be."
+            f"nothing can be written to {path.parent}: {reason}; "
+            f"set {_switches.FOLDER} to a folder that can be."
         )
         return False
     logger.info("Saved %s%s", path, ", in the place of an earlier one" if replaces else "")
