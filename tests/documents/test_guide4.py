@@ -590,7 +590,11 @@ with place("nine_on", ENABLE_PROFILING="true") as folder:
         torch.mm(torch.rand(8, 8), torch.rand(8, 8))
     with torch_profiler(output_dir="lean", trace_name="b", activities=["cuda"]) as device:
         torch.mm(torch.rand(8, 8), torch.rand(8, 8))
+    with torch_profiler(output_dir="lean", trace_name="d", activities=[]):
+        with stepwatch.section("alone"):
+            torch.mm(torch.rand(8, 8), torch.rand(8, 8))
     nine["lean"] = {
+        "sections": spans("lean/d.json"),
         "shapes": sorted({row["shapes"] for row in lean.operators() if row["shapes"]}),
         "full shapes": sorted({row["shapes"] for row in one.operators() if row["shapes"]}),
         "counters": counters("lean/a.json"), "full counters": counters("here/named.json"),
@@ -983,6 +987,7 @@ def test_r4_032_arguments_have_an_effect(scenarios: dict[str, Any]) -> None:
     assert lean["allocated"] == 0
     assert lean["full allocated"] >= 3 * 256
     assert lean["device spans"] == ["b"], "no device, no operators"
+    assert lean["sections"] == ["alone", "d"]
     assert "sort_by is 'beauty'" in scenarios["nine"]["sort"]
 
 

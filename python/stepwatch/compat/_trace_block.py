@@ -90,9 +90,9 @@ class TraceBlock:
     def _open(self) -> None:
         """Ask torch for its operators, if the program uses it."""
         torch: Any = sys.modules.get("torch")
-        if torch is None:
-            return
         wanted = self._operators
+        if torch is None or not (wanted["host"] or wanted["device"]):
+            return
         cuda = getattr(torch, "cuda", None)
         if not wanted["host"] and not (wanted["device"] and cuda and cuda.is_initialized()):
             note_once("no device is in use here: the trace has no operators")

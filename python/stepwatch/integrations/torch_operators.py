@@ -389,6 +389,7 @@ class _Reader:
         self._host: dict[str, list[_Operator]] = {}
         self._device: list[_Operator] = []
         self._memory: list[tuple[int, int, str, str]] = []  # moment, bytes, device, track
+        self._hosts: dict[Any, bool] = {}
         self.count = 0
         for event in events:
             self._take(event)
@@ -398,18 +399,21 @@ class _Reader:
         self._allocate()
 
     def _take(self, event: Any) -> None:
-        begin, length = event.start_ns(), event.duration_ns()
-        if length < 0 or begin < self._window.begin[1] or _is_hidden(event):
-            return
+        begin = event.start_ns()
         name = event.name()[:_LONGEST_NAME]
         place = event.device_resource_id()
+        if begin < self._window.begin[1]:
+            return
         if name == _MEMORY:
-            device = "cpu" if "CPU" in str(event.device_type()) else "device"
+            device = "cpu" if self._on_host(event) else "device"
             track = f"operators of thread {place}"
             self._memory.append((begin, event.nbytes(), device, track))
             return
+        length = event.duration_ns()
+        if length < 0 or _is_hidden(event):
+            return
         self.count += 1
-        kind = _kind(event, name)
+        kind = _kind(event, name, self._on_host(event))
         if kind == "host":
             track = f"operators of thread {place}"
             operator = _Operator(event, name, begin, begin + length, track)
@@ -419,6 +423,14 @@ class _Reader:
             operator = _Operator(event, name, begin, begin + length, track)
             operator.activity = _ACTIVITIES[kind]
             self._device.append(operator)
+
+    def _on_host(self, event: Any) -> bool:
+        kind = event.device_type()
+        answer = self._hosts.get(kind)
+        if answer is None:
+            # Once for each kind: making the text takes longer than all else here.
+            answer = self._hosts[kind] = "CPU" in str(kind)
+        return answer
 
     def _nest(self, track: list[_Operator]) -> None:
         """Find what lies within what, and hand phases down."""
@@ -527,9 +539,8 @@ def _phase(operator: _Operator, around: _Operator | None) -> int:
     return _FORWARD if operator.event.sequence_nr() >= 0 else _OTHER
 
 
-def _kind(event: Any, name: str) -> str:
+def _kind(event: Any, name: str, on_host: bool) -> str:
     """Tell work of the host from that of a device; what is only drawn for the eye is neither."""
-    on_host = "CPU" in str(event.device_type())
     if hasattr(event, "activity_type"):
         kind = str(event.activity_type())
         if on_host:
