@@ -24,11 +24,8 @@ def export(
     if format not in FORMATS:
         raise ValueError(f"there is no format {format!r}; there are {', '.join(FORMATS)}")
     wanted = _steps(steps)
-    if format not in ("chrome", "kineto"):
-        if wanted is not None:
-            raise ValueError(f"steps mean nothing for the format {format!r}")
-        if window is not None:
-            raise ValueError(f"a window means nothing for the format {format!r}")
+    if (wanted is not None or window is not None) and format not in ("chrome", "kineto"):
+        raise ValueError(f"steps and windows mean nothing for the format {format!r}")
     begin_ns, end_ns = window or (0, 0)
     target = os.fspath(path)
     if isinstance(target, bytes):
