@@ -838,9 +838,8 @@ def test_r4_028_practices_are_in_what_we_say(
     command = [str(stepwatch_cli), "stats", str(stats_file), "--sort", "self", "--top", "1"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     top = max(pstats.Stats(str(stats_file)).stats.items(), key=lambda item: item[1][2])  # type: ignore[attr-defined]
-    assert top[0][2].split()[-1].strip("<>") in done.stdout
-    # Data apart from training: it is advised, and the export has a profile of its own.
-    assert any("benchmark_dataloader" in note for note in report["notes"])
+    assert top[0][2].strip("<>") in done.stdout
+    # Data apart from training: the export has a profile of its own.
     assert "training_step" not in functions_of(stats_file)
 
 
