@@ -140,7 +140,7 @@ void sw_mark(const char *text)
     sw_mark_n(text, text ? strlen(text) : 0);
 }
 
-void sw_record_put(const sw_record *record)
+static void put(const sw_record *record, const bool *wanted)
 {
     if (!record || record->units == 0 || !sw__session_ready()) {
         return;
@@ -150,10 +150,20 @@ void sw_record_put(const sw_record *record)
         sw__emit_missed(0);
         return;
     }
-    if (atomic_load_explicit(&sw__events_on, memory_order_relaxed)) {
+    if (wanted ? *wanted : atomic_load_explicit(&sw__events_on, memory_order_relaxed)) {
         sw__put_record(lane->thread, record);
     }
     sw__lane_leave(lane);
+}
+
+void sw_record_put(const sw_record *record)
+{
+    put(record, NULL);
+}
+
+void sw_record_put_late(const sw_record *record)
+{
+    put(record, &sw__session.settings.events);
 }
 
 uint64_t sw_now(void)

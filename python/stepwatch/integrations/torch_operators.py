@@ -385,6 +385,9 @@ def _phase(operator: _Operator, around: _Operator | None) -> int:
     if name.startswith("enumerate(DataLoader)#"):
         return _DATA_WAIT
     if around is not None:
+        # A closure that an optimizer calls runs forward and backward; its own work is not numbered.
+        if around.phase == _OPTIMIZER and operator.event.sequence_nr() >= 0:
+            return _FORWARD
         return around.phase
     if operator.event.scope() == 1:
         return _BACKWARD
