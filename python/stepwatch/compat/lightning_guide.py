@@ -188,6 +188,7 @@ class ProfilerCallback(_Base):  # type: ignore[misc]
         self._cycle: list[int] | None = None
         self._cycles: list[tuple[int, int]] = []
         self._waits: bool | None = None  # None: Lightning's own loop gives the steps
+        self._open: list[tuple[str, Any]] = []  # actions that are told by the hooks
         self._schedule = ""
         self._begun = 0.0
 
@@ -301,20 +302,39 @@ class ProfilerCallback(_Base):  # type: ignore[misc]
     # --- Steps ---------------------------------------------------------------------------------
 
     def _batch_begins(self) -> None:
-        """Give the steps, where no loop of Lightning's does."""
+        """Give the steps and the actions, where no loop of Lightning's does."""
         source, is_open, _ = _core.train_now()
         if self._waits is None and not (is_open and source >= FRAMEWORK):
+            self._enter("run_training_epoch")
             _core.train_wait(FRAMEWORK, self, self)
             self._waits = True
         if self._waits:
             self._waits = False
             _core.train_got(self)
+            self._leave("train_dataloader_next")
+            self._enter("run_training_batch")
 
     def _batch_ends(self) -> None:
         _core.train_works()
         if not self._waits:
+            self._leave("run_training_batch")
+            self._enter("train_dataloader_next")
             _core.train_wait(FRAMEWORK, self, self)
             self._waits = True
+
+    def _enter(self, action: str) -> None:
+        if self._profiler is not None:
+            section = self._profiler.section(action)
+            section.__enter__()
+            self._open.append((action, section))
+
+    def _leave(self, action: str | None) -> None:
+        """Leave an action and what is open inside it; None: all."""
+        while self._open and action in (None, *(name for name, _ in self._open)):
+            name, section = self._open.pop()
+            section.__exit__(None, None, None)
+            if name == action:
+                return
 
     def _step(self, number: int) -> None:
         """A step begins: the cycle before it may be over."""
@@ -368,6 +388,7 @@ class ProfilerCallback(_Base):  # type: ignore[misc]
     def _stop(self) -> None:
         if self._inner is not None:
             self._trainer.profiler, self._inner = self._inner, None
+        self._leave(None)
         if self._waits:
             _core.train_end(self)
         self._trainer = None
