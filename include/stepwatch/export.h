@@ -10,6 +10,7 @@
 #include <stepwatch/findings.h>
 #include <stepwatch/functions.h>
 #include <stepwatch/lines.h>
+#include <stepwatch/trace.h>
 #include <stepwatch/write.h>
 
 #ifdef __cplusplus
@@ -82,6 +83,51 @@ SW_API void sw_export_collapsed(sw_writer *writer, const sw_stacks *stacks,
  * are seconds, or samples where the period is not known. */
 SW_API void sw_export_speedscope(sw_writer *writer, const sw_stacks *stacks,
                                  const sw_stack_options *options);
+
+/* Traces: single events on a timeline, for viewers. */
+enum sw_trace_format {
+    SW_TRACE_CHROME = 0, /* chrome://tracing, Perfetto */
+    SW_TRACE_KINETO =
+        1 /* what torch.profiler writes: TensorBoard's plug-in, HTA; also the two above */
+};
+
+/* Processes whose events make one file of Kineto's: a rank and the workers of its loaders, or the whole run where there are
+ * no ranks. Strings live as long as the run. */
+typedef struct sw_trace_part {
+    long rank, world_size; /* -1: unknown */
+    uint32_t pid;          /* of the process that trains */
+    const char *host;      /* "" unknown */
+    uint64_t start_real_ns;
+} sw_trace_part;
+/* How many there are, at least 1; fills in up to `room` of them, by rank. */
+SW_API size_t sw_export_trace_parts(const sw_run *run, sw_trace_part *parts, size_t room);
+
+/* All zero: everything, in Chrome's format. */
+typedef struct sw_trace_options {
+    enum sw_trace_format format;
+    size_t part; /* 0: all processes; n: those of part n - 1 */
+    /* Steps first_step … last_step alone, and what happened within their time. */
+    bool some_steps;
+    uint64_t first_step, last_step;
+    /* Only what lies within these moments of CLOCK_MONOTONIC; end_ns 0: no limit. */
+    uint64_t begin_ns, end_ns;
+    const char *name; /* "traceName"; NULL: none */
+} sw_trace_options;
+
+/* One JSON document, written while the records are read: memory does not grow with them. Slices of one track nest, times are
+ * microseconds with three decimals since the start of the run, text is valid UTF-8, and no number is NaN. The member
+ * "stepwatch" says what is not in it. Returns 0; SW_ENOTFOUND with a sentence where the run has no such steps, or nothing
+ * that could be shown: then nothing was written. Errors of writing stick to the writer. */
+SW_API int sw_export_trace(sw_writer *writer, const sw_run *run,
+                           const sw_trace_options *options, sw_error_info *info);
+
+/* The name that a file of Kineto's has by custom, by which tools know host, process and time:
+ * "{host}_{pid}.{ms}.pt.trace.json", where ms is when the first of the chosen steps began, or the recording. 0 or an error as
+ * above. */
+#define SW_TRACE_FILE_NAME 256
+SW_API int sw_export_trace_file_name(char out[SW_TRACE_FILE_NAME], const sw_run *run,
+                                     const sw_trace_options *options,
+                                     sw_error_info *info);
 
 /* Function profiles. Largest first, or by name. */
 enum sw_functions_sort {
