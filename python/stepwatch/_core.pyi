@@ -636,12 +636,20 @@ class Run:
         self,
         format: str,
         path: str | os.PathLike[str],
-        steps: int | Sequence[int] | range | None = None,
+        steps: int | Sequence[int] | Sequence[tuple[int, int]] | range | None = None,
     ) -> str: ...
     def _export(
-        self, format: str, fd: int, part: int, steps: tuple[int, int] | None, name: str, /
+        self,
+        format: str,
+        fd: int,
+        part: int,
+        steps: tuple[int, int, tuple[tuple[int, int], ...]] | None,
+        name: str,
+        /,
     ) -> None: ...
-    def _trace_files(self, steps: tuple[int, int] | None, /) -> list[str]: ...
+    def _trace_files(
+        self, steps: tuple[int, int, tuple[tuple[int, int], ...]] | None, /
+    ) -> list[str]: ...
     def close(self) -> None: ...
     def _renew(self) -> None: ...
     def _report_json(self) -> str: ...

@@ -207,8 +207,7 @@ static void spikes(sw_findings *all)
     bool inside = false;
     for (size_t i = 0; count >= SW__GROWTH_LEAST && i < count; i++) {
         const double level = usual(y, count, i);
-        const bool spike =
-            y[i] > SPIKE_LEAST * level && y[i] - level > SPIKE_LEAST_BYTES;
+        const bool spike = y[i] > SPIKE_LEAST * level && y[i] - level > SPIKE_LEAST_BYTES;
         found += spike && !inside;
         inside = spike;
         if (spike && (worst_usual == 0 || y[i] - level > y[worst] - worst_usual)) {
@@ -217,13 +216,12 @@ static void spikes(sw_findings *all)
         }
     }
     if (found) {
-        sw__findings_note(all,
-                          "Memory has a spike at step %.0f: %.3g MB, beside %.3g MB around "
-                          "it%s.",
-                          x[worst], y[worst] / MB, worst_usual / MB,
-                          found > 1 ? sw__findings_format(all, "; there are %zu of them",
-                                                          found)
-                                    : "");
+        sw__findings_note(
+            all,
+            "Memory has a spike at step %.0f: %.3g MB, beside %.3g MB around "
+            "it%s.",
+            x[worst], y[worst] / MB, worst_usual / MB,
+            found > 1 ? sw__findings_format(all, "; there are %zu of them", found) : "");
     }
 }
 

@@ -93,10 +93,16 @@ def ending(callback: ProfilerCallback, cycles: int, steps: int) -> str:
     if callback.summary is not None:
         lines.append(f"Summary: {callback.summary}")
     if callback.run is not None and callback.run.path is not None:
-        lines.append(f"Run: stepwatch report {callback.run.path}")
+        lines.append(f"Run: stepwatch report {_short_path(callback.run.path)}")
     lines.append(f"View: tensorboard --logdir={callback.output_dir}")
     lines.append(_open_files())
     return "\n".join(lines)
+
+
+def _short_path(path: str) -> str:
+    """Return the path from here, where that is no way up."""
+    short = os.path.relpath(path)
+    return path if short.startswith(os.pardir) else short
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], rules: Sequence[int]) -> str:

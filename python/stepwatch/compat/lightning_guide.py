@@ -7,8 +7,8 @@ table of Lightning's actions on the console. Nothing that goes wrong in it stops
 
 from __future__ import annotations
 
+import json
 import os
-import socket
 import sys
 import time
 from pathlib import Path
@@ -34,6 +34,12 @@ _HAS_LIGHTNING = hasattr(lightning._CallbackBase, "on_train_batch_end")
 _Base: Any = lightning._CallbackBase if _HAS_LIGHTNING else object
 _ProfilerBase: Any = lightning.Profiler if _HAS_LIGHTNING else object
 
+_NO_CYCLE = {
+    "schemaVersion": 1,
+    "traceEvents": [],
+    "stepwatch": {"missing": ["The training ended before the first active step."]},
+}
+_TRACES = "*.pt.trace.json"
 # Keys of the configuration that are arguments of the callback.
 _NUMBERS = (
     "schedule_every_n_steps",
@@ -184,6 +190,7 @@ class ProfilerCallback(_Base):  # type: ignore[misc]
         self._profiler: stepwatch.Profiler | None = None
         self._trainer: Any = None
         self._rank = 0
+        self._shares = False  # the recording with other ranks
         self._inner: Any = None
         self._cycle: list[int] | None = None
         self._cycles: list[tuple[int, int]] = []
@@ -281,6 +288,8 @@ class ProfilerCallback(_Base):  # type: ignore[misc]
         self._state = "on"
         self._trainer = trainer
         self._rank = int(getattr(trainer, "global_rank", 0) or 0)
+        ranks = int(getattr(trainer, "world_size", 1) or 1)
+        self._shares = ranks > 1 and not self._session.records
         first = max(0, _core.step_number())
         self._schedule = f"{schedule},skip_first={first}" if first else schedule
         self._watch(trainer)
@@ -351,24 +360,18 @@ class ProfilerCallback(_Base):  # type: ignore[misc]
 
     def _write_cycle(self, first: int, last: int) -> None:
         """Write the trace of a cycle as soon as it is over, for who wants to look meanwhile."""
-        self._cycles.append((first, last))
+        if (first, last) not in self._cycles:
+            self._cycles.append((first, last))
         run = self.run if self.run is not None else _core._recording(0)[0]
-        if run is None:
+        # Ranks that one recording has together are written together, when all are done.
+        if run is None or (self._shares and self.run is None):
             return
         with stepwatch.section("stepwatch export"):
             self.output_dir.mkdir(parents=True, exist_ok=True)
-            path = self._trace_name()
-            run.export("kineto", path, steps=(first, last))
-            self.traces.append(path)
-
-    def _trace_name(self) -> Path:
-        """Return a name that TensorBoard's plug-in knows, and that is not taken."""
-        ms = time.time_ns() // 1_000_000
-        while True:
-            path = self.output_dir / f"{socket.gethostname()}_{os.getpid()}.{ms}.pt.trace.json"
-            if not path.exists():
-                return path
-            ms += 1
+            before = set(self.output_dir.glob(_TRACES))
+            run.export("kineto", self.output_dir, steps=(first, last))
+            made = set(self.output_dir.glob(_TRACES)) - before
+            self.traces += sorted(made)
 
     # --- The end -------------------------------------------------------------------------------
 
@@ -379,8 +382,11 @@ class ProfilerCallback(_Base):  # type: ignore[misc]
         took = time.perf_counter() - self._begun
         self._safely("stop", self._stop)
         if self._cycle is not None:
-            cycle, self._cycle = self._cycle, None
-            self._safely("write the trace of a cycle", self._write_cycle, *cycle)
+            last, self._cycle = self._cycle, None
+            self._safely("write the trace of a cycle", self._write_cycle, *last)
+        if self._shares and self._rank == 0:
+            for cycle in self._cycles:
+                self._safely("write the trace of a cycle", self._write_cycle, *cycle)
         self._safely("write chrome_trace.json", self._write_chrome)
         self._safely("write profiler_summary.txt", self._write_summary)
         self._safely("report", self._report, took)
@@ -407,9 +413,11 @@ class ProfilerCallback(_Base):  # type: ignore[misc]
 
     def _write_chrome(self) -> None:
         path = self._own_name("chrome_trace.json")
-        if self.run is not None and self.run.path is not None:
+        if self.run is not None and self._cycles:
             self.run.export("chrome", path, steps=self._cycles)
-            self.chrome_trace = path
+        else:
+            path.write_text(json.dumps(_NO_CYCLE), encoding="utf-8")
+        self.chrome_trace = path
 
     def _write_summary(self) -> None:
         path = self._own_name("profiler_summary.txt")
