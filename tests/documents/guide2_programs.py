@@ -11,6 +11,7 @@ from torch.utils.data import DataLoader, Dataset, TensorDataset
 
 for name in ("lightning.pytorch", "pytorch_lightning"):
     logging.getLogger(name).setLevel(logging.ERROR)
+torch.set_num_threads(1)
 found = {}
 MB = 1 << 20
 

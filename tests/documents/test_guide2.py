@@ -255,7 +255,7 @@ def test_r2_004_with_stepwatch_run(shell: RunText, build_dir: Path, tmp_path: Pa
     assert not (logs / "runs").exists()
     assert any(e["name"] == "aten::conv2d" for e in events(traces(logs)[1]))
     report = json.loads((folder / "run" / "report.json").read_text())
-    assert report["steps"]["count"] == 80
+    assert report["steps"]["count"] == 60
     assert "FIT Profiler Report" in done.out
 
 
@@ -302,13 +302,13 @@ def settings() -> Any:
 
 
 def test_r2_006_other_settings_beside_it(first: Done) -> None:
-    assert re.search(r"^BaselineCNN: accuracy \S+ after 800 steps$", first.out, re.MULTILINE)
-    assert re.search(r"^ResNet: accuracy \S+ after 80 steps$", first.out, re.MULTILINE)
+    assert re.search(r"^BaselineCNN: accuracy \S+ after 600 steps$", first.out, re.MULTILINE)
+    assert re.search(r"^ResNet: accuracy \S+ after 60 steps$", first.out, re.MULTILINE)
     assert len(traces(first.folder / LOGS / "ResNet")) == 2
 
 
 def test_r2_007_off_by_default(off: Done) -> None:
-    assert re.fullmatch(r"BaselineCNN: accuracy \S+ after 80 steps\n", off.out)
+    assert re.fullmatch(r"BaselineCNN: accuracy \S+ after 60 steps\n", off.out)
     assert {path.name for path in off.folder.iterdir()} == {"configs", "src"}
 
 
@@ -438,11 +438,11 @@ def test_r2_015_lightnings_names(first: Done) -> None:
     rows = table_rows(first.out.partition("BaselineCNN: accuracy")[0])
     calls = {name: int(cells[1]) for name, cells in rows.items() if cells[1].isdigit()}
     assert calls["run_training_epoch"] == 2
-    assert calls["run_training_batch"] == 800
-    assert calls["[LightningModule]BaselineCNN.optimizer_step"] == 800
-    assert calls["[_TrainingEpochLoop].train_dataloader_next"] == 800
-    assert calls["[Strategy]SingleDeviceStrategy.training_step"] == 800
-    assert calls["[Strategy]SingleDeviceStrategy.backward"] == 800
+    assert calls["run_training_batch"] == 600
+    assert calls["[LightningModule]BaselineCNN.optimizer_step"] == 600
+    assert calls["[_TrainingEpochLoop].train_dataloader_next"] == 600
+    assert calls["[Strategy]SingleDeviceStrategy.training_step"] == 600
+    assert calls["[Strategy]SingleDeviceStrategy.backward"] == 600
     assert not any("ProfilerCallback" in name for name in calls)
 
 
@@ -489,7 +489,7 @@ def plugin(folder: Path, steps: int) -> None:
 
 
 def test_r2_020_quick_check(quick: Done) -> None:
-    assert re.search(r"^BaselineCNN: accuracy \S+ after 8 steps$", quick.out, re.MULTILINE)
+    assert re.search(r"^BaselineCNN: accuracy \S+ after 6 steps$", quick.out, re.MULTILINE)
     logs = quick.folder / LOGS / "BaselineCNN"
     assert [step_numbers(path) for path in traces(logs)] == [[2, 3, 4]]
 

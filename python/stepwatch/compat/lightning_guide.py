@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import sys
 import time
 from pathlib import Path
@@ -368,10 +369,23 @@ class ProfilerCallback(_Base):  # type: ignore[misc]
             return
         with stepwatch.section("stepwatch export"):
             self.output_dir.mkdir(parents=True, exist_ok=True)
-            before = set(self.output_dir.glob(_TRACES))
-            run.export("kineto", self.output_dir, steps=(first, last))
-            made = set(self.output_dir.glob(_TRACES)) - before
-            self.traces += sorted(made)
+            if self._shares:
+                before = set(self.output_dir.glob(_TRACES))
+                run.export("kineto", self.output_dir, steps=(first, last))
+                self.traces += sorted(set(self.output_dir.glob(_TRACES)) - before)
+            else:
+                path = self._trace_name()
+                run.export("kineto", path, steps=(first, last))
+                self.traces.append(path)
+
+    def _trace_name(self) -> Path:
+        """Return a name that TensorBoard's plug-in knows, and that is not taken."""
+        ms = time.time_ns() // 1_000_000
+        while True:
+            path = self.output_dir / f"{socket.gethostname()}_{os.getpid()}.{ms}.pt.trace.json"
+            if not path.exists():
+                return path
+            ms += 1
 
     # --- The end -------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ class Images(pl.LightningDataModule):
 
     def __init__(
         self,
-        images: int = 1600,
+        images: int = 1200,
         classes: int = 10,
         size: int = 16,
         subsample_percentage: float = 1.0,

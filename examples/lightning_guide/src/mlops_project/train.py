@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import lightning.pytorch as pl
+import torch
 from stepwatch.compat.lightning_guide import ProfilerCallback
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -31,6 +32,7 @@ def train(config: dict[str, Any], overrides: list[str]) -> None:
     # What Lightning says about itself is not what this program has to say.
     logging.getLogger("lightning.pytorch").setLevel(logging.WARNING)
     warnings.filterwarnings("ignore", module="lightning")
+    torch.set_num_threads(config["training"]["threads"])
     pl.seed_everything(config["seed"], verbose=False)
     options = dict(config["model"])
     name = options.pop("name")
