@@ -83,7 +83,7 @@ static void *operators_write(void *argument)
     const operator_list *list = argument;
     sw_thread_name(list->thread);
     for (size_t i = 0; i < list->count; i++) {
-        sw_record_put_late(&list->records[i].head);
+        sw_record_put_past(&list->records[i].head);
     }
     return NULL;
 }

@@ -94,6 +94,7 @@ static void kineto_section(struct sw__slice *slice, uint8_t phase, bool module)
     if (module) {
         slice->prefix = "nn.Module: ";
     } else if (phase == SW_PHASE_DATA_WAIT) {
+        slice->category = "cpu_op";
         slice->prefix = "enumerate(DataLoader)#";
         slice->suffix = ".__next__";
     }

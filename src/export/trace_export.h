@@ -45,7 +45,7 @@ struct sw__trace_process {
     int64_t shift_ns;         /* what leads from its clock to that of the whole */
     struct sw__track *tracks; /* by position of the thread */
     size_t track_count;
-    struct sw__track *batches;   /* of a loader's worker; NULL: none yet */
+    struct sw__track *batches, *sending; /* of a loader; NULL: none yet */
     const sw_trace_lane **lanes; /* of the default domain, by position of the thread */
     uint8_t *modules;            /* bit: the name is the section of a module */
     uint32_t name_limit;

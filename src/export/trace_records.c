@@ -31,7 +31,11 @@ static void begin_slice(struct sw__trace_export *it, struct sw__trace_process *p
                         struct sw__track *track, struct sw__slice *slice,
                         const char *category, const sw_event *event)
 {
-    slice->category = it->kineto ? "user_annotation" : category;
+    if (!it->kineto) {
+        slice->category = category;
+    } else if (!slice->category) {
+        slice->category = "user_annotation";
+    }
     slice->begin_ns = event->begin_ns;
     slice->end_ns = event->end_ns;
     sw__slice_begin(it, process, track, slice, CLASS_RECORD);
@@ -133,32 +137,26 @@ static void put_batch_part(struct sw__trace_export *it, struct sw__trace_process
     sw__event_end(it, true);
 }
 
-/* The record of a worker comes from the thread that sends, which is not the one that fetches. */
+/* The record of a batch comes later than its fetching was, and from a worker's thread that sends and not from the one that fetches:
+ * tracks of their own show them. What other moments there are is that of the process that trains, and of its waiting. */
 static void put_batch(struct sw__trace_export *it, struct sw__trace_process *process,
-                      struct sw__track *track, const sw_record_batch *batch)
+                      const sw_record_batch *batch)
 {
-    if (batch->worker != UINT32_MAX) {
-        if (!process->batches) {
-            process->batches =
-                sw__track_make(it, process->pid, "batches of the worker", NULL);
-        }
-        track = process->batches;
-    }
-    if (!track || !batch->fetch_begin || batch->fetch_end < batch->fetch_begin) {
+    if (!batch->fetch_begin || batch->fetch_end < batch->fetch_begin) {
         return;
     }
-    put_batch_part(it, process, track, "fetch batch", batch, batch->fetch_begin,
-                   batch->fetch_end);
-    if (batch->worker != UINT32_MAX && batch->put >= batch->fetch_end) {
-        if (!track->overflow) {
-            track->overflow =
-                sw__track_make(it, process->pid, "sending of the worker", NULL);
-        }
-        if (track->overflow) {
-            put_batch_part(it, process, track->overflow, "send batch", batch,
-                           batch->fetch_end,
-                           batch->end > batch->fetch_end ? batch->end : batch->put);
-        }
+    if (!process->batches) {
+        process->batches = sw__track_make(it, process->pid, "fetching of batches", NULL);
+        process->sending = sw__track_make(it, process->pid, "sending of batches", NULL);
+    }
+    if (!process->batches || !process->sending) {
+        return;
+    }
+    put_batch_part(it, process, process->batches, "fetch batch", batch,
+                   batch->fetch_begin, batch->fetch_end);
+    if (batch->worker != UINT32_MAX && batch->end > batch->fetch_end) {
+        put_batch_part(it, process, process->sending, "send batch", batch,
+                       batch->fetch_end, batch->end);
     }
 }
 
@@ -225,6 +223,7 @@ static void put_collective(struct sw__trace_export *it, struct sw__trace_process
 {
     struct sw__slice slice = sw__slice_of_name(process->trace, record->head.id);
     slice.prefix = it->kineto && it->backend[0] ? it->backend : NULL;
+    slice.category = "cpu_op";
     begin_slice(it, process, track, &slice, "collective", event);
     put_name_member(it->writer, "Collective name", process->trace, record->head.id);
     put_uint(it->writer, "bytes", record->bytes);
@@ -250,6 +249,17 @@ static void put_io(struct sw__trace_export *it, struct sw__trace_process *proces
     sw__event_end(it, true);
 }
 
+static void name_device(struct sw__trace_export *it, uint32_t device)
+{
+    char text[32];
+    snprintf(text, sizeof text, "GPU %u", device);
+    const struct sw__slice slice = {.name = "process_name", .length = 12, .pid = device};
+    sw__moment_begin(it, NULL, "M", &slice);
+    sw__event_args(it);
+    put_string(it->writer, "name", text);
+    sw__event_end(it, true);
+}
+
 /* In Kineto's files a device is a process and a stream a thread. */
 static void put_gpu(struct sw__trace_export *it, struct sw__trace_process *process,
                     struct sw__track *track, const sw_record_gpu *gpu,
@@ -261,9 +271,10 @@ static void put_gpu(struct sw__trace_export *it, struct sw__trace_process *proce
     slice.category = gpu->activity < 5 ? categories[gpu->activity] : categories[0];
     slice.begin_ns = event->begin_ns;
     slice.end_ns = event->end_ns;
-    if (it->kineto) {
+    if (it->kineto && track->pid != gpu->device) {
         track->pid = gpu->device;
         track->tid = gpu->stream;
+        name_device(it, gpu->device);
     }
     sw__slice_begin(it, process, track, &slice, CLASS_RECORD);
     sw__event_args(it);
@@ -292,7 +303,7 @@ void sw__trace_record(struct sw__trace_export *it, struct sw__trace_process *pro
         put_mark(it, process, track, event);
         break;
     case SW_RECORD_BATCH:
-        put_batch(it, process, track, record);
+        put_batch(it, process, record);
         break;
     case SW_RECORD_COMPILE:
         put_compile(it, process, track, record, event);

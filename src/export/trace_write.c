@@ -103,6 +103,14 @@ static void put_async(struct sw__trace_export *it,
     }
 }
 
+/* Kineto's tools add ts and dur as doubles. Where that is more than the same moment as the ts of another slice, they see two that
+ * overlap and leave one out: then the slice ends a nanosecond early. */
+static bool sum_exceeds(int64_t begin, int64_t length)
+{
+    const double sum = (double)begin / 1e3 + (double)length / 1e3;
+    return length > 0 && sum > (double)(begin + length) / 1e3;
+}
+
 void sw__slice_begin(struct sw__trace_export *it, struct sw__trace_process *process,
                      struct sw__track *track, struct sw__slice *slice, uint32_t class)
 {
@@ -117,8 +125,10 @@ void sw__slice_begin(struct sw__trace_export *it, struct sw__trace_process *proc
         return;
     }
     begin(it, "X", slice);
-    put_us(it->writer, "ts", moment(it, process, slice->begin_ns));
-    put_us(it->writer, "dur", (int64_t)(slice->end_ns - slice->begin_ns));
+    const int64_t at = moment(it, process, slice->begin_ns);
+    const int64_t length = (int64_t)(slice->end_ns - slice->begin_ns);
+    put_us(it->writer, "ts", at);
+    put_us(it->writer, "dur", length - (it->kineto && sum_exceeds(at, length)));
 }
 
 void sw__moment_begin(struct sw__trace_export *it,

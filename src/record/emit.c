@@ -140,7 +140,7 @@ void sw_mark(const char *text)
     sw_mark_n(text, text ? strlen(text) : 0);
 }
 
-static void put(const sw_record *record, const bool *wanted)
+void sw_record_put(const sw_record *record)
 {
     if (!record || record->units == 0 || !sw__session_ready()) {
         return;
@@ -150,20 +150,27 @@ static void put(const sw_record *record, const bool *wanted)
         sw__emit_missed(0);
         return;
     }
-    if (wanted ? *wanted : atomic_load_explicit(&sw__events_on, memory_order_relaxed)) {
+    if (atomic_load_explicit(&sw__events_on, memory_order_relaxed)) {
         sw__put_record(lane->thread, record);
     }
     sw__lane_leave(lane);
 }
 
-void sw_record_put(const sw_record *record)
+void sw_record_put_past(const sw_record *record)
 {
-    put(record, NULL);
-}
-
-void sw_record_put_late(const sw_record *record)
-{
-    put(record, &sw__session.settings.events);
+    if (!record || record->units == 0 || !sw__session_ready()) {
+        return;
+    }
+    struct sw__lane *lane = sw__lane_enter(0);
+    if (!lane) {
+        sw__emit_missed(0);
+        return;
+    }
+    if (sw__session.settings.events) {
+        lane->thread->wanted = true;
+        sw__put_record(lane->thread, record);
+    }
+    sw__lane_leave(lane);
 }
 
 uint64_t sw_now(void)
