@@ -7,6 +7,7 @@ import os
 TYPE_CHECKING = False  # importing typing would cost more than all the rest
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Any
 
     from stepwatch._core import Run
 
@@ -60,7 +61,8 @@ def _steps(
             if first <= last:
                 raise ValueError(f"stretches of steps overlap at step {first}")
         return pairs[0][0], pairs[-1][1], tuple(pairs)
-    return (*_pair(steps), ())
+    one: Any = steps
+    return (*_pair(one), ())
 
 
 def _pair(steps: int | Sequence[int] | range) -> tuple[int, int]:

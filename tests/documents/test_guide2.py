@@ -6,7 +6,7 @@ import json
 import re
 import shutil
 import subprocess
-import sys
+from importlib import import_module
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
@@ -195,7 +195,7 @@ def test_r2_004_the_callback_does_it_all(fits: Any, hooks: Any) -> None:
     assert not found["simple"]["recording"]
     made, _, said = hooks
     assert made["default"]["steps"] == 60
-    assert [row["action"] for row in made["default"]["actions"]][0] == "run_training_epoch"
+    assert next(row["action"] for row in made["default"]["actions"]) == "run_training_epoch"
     assert said.count("Lightning is not installed here") == 1
 
 
@@ -285,7 +285,9 @@ def test_r2_005_without_hydra_the_same(overrides: list[str]) -> None:
     assert settings().load(EXAMPLE / "configs", overrides) == wanted
 
 
-@pytest.mark.parametrize("override", ["model=alexnet", "profiling.enable=true", "training", "a.b=1"])
+@pytest.mark.parametrize(
+    "override", ["model=alexnet", "profiling.enable=true", "training", "a.b=1"]
+)
 def test_r2_005_without_hydra_mistakes_are_told(override: str) -> None:
     with pytest.raises(SystemExit) as error:
         settings().load(EXAMPLE / "configs", [override])
@@ -338,9 +340,7 @@ def test_r2_007_who_is_heard(
     assert (made is not None) is on
 
 
-def test_r2_008_where_files_go(
-    edited: Done, first: Done, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_r2_008_where_files_go(edited: Done, first: Done, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(traces(edited.folder / "elsewhere" / "EfficientNet")) == 2
     assert sorted(path.name for path in (first.folder / LOGS).iterdir()) == [
         "BaselineCNN",
@@ -459,8 +459,10 @@ def test_r2_017_one_trace_of_all_cycles(first: Done, fits: Any, hooks: Any) -> N
         path = first.folder / LOGS / model / "chrome_trace.json"
         assert step_numbers(path) == [2, 3, 4, 52, 53, 54]
         ops = [e for e in events(path) if e["name"] == "aten::conv2d" and e["ph"] == "X"]
-        single = [len([e for e in events(one) if e["name"] == "aten::conv2d"]) for one in
-                  traces(first.folder / LOGS / model)]
+        single = [
+            len([e for e in events(one) if e["name"] == "aten::conv2d"])
+            for one in traces(first.folder / LOGS / model)
+        ]
         assert len(ops) == sum(single) > 0
     assert hooks[0]["default"]["merged"] == [2, 3, 4, 52, 53, 54]
     assert fits[0]["stack"]["chrome"] == [2, 3, 4]
@@ -473,15 +475,12 @@ def test_r2_018_tensorboards_plugin_shows_it(first: Done) -> None:
 def plugin(folder: Path, steps: int) -> None:
     """Have the real plug-in read the folder."""
     pytest.importorskip("torch_tb_profiler", reason="torch-tb-profiler is not installed")
-    from torch_tb_profiler import consts  # type: ignore[import-not-found,unused-ignore]
-    from torch_tb_profiler.profiler.data import (  # type: ignore[import-not-found,unused-ignore]
-        RunProfileData,
-    )
-
+    consts: Any = import_module("torch_tb_profiler.consts")
+    reader: Any = import_module("torch_tb_profiler.profiler.data")
     for path in traces(folder):
         match = consts.WORKER_PATTERN.match(path.name)
         assert match is not None
-        data = RunProfileData.parse(match.group(1), None, str(path), str(folder))
+        data = reader.RunProfileData.parse(match.group(1), None, str(path), str(folder))
         data.process()
         assert len(data.steps_names) == steps
         names = {row.name for row in data.op_list_groupby_name}
@@ -498,7 +497,7 @@ def test_r2_021_comprehensive_analysis(full: Done) -> None:
     logs = full.folder / LOGS / "BaselineCNN"
     wanted = [[2, 3, 4, 5, 6], [27, 28, 29, 30, 31], [52, 53, 54, 55, 56]]
     assert [step_numbers(path) for path in traces(logs)] == wanted
-    assert step_numbers(logs / "chrome_trace.json") == sum(wanted, [])
+    assert step_numbers(logs / "chrome_trace.json") == [step for cycle in wanted for step in cycle]
 
 
 # --- Key metrics -----------------------------------------------------------------------------
@@ -588,7 +587,7 @@ def test_r2_036_a_gpu_that_is_little_used_is_told(
     if not library.exists():
         pytest.skip("this build has no stand-in for NVIDIA's library")
     fake = tmp_path / "fake.txt"
-    fake.write_text("gpus 1\ngpu0.utilisation 20\ngpu0.memory 1000\ngpu0.processes self:777\n")
+    fake.write_text("gpus 1\ngpu0.gpu 20\ngpu0.memory 1000\ngpu0.processes self:777\n")
     program = HOOKS.partition("class Rank")[0].replace(
         "            pass\n", "            __import__('time').sleep(0.01)\n"
     )
@@ -627,7 +626,9 @@ def test_r2_039_whether_there_is_cuda(first: Done, build_dir: Path) -> None:
     if torch.version.cuda is None:
         assert line.endswith("is built without CUDA)")
     done = subprocess.run(
-        [build_dir / "src" / "cli" / "stepwatch", "doctor", "--json"], capture_output=True, text=True
+        [build_dir / "src" / "cli" / "stepwatch", "doctor", "--json"],
+        capture_output=True,
+        text=True,
     )
     checks = [check for check in json.loads(done.stdout)["checks"] if "gpu" in check["name"]]
     assert checks
@@ -684,8 +685,7 @@ def test_r2_044_lines_of_the_beginning_and_the_end(first: Done, hooks: Any) -> N
     logs = LOGS / "BaselineCNN"
     lines = first.out.partition("BaselineCNN: accuracy")[0].splitlines()
     assert lines[0] == (
-        "Profiling: 2 cycles of 3 active steps, every 50 steps (wait 1, warm-up 1), "
-        f"to {logs}"
+        f"Profiling: 2 cycles of 3 active steps, every 50 steps (wait 1, warm-up 1), to {logs}"
     )
     end = lines[lines.index("Profiling done: 2 cycles, 6 steps recorded.") :]
     names = [path.name for path in traces(first.folder / logs)]

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _TOP = 10
 _BOTTLENECKS = 5
 _FINDINGS = 3
+_NOTES = 6
 _NAME_WIDTH = 60
 
 # What the guide calls these actions.
@@ -216,11 +217,14 @@ def metric_lines(metrics: Mapping[str, float | None], steps: Mapping[str, Any]) 
 def findings(document: Mapping[str, Any]) -> str:
     """Return what the verdict says is wrong, the most important first."""
     found = document.get("findings") or []
-    lines = ["Findings:"]
+    lines = ["Findings:"] if found else []
     for finding in found[:_FINDINGS]:
         advice = "; ".join(finding.get("advice", [])[:1])
         lines.append(f"- {finding['title']}" + (f": {advice}" if advice else ""))
-    return "\n".join(lines) if found else ""
+    notes = document.get("notes") or []
+    lines += ["Notes:"] if notes else []
+    lines += [f"- {note}" for note in notes[:_NOTES]]
+    return "\n".join(lines)
 
 
 def overhead(document: Mapping[str, Any]) -> str:

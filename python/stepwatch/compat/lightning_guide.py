@@ -52,20 +52,19 @@ _NUMBERS = (
 
 
 class _Actions(_ProfilerBase):  # type: ignore[misc]
-    """Lightning's actions as sections of a profiler; the trainer's own profiler goes on as it did."""
+    """Lightning's actions as sections of a profiler; the trainer's own goes on beside it."""
 
     def __init__(self, inner: Any, profiler: stepwatch.Profiler) -> None:
         super().__init__()
         self.inner = inner
         self._profiler = profiler
-        self._skips: set[str] = set()
 
     def start(self, action_name: str) -> None:
         """Begin an action."""
         self.inner.start(action_name)
         # What this callback itself does is no action of the training.
         if ProfilerCallback.__qualname__ not in action_name:
-            phase = lightning._PHASES.get(action_name.rpartition(".")[2])
+            phase: Any = lightning._PHASES.get(action_name.rpartition(".")[2])
             if action_name.startswith("[Callback]"):
                 phase = None
             section = self._sections.get(action_name)

@@ -1,4 +1,4 @@
-"""The configuration where Hydra is not installed: the same files, the same overrides, the same result."""
+"""The configuration where Hydra is not installed: the same files and overrides, the same result."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ def load(folder: Path, overrides: list[str]) -> dict[str, Any]:
     for override in overrides:
         key, equals, text = override.partition("=")
         if not equals or key.startswith(("~", "hydra.")):
-            raise SystemExit(f"{override!r} is no override that works without Hydra: say KEY=VALUE.")
+            raise SystemExit(
+                f"{override!r} is no override that works without Hydra: say KEY=VALUE."
+            )
         if key in choices:
             if not (folder / key / f"{text}.yaml").is_file():
                 known = ", ".join(sorted(path.stem for path in (folder / key).glob("*.yaml")))

@@ -4,7 +4,7 @@ python src/mlops_project/train.py profiling.enabled=true
 python src/mlops_project/train.py profiling.enabled=true model=resnet data.subsample_percentage=0.1
 ENABLE_PROFILING=true python src/mlops_project/train.py
 
-Settings are in configs/config.yaml. Without Hydra the same files and overrides are read by settings.py.
+Settings are in configs/config.yaml. Without Hydra settings.py reads the same files and overrides.
 """
 
 from __future__ import annotations
