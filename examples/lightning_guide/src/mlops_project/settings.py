@@ -42,6 +42,8 @@ def load(folder: Path, overrides: list[str]) -> dict[str, Any]:
     choices: dict[str, str] = {}
     order: list[str] = []
     for entry in own.pop("defaults", []):
+        if not isinstance(entry, str) and next(iter(entry)).startswith("override hydra/"):
+            continue
         order += [entry] if isinstance(entry, str) else list(entry)
         choices.update({} if isinstance(entry, str) else entry)
     single: list[tuple[str, str, bool]] = []
