@@ -185,7 +185,8 @@ class ProfilerCallback(_Base):  # type: ignore[misc]
         self.summary: Path | None = None
         self.actions: list[dict[str, Any]] = []
         self.metrics: dict[str, float | None] = {}
-        self._state = "new"
+        self._state = "off"  # "on" while it profiles
+        self._tried = False
         self._session: Session | None = None
         self._profiler: stepwatch.Profiler | None = None
         self._trainer: Any = None
@@ -220,7 +221,8 @@ class ProfilerCallback(_Base):  # type: ignore[misc]
     def on_train_start(self, trainer: Any = None, pl_module: Any = None) -> None:
         """Begin, where nobody called ``setup``."""
         del pl_module
-        self._safely("start", self._begin, trainer)
+        if not self._tried:
+            self._safely("start", self._begin, trainer)
 
     def on_train_batch_start(self, *_: Any, **__: Any) -> None:
         """A batch is there."""
@@ -258,6 +260,7 @@ class ProfilerCallback(_Base):  # type: ignore[misc]
         if self._state == "on" or not _switches.enabled(argument=self.enabled, default=True):
             return
         self._forget()
+        self._tried = True
         self._state = "off"
         schedule = (
             f"wait={self.wait_steps},warmup={self.warmup_steps},active={self.active_steps},"
@@ -276,14 +279,14 @@ class ProfilerCallback(_Base):  # type: ignore[misc]
             "schedule": schedule,
             "policy": "stream",
             "monitor_interval_s": 1,
-            "quiet": True,
             **self._config,
         }
+        self.output_dir.mkdir(parents=True, exist_ok=True)
         self._begun = time.perf_counter()
         self._session = Session(options)
         self._session.begin()
         if not stepwatch.is_recording():
-            note_once("Nothing is profiled: no recording could be started.")
+            note_once("ProfilerCallback profiles nothing: recording is switched off, or failed.")
             return
         self._state = "on"
         self._trainer = trainer
@@ -389,9 +392,10 @@ class ProfilerCallback(_Base):  # type: ignore[misc]
     # --- The end -------------------------------------------------------------------------------
 
     def _end(self) -> None:
+        self._tried = False
         if self._state != "on":
             return
-        self._state = "over"
+        self._state = "off"
         took = time.perf_counter() - self._begun
         self._safely("stop", self._stop)
         if self._cycle is not None:
@@ -468,4 +472,6 @@ class ProfilerCallback(_Base):  # type: ignore[misc]
 
 def _sentence(error: BaseException) -> str:
     text = (str(error).splitlines() or [""])[0][:300]
-    return f"{type(error).__name__}: {text}".rstrip(". ")
+    if not isinstance(error, (OSError, ValueError)):  # those say it in words
+        text = f"{type(error).__name__}: {text}"
+    return text.rstrip(". ")
