@@ -602,7 +602,8 @@ def test_r3_018_one_compilation_under_profile_make_step(jax_rows: dict[str, Any]
 def test_r3_018_a_loss_within_is_no_loss_time(jax_rows: dict[str, Any]) -> None:
     assert "loss_fn_computation" not in jax_rows["step"]
     why = "loss_fn_computation: not measured, it runs inside a compiled function (once traced); "
-    assert jax_rows["out"].count(why) == 1
+    printed = [line for line in jax_rows["out"].splitlines() if line.startswith(why)]
+    assert len(printed) == 1
     assert any(line.startswith(why) for line in jax_rows["explained"])
     # Looked at apart when that was asked for, without compiling the step again.
     assert jax_rows["probed"]["loss_fn_computation"]["count"] == 2
@@ -715,8 +716,7 @@ def test_r3_029_steps_of_wandb_only_grow(
     for found in (complete, wandb_rows):
         steps = [row["_step"] for row in found["rows"]]
         assert steps == sorted(set(steps))
-        assert "less than" not in found["err"]
-        assert "step" not in found["err"].replace("stepwatch", "").lower()
+        assert "WARNING" not in found["err"]
     profiling = [row for row in complete["rows"] if "profiling/make_step_total_count" in row]
     assert [row["_step"] for row in profiling] == list(range(10, 201, 10))
     # Nothing of the program's own is lost, wherever its steps are.
@@ -856,24 +856,23 @@ def test_r3_034_an_empty_loader_is_said_once(capsys: pytest.CaptureFixture[str])
 
 
 def test_r3_034_without_wandb_and_jax(run_text: RunText, tmp_path: Path) -> None:
-    program = f"""
-        import sys
-        for name in ("wandb", "jax", "equinox", "torch"):
-            sys.modules[name] = None
-        {"\n        ".join(snippet("S3-3").splitlines())}
-        log_profiling_metrics()
-        from foundational_ssm.utils.profiling import profile_make_step, profile_jax_loss_fn
-        print(profile_make_step(lambda *a: a)(1, 2), profile_jax_loss_fn(lambda x: -x)(3))
-        from foundational_ssm.trainer.decoding import train_decoding_jax, train_decoding_torch
-        for train in (train_decoding_jax, train_decoding_torch):
-            try:
-                train(*[[]] * 9)
-            except ModuleNotFoundError as error:
-                print(error)
+    before = """
+    import sys
+    for name in ("wandb", "jax", "equinox", "torch"):
+        sys.modules[name] = None
     """
-    import textwrap
-
-    done = run_text(tmp_path, textwrap.dedent(program)).ok()
+    after = """
+    log_profiling_metrics()
+    from foundational_ssm.utils.profiling import profile_make_step, profile_jax_loss_fn
+    print(profile_make_step(lambda *a: a)(1, 2), profile_jax_loss_fn(lambda x: -x)(3))
+    from foundational_ssm.trainer.decoding import train_decoding_jax, train_decoding_torch
+    for train in (train_decoding_jax, train_decoding_torch):
+        try:
+            train(*[[]] * 9)
+        except ModuleNotFoundError as error:
+            print(error)
+    """
+    done = run_text(tmp_path, snippet("S3-3"), before=before, after=after).ok()
     note = "stepwatch: wandb is not installed: profiling metrics go to the console only\n"
     assert done.err == note
     assert "(1, 2) -3\n" in done.out
@@ -1153,11 +1152,10 @@ def test_s3_08_a_profiler_of_ones_own(run_text: RunText, tmp_path: Path) -> None
 def test_s3_09_reset_and_summary(run_text: RunText, tmp_path: Path) -> None:
     before = """
     from foundational_ssm.utils.profiling import profile_operation
-    profile_operation("op")(int)
     @profile_operation("op")
     def op(): pass
     op()
-    """.replace('profile_operation("op")(int)\n', "")
+    """
     assert run_text(tmp_path, snippet("S3-9"), before=before, after="print(summary)").ok().out == (
         "{}\n"
     )

@@ -59,7 +59,7 @@ _listens = False
 def _listen() -> None:
     """Ask JAX to tell of compilations, once it is there."""
     global _listens
-    if _listens or "jax" not in sys.modules:
+    if _listens or sys.modules.get("jax") is None:
         return
     _listens = True
     try:
