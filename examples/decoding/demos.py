@@ -1,6 +1,6 @@
 """Three small demonstrations: a decorated function, five batches in torch, five batches in JAX.
 
-    python examples/decoding/demos.py [decorator] [torch] [jax]
+python examples/decoding/demos.py [decorator] [torch] [jax]
 """
 
 from __future__ import annotations

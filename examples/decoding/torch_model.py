@@ -21,9 +21,9 @@ class StateSpace(nn.Module):
         a = torch.sigmoid(self.decay)
         times = torch.arange(steps, device=x.device)
         kernel = (1 - a) * a ** times[:, None]
-        driven = self.b(x)
-        spectrum = torch.fft.rfft(driven, 2 * steps, dim=1) * torch.fft.rfft(kernel, 2 * steps, dim=0)
-        h = torch.fft.irfft(spectrum, 2 * steps, dim=1)[:, :steps]
+        size = 2 * steps
+        driven = torch.fft.rfft(self.b(x), size, dim=1)
+        h = torch.fft.irfft(driven * torch.fft.rfft(kernel, size, dim=0), size, dim=1)[:, :steps]
         return self.c(h) + self.d * x
 
 

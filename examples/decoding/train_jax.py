@@ -1,7 +1,7 @@
 """Decode movement from spikes with JAX, Equinox and Optax.
 
-    python examples/decoding/train_jax.py --epochs 20
-    python examples/decoding/train_jax.py --no-profiling
+python examples/decoding/train_jax.py --epochs 20
+python examples/decoding/train_jax.py --no-profiling
 """
 
 from __future__ import annotations

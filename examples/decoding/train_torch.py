@@ -1,6 +1,6 @@
 """Decode movement from spikes with torch, on the GPU where there is one.
 
-    python examples/decoding/train_torch.py --epochs 20
+python examples/decoding/train_torch.py --epochs 20
 """
 
 from __future__ import annotations

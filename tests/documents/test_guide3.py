@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import ast
 import asyncio
-import json
 import re
-import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
 import pytest
-import stepwatch
 from stepwatch.compat import _wandb, decoding, training_profiler
-from stepwatch.compat.training_analysis import Analysis, analyze, main
+from stepwatch.compat.training_analysis import analyze
 from stepwatch.compat.training_profiler import (
     TrainingProfiler,
     get_profiler,
@@ -27,14 +24,20 @@ from stepwatch.compat.training_profiler import (
     profile_training_loop,
 )
 
-from .conftest import ROOT, Done, RunText
+from .conftest import RunText
+from .guide3 import (
+    JAX_ROWS,
+    JAX_SETUP,
+    QUICK,
+    TORCH_SETUP,
+    WANDB_ROWS,
+    headers,
+    last_block,
+    result_of,
+)
 from .guides import snippet
 
 pytestmark = pytest.mark.once
-
-EXAMPLE = ROOT / "examples" / "decoding"
-HEADER = re.compile(r"^--- Profiling Metrics \(Step (\d+)\) ---$", re.MULTILINE)
-LINE = re.compile(r"^(\w+): avg=(\d+\.\d{4})s, total=(\d+\.\d{2})s, count=(\d+)$", re.MULTILINE)
 
 
 @pytest.fixture(autouse=True)
@@ -48,54 +51,7 @@ def _fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_notes, "_said", set())
 
 
-def headers(text: str) -> list[int]:
-    return [int(step) for step in HEADER.findall(text)]
-
-
-def last_block(text: str) -> dict[str, int]:
-    """Return the operations of the last report and how often each was called."""
-    return {name: int(count) for name, _, _, count in LINE.findall(text[text.rindex("\n--- ") :])}
-
-
-def result_of(done: Done) -> Any:
-    """Return what a program printed as its last line."""
-    return json.loads(done.ok().out.splitlines()[-1])
-
-
 # The programs ------------------------------------------------------------------------------------
-
-# A linear recurrence and nothing else, so that a hundred epochs take no time.
-JAX_SETUP = f"""
-import sys
-sys.path.insert(0, {str(EXAMPLE)!r})
-import equinox as eqx, jax, jax.random as jr, optax
-from data import Batches, recordings
-from jax_model import Decoder, mse_loss, predict
-train_tensors, val_tensors = recordings(64, steps=10, neurons=8), recordings(16, 10, 8, seed=5)
-train_loader = Batches(*train_tensors, size=32)
-model, state = eqx.nn.make_with_state(Decoder)(8, width=8, states=8, depth=1, key=jr.PRNGKey(0))
-filter_spec = jax.tree_util.tree_map(eqx.is_inexact_array, model)
-loss_fn = mse_loss
-opt = optax.adam(1e-2)
-opt_state = opt.init(eqx.filter(model, filter_spec))
-first_model = model
-"""
-
-TORCH_SETUP = f"""
-import sys
-sys.path.insert(0, {str(EXAMPLE)!r})
-import torch
-from data import recordings
-from torch_model import Decoder as TorchDecoder
-torch.manual_seed(0)
-train_tensors = tuple(map(torch.from_numpy, recordings(64, steps=10, neurons=8)))
-val_tensors = tuple(map(torch.from_numpy, recordings(16, 10, 8, seed=5)))
-dataset = torch.utils.data.TensorDataset(*train_tensors)
-train_loader = torch.utils.data.DataLoader(dataset, batch_size=32)
-model = TorchDecoder(8, width=8, states=8, depth=1)
-loss_fn = torch.nn.functional.mse_loss
-optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
-"""
 
 
 @pytest.fixture(scope="module")
@@ -126,113 +82,15 @@ print(json.dumps({{"jax": jax_summary, "torch": get_profiler().get_summary(),
     "jax_losses": jax_losses, "torch_losses": [before, after],
     "device": next(model.parameters()).device.type}}))
 """
-    done = run_text(tmp_path_factory.mktemp("trainers"), program).ok()
+    done = run_text(tmp_path_factory.mktemp("trainers"), program, **QUICK).ok()
     jax_out, _, torch_out = done.out.partition("=== torch\n")
     return {**result_of(done), "jax_out": jax_out, "torch_out": torch_out, "err": done.err}
-
-
-JAX_ROWS = f"""
-{JAX_SETUP}
-import json, time
-import jax.numpy as jnp
-from foundational_ssm.utils.profiling import *
-from foundational_ssm.utils.profiling import get_profiler
-profiler = get_profiler()
-found = {{}}
-inputs, targets = train_tensors
-key = jr.PRNGKey(0)
-params, static = eqx.partition(model, filter_spec)
-
-compiled = []
-jax.monitoring.register_event_duration_secs_listener(
-    lambda event, duration, **_: compiled.append(event)
-    if event.endswith("backend_compile_duration") else None
-)
-
-# A loss called as it is: compiled by itself, timed until it is there.
-loss = profile_jax_loss_fn(eqx.filter_jit(mse_loss), "my_loss")
-plain = eqx.filter_jit(mse_loss)(params, static, state, inputs, targets, key)
-timed = loss(params, static, state, inputs, targets, key)
-same = jax.tree_util.tree_map(lambda a, b: bool((a == b).all()), timed, plain)
-found["same_result"] = all(jax.tree_util.tree_leaves(same))
-found["same_wrapper"] = profile_jax_loss_fn(mse_loss) is profile_jax_loss_fn(mse_loss)
-found["wrapper_of_wrapper"] = profile_jax_loss_fn(loss, "my_loss") is loss
-found["other_name"] = profile_jax_loss_fn(mse_loss, "a") is not profile_jax_loss_fn(mse_loss, "b")
-
-# Waiting: without it, only the launch would be timed. The device says how long it took.
-def slow(x):
-    y = jax.pure_callback(lambda v: (time.sleep(0.2), v)[1], jax.ShapeDtypeStruct((), x.dtype), x)
-    return y
-slow = jax.jit(slow)
-jax.block_until_ready(slow(jnp.float32(1)))
-profile_jax_loss_fn(slow, "slow_loss")(jnp.float32(2))
-found["slow"] = profiler.get_summary()["slow_loss"]["total_time"]
-
-# A whole step compiled: how often is it traced, how often compiled?
-traces = []
-@eqx.filter_jit
-def make_step(model, state, filter_spec, inputs, targets, loss_fn, opt, opt_state, key):
-    traces.append(1)
-    params, static = eqx.partition(model, filter_spec)
-    (value, state), grads = loss_fn(params, static, state, inputs, targets, key)
-    updates, opt_state = opt.update(grads, opt_state, params)
-    return eqx.apply_updates(model, updates), state, opt_state, value, grads
-
-profiler.reset()
-compiled.clear()
-arguments = [model, state, filter_spec, jnp.asarray(inputs), jnp.asarray(targets), mse_loss]
-for number in range(12):
-    # The wrapper is asked for anew each time, as careless programs do.
-    out = profile_make_step(make_step)(*arguments, opt, opt_state, key)
-    arguments[0], arguments[1], opt_state = out[0], out[1], out[2]
-found["results"] = len(out)
-found["traces"] = len(traces)
-found["compiled"] = len(compiled)
-found["step"] = profiler.get_summary()
-found["explained"] = profiler.explain("loss_fn_computation")
-log_profiling_metrics()
-
-# The same with the loss looked at apart, and by keyword.
-profiler.reset()
-probed = profile_make_step(make_step, probe_every=3)
-for number in range(6):
-    probed(*arguments[:5], loss_fn=mse_loss, opt=opt, opt_state=opt_state, key=key)
-found["probed"] = profiler.get_summary()
-found["traces_probed"] = len(traces)
-
-# A bound method, and a loss that holds arrays, stay what they are.
-class Losses:
-    def mse(self, *args):
-        return mse_loss(*args)
-losses = Losses()
-found["method"] = profile_jax_loss_fn(losses.mse) is profile_jax_loss_fn(losses.mse)
-class Scaled(eqx.Module):
-    scale: jax.Array
-    def __call__(self, *args):
-        (value, state), grads = mse_loss(*args)
-        return (value * self.scale, state), grads
-traces.clear()
-for scale in (1.0, 2.0):
-    values = profile_make_step(make_step)(*arguments[:5], Scaled(jnp.float32(scale)), opt,
-        opt_state, key)
-    found[f"scaled_{{scale:.0f}}"] = float(values[3])
-found["scaled_traces"] = len(traces)
-
-# A loss that raises, while traced and when called.
-def broken(*args):
-    raise ZeroDivisionError("no such loss")
-try:
-    profile_make_step(make_step)(*arguments[:5], broken, opt, opt_state, key)
-except ZeroDivisionError as error:
-    found["raised"] = str(error)
-print(json.dumps(found))
-"""
 
 
 @pytest.fixture(scope="module")
 def jax_rows(run_text: RunText, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     pytest.importorskip("equinox")
-    done = run_text(tmp_path_factory.mktemp("jax"), JAX_ROWS)
+    done = run_text(tmp_path_factory.mktemp("jax"), JAX_ROWS, **QUICK)
     return {**result_of(done), "out": done.out}
 
 
@@ -250,6 +108,7 @@ def complete(run_text: RunText, tmp_path_factory: pytest.TempPathFactory) -> dic
         before=JAX_SETUP,
         after=after,
         WANDB_SILENT="false",
+        **QUICK,
     ).ok()
     return {"out": done.out, "err": done.err, "rows": stored(done.folder)}
 
@@ -258,33 +117,6 @@ def stored(folder: Path) -> list[dict[str, Any]]:
     """Return the history of the only run in a folder."""
     (path,) = folder.glob("wandb/offline-run-*/run-*.wandb")
     return _wandb.history(str(path))
-
-
-WANDB_ROWS = """
-import json, sys
-import wandb
-from foundational_ssm.utils.profiling import TrainingProfiler, get_profiler, log_profiling_metrics
-profiler = get_profiler()
-profiler.end_timer("op", profiler.start_timer("op"))
-log_profiling_metrics(1)            # There is no run yet.
-log_profiling_metrics(2)
-run = wandb.init(project="p")
-silent = TrainingProfiler(log_to_wandb=False)
-silent.end_timer("silent", silent.start_timer("silent"))
-silent.log_metrics(3)
-run.log({"own": 1}, step=4)
-log_profiling_metrics(5)            # Ahead of the run.
-run.log({"own": 2}, step=500)
-log_profiling_metrics(6)            # Behind it: not dropped, and the run's row stays open.
-log_profiling_metrics(7)
-run.log({"own": 3}, step=600)
-log_profiling_metrics(601)
-run.log({"own": 4}, step=601)
-log_profiling_metrics()             # No step is known.
-run.finish()
-log_profiling_metrics(8)            # It is over.
-print("still here")
-"""
 
 
 @pytest.fixture(scope="module")
@@ -509,7 +341,9 @@ def test_r3_015_decorated_functions_of_all_kinds() -> None:
         failing()
     counts = {name: row["count"] for name, row in get_profiler().get_summary().items()}
     assert counts == {"method": 5, "async": 1, "generator": 1, "failing": 1}
-    assert get_profiler().native.row("failing")["errors"] == 1
+    row = get_profiler().native.row("failing")
+    assert row is not None
+    assert row["errors"] == 1
     assert failing.__name__ == "failing"
 
 
@@ -550,7 +384,7 @@ def test_r3_016_a_profiled_loader_is_a_loader() -> None:
     assert profile_data_loader(profiled) is profiled
 
 
-def test_r3_016_generators_lists_and_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_r3_016_generators_lists_and_nothing() -> None:
     generator = profile_data_loader(n for n in range(3))
     assert next(generator) == 0
     assert list(generator) == [1, 2]
@@ -721,9 +555,12 @@ def test_r3_029_steps_of_wandb_only_grow(
     assert [row["_step"] for row in profiling] == list(range(10, 201, 10))
     # Nothing of the program's own is lost, wherever its steps are.
     rows = wandb_rows["rows"]
-    assert {row["own"]: row["_step"] for row in rows if "own" in row} == {1: 4, 2: 500, 3: 600, 4: 601}
-    by_step = {row["_step"]: row.get("profiling/step") for row in rows if "profiling/op_count" in row}
-    assert by_step == {5: None, 500: 6, 501: 7, 601: None, 602: None}
+    own = {row["own"]: row["_step"] for row in rows if "own" in row}
+    assert own == {1: 4, 2: 500, 3: 600, 4: 601}
+    by_step = {
+        row["_step"]: row.get("profiling/step") for row in rows if "profiling/op_count" in row
+    }
+    assert by_step == {5: None, 500: 6, 501: 7, 601: 601, 602: 602}
 
 
 def test_r3_030_the_summary_is_printed_at_the_end(complete: dict[str, Any]) -> None:
@@ -886,120 +723,10 @@ def test_r3_035_custom_operations(run_text: RunText, tmp_path: Path) -> None:
     assert run_text(tmp_path, snippet("S3-12"), before=before, after=after).ok().out == "2\n"
 
 
-# Analysis ----------------------------------------------------------------------------------------
-
-
-def planted(**seconds: tuple[float, int]) -> Analysis:
-    """Return the analysis of operations of so many seconds in so many calls each."""
-    native = stepwatch.Profiler("planted")
-    for name, (each, count) in seconds.items():
-        for _ in range(count):
-            native.add(name, each)
-    return analyze(native)
-
-
-def rules(analysis: Analysis) -> set[str]:
-    return {rule for advice in analysis.advice for rule in advice["rules"]}
-
-
-def test_r3_036_advice() -> None:
-    slow_data = planted(
-        data_batch_production=(0.03, 20), make_step_total=(0.02, 20), loss_fn_computation=(0.009, 20),
-        model_update=(0.009, 20),
-    )  # fmt: skip
-    assert rules(slow_data) == {"RULE-36", "RULE-37", "RULE-38"}
-    text = slow_data.report()
-    for remedy in ("num_workers", "pin_memory=True", "preprocess data offline"):
-        assert remedy in text
-    slow_loss = planted(
-        data_batch_production=(0.001, 20), make_step_total=(0.02, 20), loss_fn_computation=(0.018, 20)
-    )
-    assert rules(slow_loss) == {"RULE-39", "RULE-40", "RULE-41"}
-    for remedy in ("complexity", "mixed precision", "JAX compilation"):
-        assert remedy in slow_loss.report()
-    unknown = planted(data_batch_production=(0.001, 20), make_step_total=(0.02, 20))
-    assert rules(unknown) == {"RULE-42", "RULE-43", "RULE-44"}
-    for remedy in ("individual components", "batch sizes", "unnecessary computations"):
-        assert remedy in unknown.report()
-    healthy = planted(
-        data_batch_production=(0.001, 20), make_step_total=(0.02, 20), loss_fn_computation=(0.009, 20),
-        model_update=(0.009, 20),
-    )  # fmt: skip
-    assert rules(healthy) == set()
-
-
 def test_r3_037_both_frameworks_alike(trainers: dict[str, Any]) -> None:
     common = {"data_batch_production", "loss_fn_computation", "model_update", "validation"}
     assert set(trainers["jax"]) == common | {"make_step_total", "compilation"}
     assert set(trainers["torch"]) == common | {"training_step"}
-
-
-def test_r3_038_statistics_and_flags() -> None:
-    native = stepwatch.Profiler("planted")
-    for number in range(1, 101):
-        native.add("make_step_total", number / 1000)
-    for number in range(100):
-        native.add("spiky", 0.5 if number % 10 == 0 else 0.001)
-    for _ in range(1001):
-        native.add("often", 0.0001)
-    native.add("rare", 0.0001)
-    analysis = analyze(native)
-    row = analysis.row("make_step_total")
-    assert row is not None
-    assert (row["count"], row["total"], row["mean"]) == (100, pytest.approx(5.05), pytest.approx(0.0505))
-    assert (row["min"], row["max"]) == (pytest.approx(0.001), pytest.approx(0.1))
-    assert row["std"] == pytest.approx(0.0288, rel=0.02)
-    for key, value in (("p50", 0.050), ("p95", 0.095), ("p99", 0.099)):
-        assert row[key] == pytest.approx(value, rel=0.05)
-    assert analysis.high_variance == ["spiky"]
-    assert analysis.high_frequency == ["often"]
-    assert [row["name"] for row in analysis.top(3)] == ["spiky", "often", "rare"]
-    table = analysis.table().splitlines()
-    assert re.split(r"\s{2,}", table[0]) == [
-        "Component", "Mean (s)", "Total (s)", "Count", "P95 (s)", "% of step",
-    ]  # fmt: skip
-    assert table[2].split()[:4] == ["make_step_total", "0.0505", "5.05", "100"]
-    assert table[2].split()[-1] == "100.0"
-    assert "High variance (p95 > 2 x mean): spiky" in analysis.report()
-    with pytest.raises(ValueError, match="there is no operation 'nothing'"):
-        analyze(native, step="nothing")
-
-
-def test_r3_038_stored_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows: list[dict[str, Any]] = [
-        {"_step": n, "timing_step_forward_backward": 0.06, "timing_step_model_partition": 0.02,
-         "timing_step_optimizer_update": 0.005, "timing_data_loading": 0.06, "loss": 1.0}
-        for n in range(30)
-    ]  # fmt: skip
-    rows.append({"_step": 30, "loss": float("nan"), "timing_step_forward_backward": float("nan")})
-    rows.append({"_step": 31, "validation": 1})
-    analysis = analyze(rows)
-    counts = {row["name"]: row["count"] for row in analysis.components}
-    assert counts == dict.fromkeys(
-        ("forward_backward", "data_loading", "model_partition", "optimizer_update"), 30
-    )
-    said = {advice["operation"]: advice["try"] for advice in analysis.advice}
-    assert said["model_partition"] == ["partition the model once and keep the parts"]
-    assert "optimizer_update" not in said
-    # The same from columns and from files.
-    columns = {key: [row.get(key) for row in rows] for key in rows[0]}
-    assert analyze(columns).table() == analysis.table()
-    file = tmp_path / "history.jsonl"
-    file.write_text("\n".join(json.dumps(row) for row in rows[:30]), encoding="utf-8")
-    assert main([str(file)]) == 0
-    assert capsys.readouterr().out.startswith(analysis.table())
-    table = tmp_path / "history.csv"
-    names = list(rows[0])
-    lines = [",".join(str(row.get(name, "")) for name in names) for row in rows]
-    table.write_text("\n".join([",".join(names), *lines]), encoding="utf-8")
-    assert analyze(table).table() == analysis.table()
-    broken = tmp_path / "run-1.wandb"
-    broken.write_bytes(b"nothing of the kind")
-    assert main([str(broken)]) == 3
-    assert "is no file of a W&B run" in capsys.readouterr().err
-    assert main([str(tmp_path / "absent.csv")]) == 3
-    with pytest.raises(TypeError, match="a history is rows"):
-        analyze(5)
 
 
 def test_r3_038_from_what_wandb_stored(complete: dict[str, Any]) -> None:
@@ -1013,24 +740,6 @@ def test_r3_038_from_what_wandb_stored(complete: dict[str, Any]) -> None:
               if "profiling/make_step_total_total_time" in r]  # fmt: skip
     assert row["total"] == pytest.approx(totals[-1], rel=1e-6)
     assert analysis.step == "make_step_total"
-
-
-@pytest.mark.parametrize("ending", ["png", "svg"])
-def test_r3_038_four_fields_of_a_plot(tmp_path: Path, ending: str) -> None:
-    analysis = planted(
-        data_batch_production=(0.03, 20), make_step_total=(0.02, 20), loss_fn_computation=(0.009, 30)
-    )
-    path = tmp_path / f"times.{ending}"
-    assert analysis.plot(path) == str(path)
-    data = path.read_bytes()
-    if ending == "png":
-        assert data.startswith(b"\x89PNG\r\n\x1a\n")
-        assert data.endswith(b"IEND\xaeB`\x82")
-    else:
-        text = data.decode()
-        for title in ("Mean time", "Share of step", "95th percentile", "Calls"):
-            assert title in text
-        assert text.count("data_batch_production") >= 4
 
 
 def test_r3_038_loops(capsys: pytest.CaptureFixture[str]) -> None:
@@ -1185,59 +894,3 @@ def test_s3_12_custom_operations(run_text: RunText, tmp_path: Path) -> None:
     ).ok()
     assert headers(done.out) == [5]
     assert last_block(done.out) == {"my_custom_operation": 2}
-
-
-# The examples ------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def example(guide_env: dict[str, str], tmp_path: Path) -> Callable[..., str]:
-    def run(name: str, *arguments: str) -> str:
-        done = subprocess.run(
-            [sys.executable, str(EXAMPLE / name), *arguments],
-            capture_output=True, text=True, check=False, cwd=tmp_path, env=guide_env, timeout=300,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    return run
-
-
-def test_examples_the_three_demonstrations(example: Callable[..., str]) -> None:
-    pytest.importorskip("equinox")
-    pytest.importorskip("torch")
-    out = example("demos.py")
-    parts = {part.partition(" ===")[0]: part for part in out.split("\n=== ")[1:]}
-    assert last_block(parts["decorator"])["expensive_function"] == 10
-    assert last_block(parts["torch"])["training_step"] == 5
-    jax_counts = last_block(parts["jax"])
-    assert jax_counts["data_batch_production"] == jax_counts["make_step_total"] == 5
-    assert jax_counts["loss_fn_computation"] == 5
-    assert headers(out) == [0, 5, 5]
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments", "step"),
-    [
-        ("train_jax.py", ("--epochs", "6", "--log-every", "16"), "make_step_total"),
-        ("train_torch.py", ("--epochs", "6", "--log-every", "3"), "training_step"),
-    ],
-)
-def test_examples_decode(
-    example: Callable[..., str], name: str, arguments: tuple[str, ...], step: str
-) -> None:
-    pytest.importorskip("equinox" if "jax" in name else "torch")
-    out = example(name, *arguments)
-    found = re.search(r"^validation R2: (\d\.\d+)$", out, re.MULTILINE)
-    assert found is not None
-    assert float(found[1]) > 0.7
-    assert last_block(out)[step] == 96
-    assert "Top bottlenecks:" in out
-
-
-def test_examples_results_are_the_same_without_profiling(example: Callable[..., str]) -> None:
-    pytest.importorskip("equinox")
-    with_it = example("train_jax.py", "--epochs", "2")
-    without = example("train_jax.py", "--epochs", "2", "--no-profiling")
-    wanted = [line for line in with_it.splitlines() if line.startswith(("Epoch", "validation R2"))]
-    assert without.splitlines() == wanted

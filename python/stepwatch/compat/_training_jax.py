@@ -28,9 +28,7 @@ if TYPE_CHECKING:
     _T = TypeVar("_T")
 
 _PREFIX = "/jax/core/compile/"
-_STAGES = tuple(
-    f"{_PREFIX}{stage}_duration" for stage in ("jaxpr_trace", "jaxpr_to_mlir_module")
-)
+_STAGES = tuple(f"{_PREFIX}{stage}_duration" for stage in ("jaxpr_trace", "jaxpr_to_mlir_module"))
 _BACK_END = f"{_PREFIX}backend_compile_duration"
 
 _ATTRIBUTE = "__stepwatch_training__"

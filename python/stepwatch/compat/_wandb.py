@@ -9,6 +9,7 @@ import json
 import struct
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 
 from stepwatch.integrations._notes import note_once
 
@@ -17,8 +18,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-# Rows that profiling metrics were put into last: by run.
-_rows: dict[str, int] = {}
+
+class _Known:
+    """Of a run: the last row with profiling metrics, and whether these have their own axis."""
+
+    def __init__(self) -> None:
+        self.row = -1
+        self.has_axis = False
+
+
+_runs: dict[str, _Known] = {}
 _RUNS_MOST = 16
 
 
@@ -43,26 +52,26 @@ def log_profiling(data: dict[str, float], step: int | None) -> bool:
     """Put metrics into a row of the active run's history; tell whether that was done.
 
     The row is that of the step, unless the run is further already or has metrics in that row: a
-    step that a run has left behind would be dropped. The step itself is then sent beside them.
+    step that a run has left behind would be dropped. The metrics then get a step of their own.
     """
     run = active_run()
     if run is None:
         note_once(why_not() or "")
         return False
     try:
-        name, now = str(run.id), int(run.step)
-        row = now if step is None else max(step, now)
-        row = max(row, _rows.get(name, -1) + 1)
-        if step is not None and row != step:
-            if f"{name} step" not in _rows:
-                run.define_metric("profiling/step", hidden=True)
-                run.define_metric("profiling/*", step_metric="profiling/step")
-                _rows[f"{name} step"] = row
-            data = {**data, "profiling/step": step}
+        known = _runs.setdefault(str(run.id), _Known())
+        now = int(run.step)
+        row = max(now if step is None else max(step, now), known.row + 1)
+        if step is not None and row != step and not known.has_axis:
+            run.define_metric("profiling/step", hidden=True)
+            run.define_metric("profiling/*", step_metric="profiling/step")
+            known.has_axis = True
+        if known.has_axis:
+            data = {**data, "profiling/step": row if step is None else step}
         run.log(data, step=row)
-        _rows[name] = row
-        while len(_rows) > _RUNS_MOST:
-            del _rows[next(iter(_rows))]
+        known.row = row
+        if len(_runs) > _RUNS_MOST:
+            del _runs[next(iter(_runs))]
     except Exception as error:
         note_once(f"profiling metrics do not reach W&B: {error}")
         return False
@@ -96,8 +105,7 @@ def history(path: str) -> list[dict[str, Any]]:
     from wandb.proto import wandb_internal_pb2 as messages
 
     rows = []
-    with open(path, "rb") as file:
-        data = file.read()
+    data = Path(path).read_bytes()
     if len(data) < _HEADER.size or _HEADER.unpack_from(data)[0] != b":W&B":
         raise ValueError(f"{path} is no file of a W&B run")
     for text in _records(data):

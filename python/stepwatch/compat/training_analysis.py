@@ -13,6 +13,7 @@ import json
 import math
 import os
 import sys
+from pathlib import Path
 
 import stepwatch
 from stepwatch.compat import _wandb, training_profiler
@@ -101,7 +102,7 @@ class Analysis:
             return None
         outside = (self.step, *_DATA, *_OUTSIDE)
         parts = sum(r["total"] for r in self.components if r["name"] not in outside)
-        return max(0.0, 1.0 - float(parts) / row["total"])
+        return max(0.0, 1.0 - float(parts) / float(row["total"]))
 
     def table(self) -> str:
         """Return a table of all operations as text."""
@@ -147,20 +148,22 @@ class Analysis:
         """Draw means, shares of the step, p95 and counts in four fields; .svg or .png."""
         from stepwatch import charts
 
-        def bars(key: str, title: str, **options: Any) -> Any:
-            found = {r["name"]: r[key] for r in self.components if r[key] is not None}
-            return charts.bars(None, found, title=title, **options)
+        within = [row for row in self.components if row["name"] not in _OUTSIDE]
 
-        shares = {
-            row["name"]: 100 * row["share"] for row in self.components if row["share"] is not None
-        }
+        def bars(key: str, rows: list[dict[str, Any]], title: str, unit: str | None) -> Any:
+            found = {row["name"]: row[key] for row in rows if row[key] is not None}
+            return charts.bars(None, found, title=title, unit=unit, empty="nothing was measured")
+
+        shares = [
+            {**row, "share": None if row["share"] is None else 100 * row["share"]} for row in within
+        ]
         charts.grid(
             os.fspath(path),
             [
-                bars("mean", "Mean time", unit="s"),
-                charts.bars(None, shares, title="Share of step", unit="%"),
-                bars("p95", "95th percentile", unit="s"),
-                bars("count", "Calls"),
+                bars("mean", within, "Mean time", "s"),
+                bars("share", shares, "Share of step", "%"),
+                bars("p95", within, "95th percentile", "s"),
+                bars("count", self.components, "Calls", None),
             ],
             columns=2,
         )
@@ -305,10 +308,13 @@ def _statistics(native: stepwatch.Profiler) -> list[dict[str, Any]]:
     names.update(max="max_ns", p50="p50_ns", p95="p95_ns", p99="p99_ns")
     found = []
     for row in native.rows():
-        if not row["calls"]:
-            continue
-        times = {key: None if row[of] is None else row[of] / 1e9 for key, of in names.items()}
-        found.append({"name": row["name"], "count": row["calls"], **times})
+        if row["calls"]:
+            values: Mapping[str, Any] = row
+            times = {
+                key: None if values[name] is None else values[name] / 1e9
+                for key, name in names.items()
+            }
+            found.append({"name": row["name"], "count": row["calls"], **times})
     return found
 
 
@@ -349,9 +355,7 @@ def _add_growth(native: stepwatch.Profiler, name: str, pairs: Iterable[tuple[Any
 
 
 def _is_number(value: Any) -> bool:
-    return (
-        isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    )
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _numbers(values: Iterable[Any]) -> list[float]:
@@ -380,9 +384,11 @@ def _columns(source: Any) -> Mapping[str, Sequence[Any]]:
 def _file(path: str) -> Any:
     if path.endswith(".wandb"):
         return _wandb.history(path)
-    with open(path, encoding="utf-8", newline="") as file:
+    with Path(path).open(encoding="utf-8", newline="") as file:
         if path.endswith(".csv"):
-            return [{key: _value(text) for key, text in row.items()} for row in csv.DictReader(file)]
+            return [
+                {key: _value(text) for key, text in row.items()} for row in csv.DictReader(file)
+            ]
         if path.endswith(".jsonl"):
             return [json.loads(line) for line in file if line.strip()]
         return json.load(file)

@@ -261,7 +261,9 @@ class TrainingProfiler:
         silent = [
             name
             for name, how in self._operations.items()
-            if name not in summary and name not in self._traced and name not in self._told
+            if name not in summary
+            and name not in self._traced
+            and name not in self._told
             # Whether a step calls the loss as a function is the step's affair.
             and how != "loss"
         ]
