@@ -130,6 +130,7 @@ probed = profile_make_step(make_step, probe_every=3)
 for number in range(6):
     probed(*arguments[:5], loss_fn=mse_loss, opt=opt, opt_state=opt_state, key=key)
 found["probed"] = profiler.get_summary()
+found["step_of_step"] = profile_make_step(probed) is probed
 found["traces_probed"] = len(traces)
 
 # A bound method, and a loss that holds arrays, stay what they are.

@@ -78,13 +78,27 @@ before = float(loss_fn(model(val_tensors[0]), val_tensors[1]))
 {mark}{torch_part}
 after = float(loss_fn(model(val_tensors[0]), val_tensors[1]))
 import json
-print(json.dumps({{"jax": jax_summary, "torch": get_profiler().get_summary(),
+torch_summary = get_profiler().get_summary()
+print("=== end")
+train_decoding_torch(model, [], None, None, optimizer, loss_fn, num_epochs=2, device="cuda")
+arrays = [tuple(value.numpy() for value in train_tensors)]
+try:
+    train_decoding_torch(model, arrays, None, None, optimizer, lambda *_: 1 / 0, num_epochs=1)
+except ZeroDivisionError:
+    print("raised")
+try:
+    train_decoding_torch(model, [train_tensors[0]], None, None, optimizer, loss_fn)
+except TypeError as error:
+    print(error)
+print(json.dumps({{"jax": jax_summary, "torch": torch_summary,
     "jax_losses": jax_losses, "torch_losses": [before, after],
     "device": next(model.parameters()).device.type}}))
 """
     done = run_text(tmp_path_factory.mktemp("trainers"), program, **QUICK).ok()
-    jax_out, _, torch_out = done.out.partition("=== torch\n")
-    return {**result_of(done), "jax_out": jax_out, "torch_out": torch_out, "err": done.err}
+    jax_out, _, rest = done.out.partition("=== torch\n")
+    torch_out, _, bad_out = rest.partition("=== end\n")
+    texts = {"jax_out": jax_out, "torch_out": torch_out, "bad_out": bad_out, "err": done.err}
+    return {**result_of(done), **texts}
 
 
 @pytest.fixture(scope="module")
@@ -211,6 +225,17 @@ def test_r3_006_train_decoding_torch_trains_where_it_can(trainers: dict[str, Any
     assert after < 0.7 * before
     assert trainers["torch"]["training_step"]["count"] == 200
     assert trainers["device"] in ("cpu", "cuda")
+
+
+def test_r3_006_bad_input(trainers: dict[str, Any]) -> None:
+    said = trainers["err"]
+    assert said.count("train_decoding_torch: train_loader gives no batches") == 1
+    if trainers["device"] == "cpu":
+        assert said.count("there is no GPU here, so training is on the CPU") == 1
+    assert trainers["bad_out"].splitlines()[:2] == [
+        "raised",
+        "a loader gives pairs of inputs and targets here, not Tensor",
+    ]
 
 
 def test_r3_007_the_console_is_told_every_log_every(trainers: dict[str, Any]) -> None:
@@ -443,6 +468,7 @@ def test_r3_018_a_loss_within_is_no_loss_time(jax_rows: dict[str, Any]) -> None:
     assert jax_rows["probed"]["loss_fn_computation"]["count"] == 2
     assert jax_rows["probed"]["make_step_total"]["count"] == 6
     assert jax_rows["traces_probed"] == 1
+    assert jax_rows["step_of_step"]
 
 
 def test_r3_018_losses_with_arrays_and_losses_that_raise(jax_rows: dict[str, Any]) -> None:
@@ -665,7 +691,7 @@ def test_r3_034_missing_metrics_are_explained(capsys: pytest.CaptureFixture[str]
     assert "not called so far" not in capsys.readouterr().out
     why = profiler.explain("make_step_total", "never", "begun")
     assert why[0] == (
-        "train_decoding_jax was called with enable_profiling=False: pass enable_profiling=True"
+        "train_decoding_jax was called with enable_profiling=False; enable_profiling=True measures"
     )
     assert why[1:4] == [
         "make_step_total: nothing is timed under this name; measured: nothing",

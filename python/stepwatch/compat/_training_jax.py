@@ -122,13 +122,18 @@ class measured:  # noqa: N801
 
 def profiled_loss(profiler: TrainingProfiler, loss_fn: _T, name: str) -> _T:
     """Return the loss function's wrapper of this profiler and name."""
-    return _stable(profiler, loss_fn, name, lambda: _timed(profiler, loss_fn, name))
+    return _stable(profiler, loss_fn, name, 0, lambda: _timed(profiler, loss_fn, name))
 
 
 def profiled_step(profiler: TrainingProfiler, make_step: _T, probe_every: int) -> _T:
     """Return the wrapper of a step, which hands on the loss function in its wrapper."""
-    key = f"make_step_total every {probe_every}"
-    return _stable(profiler, make_step, key, lambda: _step(profiler, make_step, probe_every))
+    return _stable(
+        profiler,
+        make_step,
+        "make_step_total",
+        probe_every,
+        lambda: _step(profiler, make_step, probe_every),
+    )
 
 
 def _timed(profiler: TrainingProfiler, function: Any, name: str) -> Any:
@@ -230,13 +235,16 @@ class _Probe:
             stepwatch_jax.wait(compiled[1](params, static, state, inputs, targets, key))
 
 
-def _stable(profiler: TrainingProfiler, function: _T, name: str, make: Callable[[], Any]) -> _T:
+def _stable(
+    profiler: TrainingProfiler, function: _T, name: str, every: int, make: Callable[[], Any]
+) -> _T:
     """Return the wrapper that there is, or make it and keep it for good."""
     if not callable(function):
         raise TypeError(f"there is no call to time in a {type(function).__name__!r} object")
     if getattr(function, "__stepwatch_timed__", None) == (id(profiler), name):
         return function  # It is a wrapper itself.
-    key = (id(profiler), name)
+    # A wrapper keeps its profiler, so that no other one has this number.
+    key = (id(profiler), name, every)
     own = getattr(function, "__dict__", {}).get(_ATTRIBUTE)
     # Decorators copy attributes; what they copied speaks of another function.
     if own is not None and own[0] is function and key in own[1]:
@@ -250,12 +258,12 @@ def _stable(profiler: TrainingProfiler, function: _T, name: str, make: Callable[
         return kept
     made: Any = functools.update_wrapper(make(), function)
     made.__dict__.pop(_ATTRIBUTE, None)
-    made.__stepwatch_timed__ = key
+    made.__stepwatch_timed__ = (id(profiler), name)
     _keep(function, key, other, made)
     return made  # type: ignore[no-any-return]
 
 
-def _keep(function: Any, key: tuple[int, str], other: Any, made: Any) -> None:
+def _keep(function: Any, key: tuple[int, str, int], other: Any, made: Any) -> None:
     if not isinstance(function, MethodType):
         own = getattr(function, "__dict__", {}).get(_ATTRIBUTE)
         wrappers = own[1] if own is not None and own[0] is function else {}

@@ -124,7 +124,7 @@ def train_decoding_torch(
     for epoch in range(1, num_epochs + 1):
         model.train()
         total, batches = 0.0, 0
-        for inputs, targets in _pairs(loader, lambda value: value.to(place)):
+        for inputs, targets in _pairs(loader, lambda value: torch.as_tensor(value).to(place)):
             total = total + step(model, optimizer, loss_fn, inputs, targets)
             batches += 1
         if not batches:
@@ -153,7 +153,8 @@ def _profiler(who: str, enable_profiling: bool) -> TrainingProfiler | None:
     """Return the profiler, or None when this training is not to be measured."""
     profiler = get_profiler()
     if not _switches.enabled(argument=bool(enable_profiling), default=True):
-        profiler.switched_off(who)
+        why = "enable_profiling=False" if not enable_profiling else f"{_switches.SWITCH}=false"
+        profiler.switched_off(who, why)
         return None
     profiler.switched_on(who)
     return profiler
@@ -169,13 +170,11 @@ def _is_due(number: int, every: int) -> bool:
 
 def _pairs(loader: Any, convert: Callable[[Any], Any]) -> Iterator[tuple[Any, Any]]:
     for batch in loader:
-        try:
-            inputs, targets = batch[0], batch[1]
-        except (TypeError, LookupError):
+        if not isinstance(batch, (tuple, list)) or len(batch) < 2:
             raise TypeError(
                 f"a loader gives pairs of inputs and targets here, not {type(batch).__name__}"
-            ) from None
-        yield convert(inputs), convert(targets)
+            )
+        yield convert(batch[0]), convert(batch[1])
 
 
 def _say_empty(who: str) -> None:
@@ -400,6 +399,6 @@ def _evaluate_torch(
     with around, torch.no_grad():
         for name, pair in (("train/eval_loss", train), ("val/loss", validation)):
             if pair is not None:
-                output = model(pair[0].to(place))
-                losses[name] = float(loss_fn(output, pair[1].to(place)))
+                inputs, targets = (torch.as_tensor(value).to(place) for value in pair[:2])
+                losses[name] = float(loss_fn(model(inputs), targets))
     return losses

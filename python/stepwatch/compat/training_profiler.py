@@ -164,9 +164,9 @@ class TrainingProfiler:
         """Count a call that ran nothing: JAX looked what there is to compile."""
         self._traced[name] = self._traced.get(name, 0) + 1
 
-    def switched_off(self, who: str) -> None:
+    def switched_off(self, who: str, why: str) -> None:
         """Remember who was told to measure nothing, to say so when somebody asks."""
-        self._switched_off[who] = f"{who} was called with enable_profiling=False"
+        self._switched_off[who] = f"{who} was called with {why}"
 
     def switched_on(self, who: str) -> None:
         """Forget that it was told to measure nothing."""
@@ -235,7 +235,7 @@ class TrainingProfiler:
         found = []
         if not self.enabled:
             found.append(f"profiling is off: {self._why_off()}")
-        found += [f"{why}: pass enable_profiling=True" for why in self._switched_off.values()]
+        found += [f"{why}; enable_profiling=True measures" for why in self._switched_off.values()]
         measured = self.get_summary()
         for name in operations or tuple(self._operations):
             if name not in measured:
