@@ -331,7 +331,9 @@ class Profiler:
 
 @final
 class decorated:  # noqa: N801
-    def __new__(cls, section: section | profiler_section, function: Callable[..., Any]) -> decorated: ...
+    def __new__(
+        cls, section: section | profiler_section, function: Callable[..., Any]
+    ) -> decorated: ...
     @property
     def __stepwatch_section__(self) -> section | profiler_section: ...
     @property
