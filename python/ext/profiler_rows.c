@@ -84,8 +84,8 @@ static PyObject *row_dict(const one_row *row, PyObject *name)
         put(dict, "p95_ns", number(row->p95)) != 0 ||
         put(dict, "p99_ns", number(row->p99)) != 0 ||
         put(dict, "last_ns", number(stats->last)) != 0 ||
-        put(dict, "memory_bytes",
-            looked ? PyLong_FromLongLong(stats->memory) : none()) != 0 ||
+        put(dict, "memory_bytes", looked ? PyLong_FromLongLong(stats->memory) : none()) !=
+            0 ||
         put(dict, "peak_bytes", looked ? number(stats->peak) : none()) != 0 ||
         put(dict, "peak_rss_bytes", looked ? number(stats->peak_rss) : none()) != 0 ||
         put(dict, "peak_how",
@@ -202,7 +202,8 @@ static PyObject *families_of(PyObject *list)
 }
 
 /* A family of several that were called is one row; `*several` says so. False: none was. */
-static bool family_fill(profiler_object *self, PyObject *members, one_row *out, bool *several)
+static bool family_fill(profiler_object *self, PyObject *members, one_row *out,
+                        bool *several)
 {
     profiler_stats sum = {0};
     size_t called = 0;

@@ -18,9 +18,8 @@ from typing import (
     type_check_only,
 )
 
-from typing_extensions import Self
-
 import pandas  # type: ignore[import-untyped,import-not-found,unused-ignore]
+from typing_extensions import Self
 
 from stepwatch._report import Report
 
@@ -331,7 +330,9 @@ class Profiler:
 
 @final
 class decorated:  # noqa: N801
-    def __new__(cls, section: section | profiler_section, function: Callable[..., Any]) -> decorated: ...
+    def __new__(
+        cls, section: section | profiler_section, function: Callable[..., Any]
+    ) -> decorated: ...
     @property
     def __stepwatch_section__(self) -> section | profiler_section: ...
     @property

@@ -163,9 +163,7 @@ def _profile(sections: _Sections, target: Any, name: str | None, phase: _Phase |
     return _wrap(sections, target, _name(target) if name is None else name, phase, again=again)
 
 
-def _wrap(
-    sections: _Sections, target: Any, name: str, phase: _Phase | None, *, again: bool
-) -> Any:
+def _wrap(sections: _Sections, target: Any, name: str, phase: _Phase | None, *, again: bool) -> Any:
     """Return the target timed, or itself when it is; ``again``: also when under another name."""
     if isinstance(target, (staticmethod, classmethod)):
         made = _wrap(sections, target.__func__, name, phase, again=again)
