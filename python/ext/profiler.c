@@ -523,14 +523,16 @@ static PyMemberDef profiler_members[] = {
 
 PyDoc_STRVAR(
     rows_doc,
-    "rows($self, families=False)\n--\n\n"
+    "rows($self, families=False, *, under=None)\n--\n\n"
     "Statistics of all sections, one dict a name, the longest total first.\n\n"
-    "With families=True names that differ in numbers only are one row: epoch_*.\n\n"
+    "With families=True names that differ in numbers only are one row: epoch_*.\n"
+    "With under=\"epoch_3\" only what was called inside of that section counts, and\n"
+    "itself.\n\n"
     "    for row in p.rows():\n"
     "        print(row[\"name\"], row[\"calls\"], row[\"total_ns\"] / 1e9)\n");
 PyDoc_STRVAR(
     paths_doc,
-    "paths($self)\n--\n\n"
+    "paths($self, *, under=None)\n--\n\n"
     "The same, one dict a call path: \"path\" lists the sections, outermost first.\n\n"
     "    [row[\"path\"] for row in p.paths()]\n");
 PyDoc_STRVAR(row_doc, "row($self, name, /)\n--\n\n"
@@ -578,7 +580,7 @@ static PyMethodDef profiler_methods_table[] = {
     {"mark", profiler_mark, METH_VARARGS, mark_doc},
     {"marks", profiler_marks, METH_NOARGS, marks_doc},
     {"rows", KEYWORDS(profiler_rows), METH_VARARGS | METH_KEYWORDS, rows_doc},
-    {"paths", profiler_paths, METH_NOARGS, paths_doc},
+    {"paths", KEYWORDS(profiler_paths), METH_VARARGS | METH_KEYWORDS, paths_doc},
     {"row", profiler_row, METH_O, row_doc},
     {"calls", profiler_count, METH_O, calls_doc},
     {"values", profiler_values, METH_O, values_doc},

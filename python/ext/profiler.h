@@ -167,7 +167,7 @@ static inline bool profiler_is_enabled(const profiler_object *self)
 /* --- profiler_rows.c --- */
 
 PyObject *profiler_rows(PyObject *self, PyObject *args, PyObject *kwargs);
-PyObject *profiler_paths(PyObject *self, PyObject *ignored);
+PyObject *profiler_paths(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *profiler_row(PyObject *self, PyObject *name);
 PyObject *profiler_count(PyObject *self, PyObject *name);
 PyObject *profiler_values(PyObject *self, PyObject *name);

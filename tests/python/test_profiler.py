@@ -725,6 +725,40 @@ def test_names_without_end_are_folded() -> None:
     assert profiler.calls("(more)") == 1
 
 
+def test_what_was_called_inside_of_a_section() -> None:
+    profiler = stepwatch.Profiler()
+    with profiler.section("setup"), profiler.section("load"):
+        pass
+    for epoch in range(3):
+        with profiler.section(f"epoch_{epoch}"):
+            for part in ("train", "validate"):
+                with profiler.section(part):
+                    for _ in range(epoch + 6):
+                        with profiler.section("load"):
+                            pass
+    rows = {row["name"]: row for row in profiler.rows(under="epoch_2")}
+    assert {name: row["calls"] for name, row in rows.items()} == {
+        "epoch_2": 1,
+        "train": 1,
+        "validate": 1,
+        "load": 16,
+    }
+    paths = profiler.paths(under="epoch_2")
+    loads = [row for row in paths if row["name"] == "load"]
+    assert sorted(row["path"] for row in loads) == [
+        ["epoch_2", "train", "load"],
+        ["epoch_2", "validate", "load"],
+    ]
+    assert rows["load"]["total_ns"] == sum(row["total_ns"] for row in loads)
+    assert rows["load"]["max_ns"] == max(row["max_ns"] for row in loads)
+    assert rows["load"]["min_ns"] <= rows["load"]["p50_ns"] <= rows["load"]["max_ns"]
+    assert profiler.rows(under="nothing") == profiler.paths(under="nothing") == []
+    with pytest.raises(TypeError, match="not both"):
+        profiler.rows(families=True, under="epoch_2")
+    with pytest.raises(TypeError, match="under must be str"):
+        profiler.rows(under=3)  # type: ignore[arg-type]
+
+
 def test_series_and_marks() -> None:
     profiler = stepwatch.Profiler(values=4)
     for number in range(11):
