@@ -511,7 +511,7 @@ def test_methods_of_a_class() -> None:
     }
     assert pickle.loads(pickle.dumps(Every(3))).value == 3
     with pytest.raises(TypeError, match="decorates a class"):
-        profiler.methods(3)  # type: ignore[arg-type]
+        profiler.methods(3)  # type: ignore[type-var]
 
 
 def test_each_profiler_counts_for_itself() -> None:
