@@ -1,4 +1,4 @@
-"""The code profiler of "Code Profiling System": sections, loaders, preprocessing, training, reports.
+"""The code profiler of "Code Profiling System": sections, loaders, training, reports.
 
 >>> profiler = create_code_profiler(profile_level="detailed")
 >>> with profiler.profile_section("data_loading", "data_loading"):
@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import atexit
 import gc
-import time
 import weakref
 
 from stepwatch._sweeps import _state
@@ -30,6 +29,7 @@ from stepwatch.compat._code_profiler import (
     sections,
     training,
 )
+from stepwatch.compat._code_profiler.collector import Collector
 from stepwatch.compat._code_profiler.config import ProfilerConfig
 from stepwatch.compat._code_profiler.metrics import ProfilerMetrics
 from stepwatch.compat._code_profiler.notices import Notices
@@ -70,7 +70,7 @@ class CodeProfiler:
         self._watching = Watching(self._recorder)
         self.metrics = ProfilerMetrics(self._recorder, self._watching, self._judge)
         self._known: dict[str, Any] = {"loaders": [], "trainings": [], "batch_sizes": None}
-        self._collector = _Collector()
+        self._collector = Collector(self._recorder)
         self._findings: list[dict[str, Any]] = []
         self._covered = 0  # What the newest report on disk has seen.
         self._closed = False
@@ -332,20 +332,6 @@ class CodeProfiler:
     ) -> None:
         """Clean up; an exception passes."""
         self.cleanup()
-
-
-class _Collector:
-    """How long the garbage collector took, as it says itself."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-        self._begin = 0.0
-
-    def __call__(self, phase: str, info: dict[str, int]) -> None:
-        if phase == "start":
-            self._begin = time.perf_counter()
-        elif self._begin:
-            self.seconds += time.perf_counter() - self._begin
 
 
 def _name(function: Callable[..., Any]) -> str:

@@ -36,6 +36,7 @@ _NUMBERS = (
     "total_batches_profiled",
 )
 _STAGE_BATCHES = 4  # So many batches tell what a batch consists of.
+_KINDS = {2: "transform", 3: "collate", 4: "fetch"}
 _WIDE = ("float64", "int64", "complex128", "uint64")
 
 
@@ -123,9 +124,12 @@ def _add_stages(recorder: Recorder, loader: Any, result: dict[str, Any]) -> None
     if not passes.is_torch:
         return
     wanted = max(_STAGE_BATCHES, 2 * (passes.given.workers or 0))
-    batches, rows = _watched_pass(session, passes, wanted)
+    rows = _watched_pass(session, passes, wanted)
+    making = [row for row in rows if row["kind"] == "fetch"]
+    batches = sum(row["calls"] for row in making)
     if not batches:
         return
+    result["avg_making_time"] = sum(row["total_ns"] for row in making) / batches / 1e9
     if augments:
         parts = {row["name"]: row for row in rows if row["kind"] == "transform"}
         _put(recorder, result, "augmentation", parts, batches)
@@ -136,9 +140,6 @@ def _add_stages(recorder: Recorder, loader: Any, result: dict[str, Any]) -> None
     if collates:
         parts = {row["name"]: row for row in rows if row["kind"] == "collate"}
         _put(recorder, result, "collate", parts, batches)
-    making = sum(row["total_ns"] for row in rows if row["kind"] == "fetch")
-    if making:
-        result["avg_making_time"] = making / batches / 1e9
 
 
 def _put(
@@ -155,8 +156,8 @@ def _put(
     result[f"avg_{name}_time"] = seconds / batches
 
 
-def _watched_pass(session: Any, passes: Any, wanted: int) -> tuple[int, list[dict[str, Any]]]:
-    """Go over a copy of the loader with its stages recorded; return how many batches, and stages.
+def _watched_pass(session: Any, passes: Any, wanted: int) -> list[dict[str, Any]]:
+    """Go over a copy of the loader with its stages recorded, and return them.
 
     It is no training: torch computes no gradients meanwhile, so a recording of the program has it
     as validation.
@@ -167,40 +168,48 @@ def _watched_pass(session: Any, passes: Any, wanted: int) -> tuple[int, list[dic
 
     before = _stages(session)
     put_back = _state.save_random()
-    batches, iterator = 0, None
+    iterator: Any = None
     try:
         with _loader_hooks(torch), torch.no_grad():
             copy = passes.make(passes.given)
+            name = torch_data.known(copy).name
             try:
                 iterator = iter(copy)
-                name = torch_data.known(copy).name
                 for _ in range(wanted):
                     if next(iterator, None) is None:
                         break
-                    batches += 1
             finally:
                 close(iterator)
                 iterator = None
     finally:
         put_back()
     rows = []
-    for key, row in _stages(session).items():
-        if key[0] == name:
-            calls, total = before.get(key, (0, 0))
-            kind, part = key[1:]
-            row = (row[0] - calls, row[1] - total)
-            if row[0]:
-                rows.append({"kind": kind, "name": part, "calls": row[0], "total_ns": row[1]})
-    return batches, rows
+    for key, (calls, total) in _stages(session).items():
+        calls_before, total_before = before.get(key, (0, 0))
+        if key[0] == name and calls > calls_before:
+            made = {"calls": calls - calls_before, "total_ns": total - total_before}
+            rows.append({"kind": key[1], "name": key[2], **made})
+    return rows
 
 
 def _stages(session: Any) -> dict[tuple[str, str, str], tuple[int, int]]:
-    run = session.run()
+    """Return calls and nanoseconds of each stage: of workers as they were written, else as is."""
+    from stepwatch.integrations import loader_rows
+
     found: dict[tuple[str, str, str], tuple[int, int]] = {}
+
+    def add(loader: str, kind: str, name: str, calls: int, total: int) -> None:
+        before = found.get((loader, kind, name), (0, 0))
+        found[loader, kind, name] = (before[0] + calls, before[1] + total)
+
+    run = session.run()
     for row in [] if run is None else run.stages:
-        key = (row["loader"], row["kind"], row["name"])
-        calls, total = found.get(key, (0, 0))
-        found[key] = (calls + row["calls"], total + row["total_ns"])
+        if row["worker"] is not None:
+            add(row["loader"], row["kind"], row["name"], row["calls"], row["total_ns"])
+    for (loader, worker, kind, name), stage in loader_rows._stages.items():
+        if worker is None and kind in _KINDS:
+            nanoseconds = round(stage.ticks / _core.ticks_per_second() * 1e9)
+            add(loader, _KINDS[kind], name, stage.calls, nanoseconds)
     return found
 
 

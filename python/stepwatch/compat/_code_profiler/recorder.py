@@ -38,6 +38,7 @@ class Recorder:
         self.said_slow: Callable[[str, float], None] | None = None
         self.repeats: dict[str, Repeats] = {}
         self.aliases: dict[str, str] = {}
+        self.open_now = 0  # Sections; threads may miscount it by a little.
         self.changes = 0  # How often something was recorded; reports remember it.
         self.on = config.is_on("enable_profiling")
         self._begun = False

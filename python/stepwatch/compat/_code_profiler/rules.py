@@ -266,8 +266,8 @@ def caching(facts: Facts) -> Iterator[Found]:
     """RULE-13: the same arguments over and over."""
     for row in facts.sections:
         repeated = facts.repeats.get(row["name"], 0.0)
-        if row["calls"] >= FREQUENT and repeated > 0.5:
-            share = row["total_ns"] / 1e9 / facts.total_s if facts.total_s else 0.0
+        share = row["total_ns"] / 1e9 / facts.total_s if facts.total_s else 0.0
+        if row["calls"] >= FREQUENT and repeated > 0.5 and share * repeated > 0.01:
             yield Found(
                 "RULE-13",
                 "repeated_calls",
@@ -304,14 +304,15 @@ def tiny_calls(facts: Facts) -> Iterator[Found]:
 
 def collector(facts: Facts) -> Iterator[Found]:
     """RULE-14: pauses of the garbage collector."""
-    share = facts.gc_s / facts.total_s if facts.total_s else 0.0
+    measured = sum(row["self_ns"] for row in facts.sections) / 1e9
+    share = facts.gc_s / measured if measured else 0.0
     if share > 0.01 and facts.gc_s > 0.05:
         yield Found(
             "RULE-14",
             "garbage_collection",
             "high" if share > 0.2 else "medium" if share > 0.1 else "low",
             share,
-            f"The garbage collector took {share:.1%} of the time",
+            f"The garbage collector took {share:.1%} of the time in sections",
             "Regular garbage collection at moments of your choice: gc.freeze() before the loop, "
             "gc.disable() in it, gc.collect() between epochs",
             seconds=facts.gc_s,

@@ -320,7 +320,7 @@ def judge(facts: Facts) -> tuple[list[dict[str, Any]], list[str]]:
     found = list(_of_recording(facts))
     for rule in ALL:
         found.extend(rule(facts))
-    found.sort(key=lambda each: (SEVERITIES.index(each.severity), -each.share, each.rule))
+    found.sort(key=lambda each: (SEVERITIES.index(each.severity), -each.share))  # Else as above.
     kinds: dict[str, dict[str, Any]] = {}
     for each in found:
         entry = kinds.get(each.kind)

@@ -47,6 +47,7 @@ class Section:
             self._begin = time.monotonic() if recorder.said_slow is not None else 0.0
             self._inner = recorder.section(self.name, self._category)
             self._inner.__enter__()
+            recorder.open_now += 1
         return self
 
     def __exit__(
@@ -61,6 +62,7 @@ class Section:
             return
         inner.__exit__(exc_type, exc, traceback)
         recorder = self._recorder
+        recorder.open_now -= 1
         if recorder.probes:
             with recorder.lock:
                 for probe, before in zip(reversed(recorder.probes), reversed(self._before)):

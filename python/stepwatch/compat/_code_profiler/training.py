@@ -175,12 +175,12 @@ class Gradients:
                 self._sizes[layer] = self._sizes.get(layer, 0) + parameter.numel()
                 self._hooks.append(parameter.register_hook(self._hook(layer)))
 
-    def _called(self, model: Any, inputs: Any, output: Any) -> None:
+    def _called(self, _: Any, __: Any, output: Any) -> None:
         self._last = None
         if isinstance(output, self._torch.Tensor) and output.requires_grad:
             output.register_hook(self._began)
 
-    def _began(self, gradient: Any) -> None:
+    def _began(self, _: Any) -> None:
         self._last = self._now()
         self._steps += 1
 
