@@ -137,6 +137,28 @@ def workers(facts: Facts) -> Iterator[Found]:
             )
 
 
+def heavy_transform(facts: Facts) -> Iterator[Found]:
+    """RULE-13, RULE-38: one transform is most of making a batch, and is done anew every epoch."""
+    for loader in _slow(facts):
+        making, parts = loader.get("avg_making_time"), loader.get("augmentation") or {}
+        if not making or not parts:
+            continue
+        samples = loader["avg_batch_size"] or 1.0
+        name = max(parts, key=lambda each: parts[each]["avg_time"])
+        share = min(parts[name]["avg_time"] * samples / making, 1.0)
+        if share > 0.5:
+            yield Found(
+                "RULE-13",
+                "slow_batch_loading",
+                "medium",
+                _share(facts, loader) * share,
+                f"{name} is {share:.0%} of making a batch of {loader['loader']}",
+                f"Implement caching: do {name} once and keep the results, or do it before training",
+                transform=name,
+                transform_share=share,
+            )
+
+
 def pin_memory(facts: Facts) -> Iterator[Found]:
     """RULE-07: pinned memory for copies to the GPU."""
     copying = _transfer_share(facts)
@@ -370,6 +392,7 @@ def high_memory(facts: Facts) -> Iterator[Found]:
 RULES: tuple[Callable[[Facts], Iterator[Found]], ...] = (
     slow_loading,
     workers,
+    heavy_transform,
     pin_memory,
     persistent,
     prefetch,
