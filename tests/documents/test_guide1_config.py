@@ -86,9 +86,8 @@ class FakeGpu:
         return 8 << 30, 16 << 30
 
 
-@pytest.fixture
-def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have a GPU at the places where the profiler looks for one."""
+def fake_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put a GPU where the profiler looks for one."""
     device = FakeGpu()
     monkeypatch.setattr(probes, "cuda", lambda: device)
     monkeypatch.setattr(facts, "cuda", lambda: device)
@@ -102,14 +101,18 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
             found["gpu.0.utilisation_percent"] = [(now, 55.0)]
         return found
 
-    monkeypatch.setattr(watching.Watching, "series", with_gpu)
-
     def whole(self: Any, ending: str) -> list[tuple[float, float]]:
         assert ending == ".utilisation_percent"
-        spans = self._recorder.moments.open["reading"]
-        return [(spans[0][0], 42.0)]
+        return [(self._recorder.moments.open["reading"][0][0], 42.0)]
 
+    monkeypatch.setattr(watching.Watching, "series", with_gpu)
     monkeypatch.setattr(watching.Watching, "whole", whole)
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a GPU."""
+    fake_gpu(monkeypatch)
 
 
 def exercise(folder: Path, **settings: Any) -> SimpleNamespace:
@@ -143,9 +146,9 @@ def exercise(folder: Path, **settings: Any) -> SimpleNamespace:
     return SimpleNamespace(**locals())
 
 
-def parts(done: SimpleNamespace) -> set[str]:
-    """Return the names of all parts that are there."""
-    there = {
+def there(done: SimpleNamespace) -> dict[str, Any]:
+    """Return all parts by name; those that are not there are empty."""
+    return {
         "sections": done.metrics["call_counts"].get("reading"),
         "memory deltas": done.metrics["memory_usage"].get("reading"),
         "peak memory": done.metrics["peak_memory"].get("reading"),
@@ -184,30 +187,31 @@ def parts(done: SimpleNamespace) -> set[str]:
         "html": "profiles/profiling_report.html" in done.files,
         "images": any(name.endswith(".png") for name in done.files),
     }
-    return {name for name, value in there.items() if value}
+
+
+def parts(done: SimpleNamespace) -> set[str]:
+    """Return the names of all parts that are there."""
+    return {name for name, value in there(done).items() if value}
 
 
 @pytest.fixture(scope="module")
-def everything(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    """Return the parts that are there with everything on, GPU aside."""
-    return parts(exercise(tmp_path_factory.mktemp("all")))
+def full(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
+    """Return what comes of everything switched on, with a GPU."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        fake_gpu(monkeypatch)
+        return exercise(tmp_path_factory.mktemp("full"))
 
 
 @pytest.fixture
-def vanishes(tmp_path: Path, gpu: None) -> Vanishes:
+def vanishes(full: SimpleNamespace, tmp_path: Path, gpu: None) -> Vanishes:
     """Return a function that switches something off and tells which parts are gone."""
 
-    def compare(name: str, value: Any = False) -> set[str]:
-        full = parts(exercise(tmp_path / "full"))
-        less = parts(exercise(tmp_path / "less", **{name: value}))
-        assert less <= full, "switching something off added a part"
-        return full - less
+    def compare(name: str) -> set[str]:
+        less = parts(exercise(tmp_path, **{name: False}))
+        assert less <= parts(full), "switching something off added a part"
+        return parts(full) - less
 
     return compare
-
-
-def all_parts(tmp_path: Path) -> set[str]:
-    return parts(exercise(tmp_path / "again"))
 
 
 def test_the_table_of_the_guide_is_the_configuration() -> None:
@@ -221,29 +225,9 @@ def test_the_table_of_the_guide_is_the_configuration() -> None:
         assert getattr(ProfilerConfig(), name) == json.loads(default.lower() if kind == "bool" else default)
 
 
-def test_everything_is_there_at_first(tmp_path: Path, gpu: None) -> None:
+def test_everything_is_there_at_first(full: SimpleNamespace) -> None:
     """The other tests stand on this: with everything on, no part is missing."""
-    done = exercise(tmp_path)
-    missing = {
-        name for name in parts(SimpleNamespace(**vars(done))) ^ all_names(done)
-    }
-    assert missing == set()
-
-
-def all_names(done: SimpleNamespace) -> set[str]:
-    """Return the names of all parts, whether they are there or not."""
-    full = SimpleNamespace(**vars(done))
-    full.files = {
-        "profiles/profiling_report.json",
-        "profiles/profiling_metrics.csv",
-        "profiles/performance_data.csv",
-        "profiles/profiling_report.html",
-        "profiles/visualizations/x.png",
-    }
-    return parts(full) | SAMPLES | {
-        "gpu memory", "gpu utilization", "gpu events", "leaks", "snapshots", "augmentation",
-        "collate", "gradients", "file operations", "network operations",
-    }  # fmt: skip
+    assert set(there(full)) - parts(full) == set()
 
 
 def test_r1_041_enable_profiling(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -271,11 +255,10 @@ LEVELS = {
 }  # fmt: skip
 
 
-def test_r1_042_profile_level(tmp_path: Path, gpu: None) -> None:
-    full = parts(exercise(tmp_path / "comprehensive"))
+def test_r1_042_profile_level(full: SimpleNamespace, tmp_path: Path, gpu: None) -> None:
     assert parts(exercise(tmp_path / "basic", profile_level="basic")) == LEVELS["basic"]
     detailed = parts(exercise(tmp_path / "detailed", profile_level="detailed"))
-    assert full - detailed == LEVELS["detailed"]
+    assert parts(full) - detailed == LEVELS["detailed"]
     with pytest.raises(ValueError, match="basic, detailed, comprehensive, not 'full'"):
         ProfilerConfig(profile_level="full")
 
@@ -427,8 +410,8 @@ def test_r1_060_track_allocations(vanishes: Vanishes) -> None:
     assert vanishes("track_allocations") == {"allocations", "leaks"}
 
 
-def test_r1_060_allocations_are_counted(tmp_path: Path) -> None:
-    done = exercise(tmp_path)
+def test_r1_060_allocations_are_counted(full: SimpleNamespace) -> None:
+    done = full
     assert done.metrics["allocations"]["reading"]["bytes"] >= 3 << 20
     assert done.metrics["allocations"]["reading"]["count"] >= 1
 
@@ -437,7 +420,7 @@ def test_r1_061_track_deallocations(vanishes: Vanishes) -> None:
     assert vanishes("track_deallocations") == {"deallocations", "leaks"}
 
 
-def test_r1_061_what_is_not_freed_is_told(tmp_path: Path) -> None:
+def test_r1_061_what_is_not_freed_is_told(full: SimpleNamespace) -> None:
     done = exercise(tmp_path)
     assert 2.9 < done.metrics["memory_leaks"]["reading"] < 4
     assert done.metrics["deallocations"]["reading"]["count"] >= 1
@@ -447,8 +430,8 @@ def test_r1_062_memory_snapshots(vanishes: Vanishes) -> None:
     assert vanishes("memory_snapshots") == {"snapshots"}
 
 
-def test_r1_062_snapshots_name_lines(tmp_path: Path) -> None:
-    taken = exercise(tmp_path).metrics["memory_snapshots"]["reading"]
+def test_r1_062_snapshots_name_lines(full: SimpleNamespace) -> None:
+    taken = full.metrics["memory_snapshots"]["reading"]
     assert taken["calls"] == 1
     assert taken["in_use_bytes"] >= 3 << 20
     assert Path(__file__).name in {Path(site["file"]).name for site in taken["top"]}
@@ -499,8 +482,8 @@ def test_r1_068_track_file_operations(vanishes: Vanishes) -> None:
     assert vanishes("track_file_operations") == {"file operations"}
 
 
-def test_r1_068_calls_on_files_are_counted(tmp_path: Path) -> None:
-    files = exercise(tmp_path).metrics["file_operations"]["reading"]
+def test_r1_068_calls_on_files_are_counted(full: SimpleNamespace) -> None:
+    files = full.metrics["file_operations"]["reading"]
     assert files["write"]["bytes"] == 10_000
     assert files["read"]["bytes"] == 10_000
     assert files["open"]["count"] == 2
@@ -511,8 +494,8 @@ def test_r1_069_track_network_operations(vanishes: Vanishes) -> None:
     assert vanishes("track_network_operations") == {"network operations", "network samples"}
 
 
-def test_r1_069_calls_on_sockets_are_counted(tmp_path: Path) -> None:
-    network = exercise(tmp_path).metrics["network_operations"]["reading"]
+def test_r1_069_calls_on_sockets_are_counted(full: SimpleNamespace) -> None:
+    network = full.metrics["network_operations"]["reading"]
     assert network["send"]["bytes"] == 100
     assert network["receive"] == {**network["receive"], "bytes": 100, "count": 1}
 

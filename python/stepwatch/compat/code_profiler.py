@@ -215,7 +215,9 @@ class CodeProfiler:
     def _look_at_recording(self) -> None:
         session = self._recorder.session
         if session is not None and session.alive:
-            self._findings = session.document().get("findings") or []
+            found = session.document().get("findings") or []
+            # No change of the program helps against other programs.
+            self._findings = [each for each in found if each["kind"] != "cpu_starved"]
 
     def generate_profiling_report(self, save_path: str | None = None) -> dict[str, Any]:
         """Return the report, and write it: to the path, or into the folder of the profiler."""

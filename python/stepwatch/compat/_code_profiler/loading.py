@@ -153,7 +153,7 @@ def _put(
     calls = sum(int(row["calls"]) for row in parts.values())
     if calls:
         recorder.add(name, seconds, calls, category=name)
-    result[f"avg_{name}_time"] = seconds / batches
+        result[f"avg_{name}_time"] = seconds / batches
 
 
 def _watched_pass(session: Any, passes: Any, wanted: int) -> list[dict[str, Any]]:
