@@ -37,6 +37,7 @@ SAMPLES = {
     "io samples",
     "network samples",
 }
+LARGE = 40 << 20  # The C library maps as much anew each time.
 FILES = {"json", "csv", "html", "images"}
 
 
@@ -131,7 +132,7 @@ def exercise(folder: Path, **settings: Any) -> SimpleNamespace:
         other.recv(100)
         one.close()
         other.close()
-        kept.append(bytearray(3 << 20))
+        kept.append(b"z" * LARGE)
         time.sleep(0.05)
     profiler.stop_performance_monitoring()
     loader = DataLoader(Doubled(), batch_size=4)
@@ -411,9 +412,8 @@ def test_r1_060_track_allocations(vanishes: Vanishes) -> None:
 
 
 def test_r1_060_allocations_are_counted(full: SimpleNamespace) -> None:
-    done = full
-    assert done.metrics["allocations"]["reading"]["bytes"] >= 3 << 20
-    assert done.metrics["allocations"]["reading"]["count"] >= 1
+    assert full.metrics["allocations"]["reading"]["bytes"] >= LARGE
+    assert full.metrics["allocations"]["reading"]["count"] >= 1
 
 
 def test_r1_061_track_deallocations(vanishes: Vanishes) -> None:
@@ -421,9 +421,8 @@ def test_r1_061_track_deallocations(vanishes: Vanishes) -> None:
 
 
 def test_r1_061_what_is_not_freed_is_told(full: SimpleNamespace) -> None:
-    done = exercise(tmp_path)
-    assert 2.9 < done.metrics["memory_leaks"]["reading"] < 4
-    assert done.metrics["deallocations"]["reading"]["count"] >= 1
+    assert 39.9 < full.metrics["memory_leaks"]["reading"] < 42
+    assert full.metrics["deallocations"]["reading"]["count"] >= 1
 
 
 def test_r1_062_memory_snapshots(vanishes: Vanishes) -> None:
@@ -433,7 +432,7 @@ def test_r1_062_memory_snapshots(vanishes: Vanishes) -> None:
 def test_r1_062_snapshots_name_lines(full: SimpleNamespace) -> None:
     taken = full.metrics["memory_snapshots"]["reading"]
     assert taken["calls"] == 1
-    assert taken["in_use_bytes"] >= 3 << 20
+    assert taken["in_use_bytes"] >= LARGE
     assert Path(__file__).name in {Path(site["file"]).name for site in taken["top"]}
 
 
@@ -529,7 +528,7 @@ def test_r1_073_a_row_for_each_section(tmp_path: Path) -> None:
     assert reading["category"] == "data_loading"
     assert reading["count"] == "1"
     assert float(reading["total"]) == float(reading["avg"]) >= 0.05
-    assert float(reading["memory"]) >= 2
+    assert float(reading["memory"]) >= 39
     assert reading["gpu"] == ""  # There is none.
     with (tmp_path / "profiles/performance_data.csv").open(encoding="utf-8") as file:
         samples = list(csv.DictReader(file))

@@ -189,6 +189,7 @@ def _watched_pass(session: Any, passes: Any, wanted: int) -> list[dict[str, Any]
         if key[0] == name and calls > calls_before:
             made = {"calls": calls - calls_before, "total_ns": total - total_before}
             rows.append({"kind": key[1], "name": key[2], **made})
+    _forget_stages()
     return rows
 
 
@@ -227,3 +228,11 @@ def _loader_hooks(torch: Any) -> Iterator[None]:
     finally:
         torch_data.remove()
         _patch.restore()
+
+
+def _forget_stages() -> None:
+    """Let the next pass begin to count anew; a later recording would not know these."""
+    from stepwatch.integrations import loader_rows, torch_hooks
+
+    if not torch_hooks.is_installed():
+        loader_rows._stages.clear()

@@ -76,6 +76,7 @@ class Session:
     def run(self) -> Run | None:
         """Return the run so far, looked at anew; None: there is none."""
         if self.alive:
+            _core.io_flush()
             self._last = _core._recording(_FIRST_PID)[0]
         if self._last is not None:
             self._last._renew()

@@ -119,7 +119,7 @@ class Watching:
                 put("gpu_memory_usage", _gpu(series, ".memory_used_bytes"), 1 / MIB)
             if on("track_gpu_utilization"):
                 put("gpu_utilization", _gpu(series, ".utilisation_percent"), 1.0)
-        if on("track_io"):
+        if on("track_io") and series:
             for key, name in _IO.items():
                 put(key, series.get(name, []), 1 / MIB)
             if on("track_network_operations"):
