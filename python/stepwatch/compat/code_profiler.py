@@ -25,7 +25,7 @@ from stepwatch.compat._code_profiler import (
     loading,
     pictures,
     reporting,
-    rules_training,
+    rules,
     sections,
     training,
 )
@@ -34,6 +34,7 @@ from stepwatch.compat._code_profiler.config import ProfilerConfig
 from stepwatch.compat._code_profiler.metrics import ProfilerMetrics
 from stepwatch.compat._code_profiler.notices import Notices
 from stepwatch.compat._code_profiler.recorder import Recorder
+from stepwatch.compat._code_profiler.rule import SLOW_SECTION_S
 from stepwatch.compat._code_profiler.watching import Watching
 
 TYPE_CHECKING = False
@@ -55,7 +56,7 @@ class CodeProfiler:
         config: ProfilerConfig | None = None,
         logger: Any = None,
         *,
-        slow_section: float = rules_training.SLOW_SECTION_S,
+        slow_section: float = SLOW_SECTION_S,
     ) -> None:
         """Take the settings, and who is told about it: a logger, or an object with ``log_info``.
 
@@ -210,7 +211,7 @@ class CodeProfiler:
         self._look_at_recording()
         known = {**self._known, "findings": self._findings, "gc_s": self._collector.seconds}
         data = self._watching.data()
-        return rules_training.judge(facts.gather(self._recorder, self.metrics, data, known))
+        return rules.judge(facts.gather(self._recorder, self.metrics, data, known))
 
     def _look_at_recording(self) -> None:
         session = self._recorder.session
