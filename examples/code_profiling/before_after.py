@@ -77,7 +77,11 @@ def main(folder: str = "profiles") -> dict[str, float]:
         "memory": after["batch_bytes"] / before["batch_bytes"],
         "training": after["training_samples_per_second"] / before["training_samples_per_second"],
     }
-    print("loading: {loading:.1f} x, memory: {memory:.0%}, training: {training:.1f} x".format(**ratios))
+    print(
+        "loading: {loading:.1f} x, memory: {memory:.0%}, training: {training:.1f} x".format(
+            **ratios
+        )
+    )
     return ratios
 
 

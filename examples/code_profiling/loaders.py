@@ -1,6 +1,6 @@
 """Three settings of one loader side by side, with a picture of the comparison.
 
-    python examples/code_profiling/loaders.py [FOLDER]
+python examples/code_profiling/loaders.py [FOLDER]
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Train with the training optimizer, which profiles itself, and look at what it found.
 
-    python examples/code_profiling/optimizer.py [FOLDER]
+python examples/code_profiling/optimizer.py [FOLDER]
 """
 
 from __future__ import annotations

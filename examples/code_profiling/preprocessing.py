@@ -1,6 +1,6 @@
 """Three ways to prepare a sample, measured with the same one.
 
-    python examples/code_profiling/preprocessing.py [FOLDER]
+python examples/code_profiling/preprocessing.py [FOLDER]
 """
 
 from __future__ import annotations

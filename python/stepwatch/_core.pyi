@@ -18,9 +18,8 @@ from typing import (
     type_check_only,
 )
 
-from typing_extensions import Self
-
 import pandas  # type: ignore[import-untyped,import-not-found,unused-ignore]
+from typing_extensions import Self
 
 from stepwatch._report import Report
 

@@ -1,8 +1,11 @@
 """Guide 1: each of the 33 settings changes exactly the part that it names."""
 
+# mypy: disallow-subclassing-any=False, disallow-untyped-decorators=False
+
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
 import json
 import re
 import socket
@@ -13,17 +16,19 @@ from typing import Any, Callable
 
 import pytest
 
-torch = pytest.importorskip("torch")
+if importlib.util.find_spec("torch") is None:
+    pytest.skip("torch is not installed", allow_module_level=True)
 
-from stepwatch.compat._code_profiler import facts, probes, watching  # noqa: E402
-from stepwatch.compat.code_profiler import (  # noqa: E402
+import torch
+from stepwatch.compat._code_profiler import facts, probes, watching
+from stepwatch.compat.code_profiler import (
     CodeProfiler,
     ProfilerConfig,
     create_code_profiler,
 )
-from torch.utils.data import DataLoader, Dataset  # noqa: E402
+from torch.utils.data import DataLoader, Dataset
 
-from .guides import FOLDER  # noqa: E402
+from .guides import FOLDER
 
 pytestmark = pytest.mark.once
 
@@ -45,7 +50,7 @@ class Doubled(Dataset[Any]):
     """Numbers, doubled by a transform."""
 
     def __init__(self) -> None:
-        self.transform = lambda value: value * 2
+        self.transform: Callable[[Any], Any] = lambda value: value * 2
 
     def __len__(self) -> int:
         return 24
@@ -119,7 +124,8 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 def exercise(folder: Path, **settings: Any) -> SimpleNamespace:
     """Use every part of a profiler once, and return what came of it."""
     folder.mkdir(parents=True, exist_ok=True)
-    given = {"profile_level": "comprehensive", "profile_dir": str(folder / "profiles")}
+    given: dict[str, Any] = {"profile_level": "comprehensive"}
+    given["profile_dir"] = str(folder / "profiles")
     given["monitor_interval"] = 0.02
     profiler = create_code_profiler(**{**given, **settings})
     kept: list[Any] = []
@@ -204,8 +210,9 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
 
 
 @pytest.fixture
-def vanishes(full: SimpleNamespace, tmp_path: Path, gpu: None) -> Vanishes:
+def vanishes(full: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Vanishes:
     """Return a function that switches something off and tells which parts are gone."""
+    fake_gpu(monkeypatch)
 
     def compare(name: str) -> set[str]:
         less = parts(exercise(tmp_path, **{name: False}))
@@ -223,7 +230,9 @@ def test_the_table_of_the_guide_is_the_configuration() -> None:
     assert list(fields) == [name for name, _, _ in rows]
     for name, kind, default in rows:
         assert fields[name].type == kind
-        assert getattr(ProfilerConfig(), name) == json.loads(default.lower() if kind == "bool" else default)
+        assert getattr(ProfilerConfig(), name) == json.loads(
+            default.lower() if kind == "bool" else default
+        )
 
 
 def test_everything_is_there_at_first(full: SimpleNamespace) -> None:
@@ -240,9 +249,7 @@ def test_r1_041_enable_profiling(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert done.profiler.metrics.call_counts == {}
 
 
-def test_r1_041_the_environment_says_no(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_r1_041_the_environment_says_no(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ENABLE_PROFILING", "false")
     assert parts(exercise(tmp_path, enable_profiling=True)) == set()
 
@@ -256,7 +263,8 @@ LEVELS = {
 }  # fmt: skip
 
 
-def test_r1_042_profile_level(full: SimpleNamespace, tmp_path: Path, gpu: None) -> None:
+@pytest.mark.usefixtures("gpu")
+def test_r1_042_profile_level(full: SimpleNamespace, tmp_path: Path) -> None:
     assert parts(exercise(tmp_path / "basic", profile_level="basic")) == LEVELS["basic"]
     detailed = parts(exercise(tmp_path / "detailed", profile_level="detailed"))
     assert parts(full) - detailed == LEVELS["detailed"]
@@ -311,7 +319,7 @@ def test_r1_046_monitor_interval(tmp_path: Path) -> None:
     assert counts[3600.0] == 2  # When it starts and when it stops.
     assert 8 <= counts[0.02] <= 17
     for bad in (0, -1, 1e9):
-        with pytest.raises(ValueError, match="monitor_interval must be from 0.01 to 3600"):
+        with pytest.raises(ValueError, match=r"monitor_interval must be from 0\.01 to 3600"):
             ProfilerConfig(monitor_interval=bad)
 
 
@@ -367,9 +375,6 @@ def test_r1_053_transforms_are_timed_in_workers_too(tmp_path: Path, workers: int
     with create_code_profiler(profile_dir=str(tmp_path), save_profiles=False) as profiler:
         loader = DataLoader(Doubled(), batch_size=4, num_workers=workers)
         found = profiler.profile_data_loading(loader, num_batches=3)
-        assert list(found["augmentation"]) == ["Doubled.__init__.<locals>.<lambda>"] or len(
-            found["augmentation"]
-        ) == 1
         (timed,) = found["augmentation"].values()
         assert timed["calls"] % 4 == 0
         assert timed["calls"] >= 16
@@ -460,7 +465,8 @@ def test_r1_066_track_cuda_events(vanishes: Vanishes) -> None:
     assert vanishes("track_cuda_events") == {"gpu events"}
 
 
-def test_r1_066_events_come_in_pairs_of_their_own(tmp_path: Path, gpu: None) -> None:
+@pytest.mark.usefixtures("gpu")
+def test_r1_066_events_come_in_pairs_of_their_own(tmp_path: Path) -> None:
     with create_code_profiler(profile_dir=str(tmp_path), save_profiles=False) as profiler:
         with profiler.profile_section("outer"):
             for _ in range(3):
@@ -521,8 +527,8 @@ def test_r1_073_a_row_for_each_section(tmp_path: Path) -> None:
     exercise(tmp_path)
     with (tmp_path / "profiles/profiling_metrics.csv").open(encoding="utf-8") as file:
         rows = {row["name"]: row for row in csv.DictReader(file)}
-    assert list(next(iter(rows.values()))) == (
-        "name category count total avg min max std p50 p95 p99 memory gpu".split()
+    assert ",".join(next(iter(rows.values()))) == (
+        "name,category,count,total,avg,min,max,std,p50,p95,p99,memory,gpu"
     )
     reading = rows["reading"]
     assert reading["category"] == "data_loading"
@@ -545,4 +551,4 @@ def test_unknown_names_and_values_are_refused() -> None:
         CodeProfiler({"track_cpu": True})  # type: ignore[arg-type]
     config = ProfilerConfig()
     with pytest.raises(TypeError, match="no field 'nothing'"):
-        config.nothing = 1  # type: ignore[attr-defined]
+        config.nothing = 1

@@ -20,12 +20,7 @@ import weakref
 from stepwatch._sweeps import _state
 from stepwatch.compat._code_profiler import (
     console,
-    facts,
-    files,
     loading,
-    pictures,
-    reporting,
-    rules,
     sections,
     training,
 )
@@ -33,13 +28,14 @@ from stepwatch.compat._code_profiler.collector import Collector
 from stepwatch.compat._code_profiler.config import ProfilerConfig
 from stepwatch.compat._code_profiler.metrics import ProfilerMetrics
 from stepwatch.compat._code_profiler.notices import Notices
+from stepwatch.compat._code_profiler.publishing import Publisher
 from stepwatch.compat._code_profiler.recorder import Recorder
 from stepwatch.compat._code_profiler.rule import SLOW_SECTION_S
 from stepwatch.compat._code_profiler.watching import Watching
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
     from typing import Any
 
@@ -69,11 +65,10 @@ class CodeProfiler:
         self.notices = Notices(logger)
         self._recorder = Recorder(self.config)
         self._watching = Watching(self._recorder)
-        self.metrics = ProfilerMetrics(self._recorder, self._watching, self._judge)
-        self._known: dict[str, Any] = {"loaders": [], "trainings": [], "batch_sizes": None}
         self._collector = Collector(self._recorder)
-        self._findings: list[dict[str, Any]] = []
-        self._covered = 0  # What the newest report on disk has seen.
+        self._publisher = Publisher(self._recorder, self._watching, self._collector, self.notices)
+        self._known = self._publisher.known
+        self.metrics = self._publisher.metrics
         self._closed = False
         if self.enabled:
             self.notices.info(f"Code profiler initialized (level: {self.config.profile_level})")
@@ -100,9 +95,7 @@ class CodeProfiler:
 
     # --- Sections and functions ----------------------------------------------------------
 
-    def profile_section(
-        self, section_name: str, category: str = "general"
-    ) -> sections.Section:
+    def profile_section(self, section_name: str, category: str = "general") -> sections.Section:
         """Return a context manager: the block is a section of that name."""
         if not isinstance(section_name, str):
             raise TypeError(f"a section's name is a text, not {type(section_name).__name__}")
@@ -137,7 +130,7 @@ class CodeProfiler:
         except Exception as error:
             return self._failed("data loading", error)
         self._known["loaders"].append(more)
-        console.bottlenecks(self._judge()[0])
+        console.bottlenecks(self._publisher.judge()[0])
         return result
 
     def profile_preprocessing(
@@ -148,9 +141,7 @@ class CodeProfiler:
             return {}
         _state.check_count("num_samples", num_samples)
         try:
-            return training.preprocess(
-                self._recorder, preprocessing_func, sample_data, num_samples
-            )
+            return training.preprocess(self._recorder, preprocessing_func, sample_data, num_samples)
         except Exception as error:
             return self._failed("preprocessing", error)
 
@@ -207,19 +198,6 @@ class CodeProfiler:
 
     # --- Reports -------------------------------------------------------------------------
 
-    def _judge(self) -> tuple[list[dict[str, Any]], list[str]]:
-        self._look_at_recording()
-        known = {**self._known, "findings": self._findings, "gc_s": self._collector.seconds}
-        data = self._watching.data()
-        return rules.judge(facts.gather(self._recorder, self.metrics, data, known))
-
-    def _look_at_recording(self) -> None:
-        session = self._recorder.session
-        if session is not None and session.alive:
-            found = session.document().get("findings") or []
-            # No change of the program helps against other programs.
-            self._findings = [each for each in found if each["kind"] != "cpu_starved"]
-
     def generate_profiling_report(self, save_path: str | None = None) -> dict[str, Any]:
         """Return the report, and write it: to the path, or into the folder of the profiler."""
         if not self.config.is_on("generate_reports"):
@@ -228,69 +206,10 @@ class CodeProfiler:
             self.notices.warn("Profiling is off (enable_profiling): the report is empty.")
             return {}
         console.banner("GENERATING PROFILING REPORT")
-        report = self._report()
+        report = self._publisher.report()
         console.report(report["summary"], report["recommendations"])
-        if self.config.is_on("save_profiles"):
-            try:
-                self._save(report, save_path)
-                self._covered = self._recorder.changes
-            except OSError as error:
-                self.notices.warn(f"The profiling report could not be written: {error}")
+        self._publisher.save(report, save_path)
         return report
-
-    def _report(self) -> dict[str, Any]:
-        found = self._judge()
-        number, world = files.rank()
-        extra: dict[str, Any] = {
-            "data_loading": self._known["loaders"],
-            "training": self._known["trainings"],
-            "config": self.config.in_force(),
-            "notes": self._notes(),
-        }
-        if world > 1:
-            extra["rank"] = {"rank": number, "world_size": world}
-        return reporting.build(self.metrics, found, self._watching.data(), extra)
-
-    def _notes(self) -> list[str]:
-        notes = list(self.notices.said)
-        if self.config.is_on("track_gpu") and not self._has_gpu():
-            notes.append("There is no GPU that torch can use: GPU metrics are empty.")
-        session = self._recorder.session
-        if session is not None and session.why is not None:
-            notes.append(session.why)
-        return notes
-
-    @staticmethod
-    def _has_gpu() -> bool:
-        import sys
-
-        torch: Any = sys.modules.get("torch")
-        return torch is not None and bool(torch.cuda.is_available())
-
-    def _save(self, report: dict[str, Any], save_path: str | None) -> None:
-        folder = self.config.folder
-        path = save_path
-        if self.config.is_on("export_to_json"):
-            if path is None:
-                path = files.of_rank(f"{folder}/{reporting.NAME}")
-            files.write_json(path, report)
-            self.notices.info(f"Profiling report saved to {path}")
-        if self.config.is_on("export_to_csv"):
-            reporting.write_tables(folder, self.metrics, report["performance_data"])
-        self._save_page(folder)
-        if self.config.is_on("create_visualizations"):
-            pictures.draw(folder, report)
-        if save_path is None and files.rank()[1] > 1 and self.config.is_on("export_to_json"):
-            with files.locked(folder):
-                merged = reporting.merge(folder)
-                if merged is not None:
-                    files.write_json(f"{folder}/{reporting.NAME}", merged)
-
-    def _save_page(self, folder: str) -> None:
-        session = self._recorder.session
-        run = session.run() if session is not None else None
-        if run is not None:
-            run.report().save(files.of_rank(f"{folder}/profiling_report.html"))
 
     # --- The end -------------------------------------------------------------------------
 
@@ -300,24 +219,17 @@ class CodeProfiler:
             return
         try:
             self.stop_performance_monitoring()
-            if self.enabled and self._recorder.changes > self._covered:
-                self._quietly_report()
+            if self.enabled and self.config.is_on("generate_reports"):
+                self._publisher.save_rest()
         finally:
             self._close()
-
-    def _quietly_report(self) -> None:
-        if self.config.is_on("generate_reports") and self.config.is_on("save_profiles"):
-            try:
-                self._save(self._report(), None)
-            except OSError as error:
-                self.notices.warn(f"The profiling report could not be written: {error}")
 
     def _close(self) -> None:
         self._closed = True
         if self.enabled:
             self._watching.keep()
             self.metrics.keep_operations()
-            self._look_at_recording()
+            self._publisher.look_at_recording()
         self._recorder.close()
         if self._collector in gc.callbacks:
             gc.callbacks.remove(self._collector)
@@ -371,7 +283,7 @@ def _current() -> CodeProfiler:
 
 
 def compare(
-    reports: list[dict[str, Any] | str] | dict[str, dict[str, Any] | str],
+    reports: Sequence[dict[str, Any] | str] | Mapping[str, dict[str, Any] | str],
     folder: str | None = None,
 ) -> dict[str, Any]:
     """Compare two or more reports, or their files: what changed, and whether that is chance."""

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from pathlib import Path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
 _LEAST = 5  # Calls of a section that a test needs.
 
 
 def compare(
-    reports: list[dict[str, Any] | str] | dict[str, dict[str, Any] | str],
+    reports: Sequence[dict[str, Any] | str] | Mapping[str, dict[str, Any] | str],
     folder: str | None = None,
 ) -> dict[str, Any]:
     """Compare the first report with each other one; draw a picture where a folder is given."""
-    if not isinstance(reports, dict):
+    if not isinstance(reports, Mapping):
         reports = {f"report_{number}": each for number, each in enumerate(reports, 1)}
     if len(reports) < 2:
         raise ValueError("compare takes two reports or more")

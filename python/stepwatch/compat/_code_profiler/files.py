@@ -35,6 +35,11 @@ def plain(value: Any) -> Any:
     return str(value)
 
 
+def make_folder(path: str | os.PathLike[str]) -> None:
+    """Make a folder, unless it is there."""
+    Path(path).mkdir(parents=True, exist_ok=True)
+
+
 def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write a file; an old one stays until the new one is whole."""
     target = Path(path)

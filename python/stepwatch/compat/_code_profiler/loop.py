@@ -6,8 +6,8 @@ import math
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
 
-import stepwatch
 from stepwatch import _core
+from stepwatch import torch as watch
 from stepwatch._sweeps import _batches
 from stepwatch._sweeps._steps import Trainer
 from stepwatch.compat._code_profiler import files
@@ -52,7 +52,7 @@ class Loop:
                 stack.callback(profiler.stop_performance_monitoring)
             if profiler.enabled:
                 profiler._recorder.begin_use()
-                self._hooks = stepwatch.torch.auto(self.model, owner.optimizer)
+                self._hooks = watch.auto(self.model, owner.optimizer)
                 stack.callback(self.close)
             if owner.debugging:
                 stack.enter_context(self._torch.autograd.detect_anomaly(check_nan=True))

@@ -71,17 +71,17 @@ class ProfilerMetrics:
     ) -> None:
         """Take where numbers come from, and who finds bottlenecks in them."""
         self._recorder, self._watching, self._judge = recorder, watching, judge
-        self._operations: dict[str, dict[str, dict[str, dict[str, float]]]] = {}
+        self._operations: dict[str, dict[str, dict[str, float]]] = {}
 
     # --- Times ---------------------------------------------------------------------------
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the native rows, longest total first; those never entered are left out."""
-        return [row for row in self._recorder.native.rows() if row["calls"]]
+        return [dict(row) for row in self._recorder.native.rows() if row["calls"]]
 
     def paths(self) -> list[dict[str, Any]]:
         """Return the native rows by call path."""
-        return [row for row in self._recorder.native.paths() if row["calls"]]
+        return [dict(row) for row in self._recorder.native.paths() if row["calls"]]
 
     def _by(self, value: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
         found = {row["name"]: value(row) for row in self.rows()}
@@ -157,7 +157,9 @@ class ProfilerMetrics:
     def allocations(self) -> dict[str, dict[str, int]]:
         """How many blocks and bytes were allocated in each section."""
         found = self._recorder.allocations
-        return self._named({} if found is None else {k: dict(v) for k, v in found.allocated.items()})
+        return self._named(
+            {} if found is None else {k: dict(v) for k, v in found.allocated.items()}
+        )
 
     @property
     def deallocations(self) -> dict[str, dict[str, int]]:

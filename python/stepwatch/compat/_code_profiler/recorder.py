@@ -75,9 +75,9 @@ class Recorder:
     def _watch_gpu(self) -> None:
         """Have the monitor look while sections are open, where there is a GPU."""
         torch: Any = sys.modules.get("torch")
-        if self.config.is_on("enable_performance_monitoring") and torch is not None:
-            if torch.cuda.is_available():
-                stepwatch.monitor.start(self.config.monitor_interval)
+        wanted = self.config.is_on("enable_performance_monitoring")
+        if wanted and torch is not None and torch.cuda.is_available():
+            stepwatch.monitor.start(self.config.monitor_interval)
 
     def _add(self, probe: Any) -> Any:
         self.probes.append(probe)

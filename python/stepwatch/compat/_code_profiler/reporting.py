@@ -145,9 +145,7 @@ def merged(ranks: dict[str, dict[str, Any]]) -> dict[str, Any]:
             by_rank.setdefault(name, {})[number] = details["average_times"][name]
     means = {name: totals[name] / counts[name] for name in counts if counts[name]}
     bottlenecks = [
-        {**each, "rank": int(number)}
-        for number in ordered
-        for each in ranks[number]["bottlenecks"]
+        {**each, "rank": int(number)} for number in ordered for each in ranks[number]["bottlenecks"]
     ]
     summary = {
         "ranks": len(ordered),
@@ -171,9 +169,7 @@ def merged(ranks: dict[str, dict[str, Any]]) -> dict[str, Any]:
             "average_times": means,
             "average_times_by_rank": by_rank,
         },
-        "performance_data": {
-            number: ranks[number]["performance_data"] for number in ordered
-        },
+        "performance_data": {number: ranks[number]["performance_data"] for number in ordered},
     }
 
 

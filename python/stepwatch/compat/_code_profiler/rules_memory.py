@@ -90,7 +90,8 @@ def tiny_calls(facts: Facts) -> Iterator[Found]:
                 "frequent_calls",
                 "low",
                 share,
-                f"{row['name']} was called {row['calls']} times, {row['mean_ns'] / 1e3:.1f} µs each",
+                f"{row['name']} was called {row['calls']} times, "
+                f"{row['mean_ns'] / 1e3:.1f} µs each",
                 f"Batch the calls of {row['name']}, or consider caching",
                 calls=row["calls"],
             )

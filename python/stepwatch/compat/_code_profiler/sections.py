@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from stepwatch.compat._code_profiler.recorder import Recorder
 
 # The part of a step that a category is, for recordings.
-PHASES = {
+PHASES: dict[str, Any] = {
     "data_loading": "data_wait",
     "preprocessing": "preprocess",
     "augmentation": "augment",
@@ -143,4 +143,3 @@ def _switching(recorder: Recorder, function: Callable[..., Any], timed: Callable
         return timed(*args, **kwargs)
 
     return wrapper
-

@@ -96,10 +96,7 @@ def train(
         "Training Summary",
         [
             ("Average total time", result["avg_total_time"], "{:.4f}s"),
-            *[
-                (f"Average {part} time", result[f"avg_{part}_time"], "{:.4f}s")
-                for part, *_ in kept
-            ],
+            *[(f"Average {part} time", result[f"avg_{part}_time"], "{:.4f}s") for part, *_ in kept],
             ("Throughput", result["throughput"], "{:.1f} batches/second"),
             ("Average memory usage", result.get("avg_memory_usage"), "{:.3f}MB"),
         ],
