@@ -50,11 +50,36 @@ def benchmark_training(
     taken with the device at rest. One step with the first batch comes before those that count.
     ``throughput`` is batches a second, waiting for them not counted.
     """
+    found = measure_steps(model, loader, num_batches, optimizer, loss_fn, "benchmark_training")
+    return found.measurement()
+
+
+class Steps:
+    """The steps of a training, one by one, and what they were done with."""
+
+    def __init__(self, trainer: Trainer, times: _Times, passes: Passes, made: bool) -> None:
+        """Keep what was measured; ``made``: the optimizer was made for it."""
+        self.trainer, self.times, self.passes, self.made = trainer, times, passes, made
+
+    def measurement(self) -> Measurement:
+        """Return the numbers."""
+        return _result(self.trainer, self.times, self.passes, self.made)
+
+
+def measure_steps(
+    model: Any,
+    loader: Any,
+    num_batches: int,
+    optimizer: Any,
+    loss_fn: Callable[..., Any] | None,
+    caller: str,
+) -> Steps:
+    """Train with some batches, and put everything back; what :func:`benchmark_training` does."""
     _state.check_count("num_batches", num_batches)
-    torch = _state.need_torch("benchmark_training")
-    check_model(torch, model, "benchmark_training", optimizer)
-    passes = Passes(loader, "benchmark_training")
-    with _state.measuring("benchmark_training"):
+    torch = _state.need_torch(caller)
+    check_model(torch, model, caller, optimizer)
+    passes = Passes(loader, caller)
+    with _state.measuring(caller):
         snapshot = Snapshot(torch, model, optimizer)
         try:
             with torch.enable_grad():
@@ -64,7 +89,7 @@ def benchmark_training(
                 times = _run(trainer, passes, num_batches)
         finally:
             snapshot.put_back()
-    return _result(trainer, times, passes, optimizer is None)
+    return Steps(trainer, times, passes, optimizer is None)
 
 
 def _gradients(trainer: Trainer) -> int:
