@@ -30,6 +30,11 @@ enum core_slot {
     CORE_COMPARISON_TYPE,
     CORE_MEMORY_TYPE,
     CORE_MEMORY_SNAPSHOT_TYPE,
+    CORE_PROFILER_TYPE,
+    CORE_PROFILER_SECTION_TYPE,
+    CORE_PROFILER_LOOP_TYPE,
+    CORE_PROFILER_PASS_TYPE,
+    CORE_PROFILER_STEP_TYPE,
     CORE_SLOTS
 };
 
@@ -81,6 +86,7 @@ int core_operators_add(PyObject *module);
 int core_history_add(PyObject *module);
 int core_bench_add(PyObject *module);
 int core_memory_add(PyObject *module);
+int core_profiler_add(PyObject *module);
 
 /* Allocations of the whole recording, if the settings ask for them: from its start; what was sampled goes into the trace
  * before it ends; off after it. The first is 0, or -1 with an exception set. With the GIL. */
