@@ -137,7 +137,7 @@ _stepwatch()
     export)
         case $previous in
         --to)
-            mapfile -t COMPREPLY < <(compgen -W "chrome collapsed json kineto pstats speedscope" -- "$current")
+            mapfile -t COMPREPLY < <(compgen -W "chrome collapsed json kineto pstats speedscope tensorboard" -- "$current")
             return
             ;;
         -o | --out)

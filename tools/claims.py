@@ -164,7 +164,7 @@ def gpu(runner: Runner) -> Claim:
     if runner.text("gpu.py", "--is-there").strip() != "yes":
         return Claim(*claim, "", "", None, 1.5, "there is no GPU here")
     before = runner.report("gpu-before", "gpu.py")
-    say(f"gpu.py: {advice(before, 'host_sync', 'item')}")
+    say(f"gpu.py: {advice(before, 'host_sync', 'Read the value')}")
     after = runner.report("gpu-after", "gpu.py", "--read-seldom")
     busy = [utilisation(report) for report in (before, after)]
     return Claim(*claim, f"{busy[0]:.0f} %", f"{busy[1]:.0f} %", busy[1] / busy[0], 1.5)

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stepwatch/analyze.h>
+#include <stepwatch/chart.h>
 #include <stepwatch/compare.h>
 #include <stepwatch/error.h>
 #include <stepwatch/findings.h>
@@ -45,6 +46,19 @@ SW_API void sw_export_report_html(sw_writer *writer, const sw_summary *summary,
 /* The verdict, the figures and what to change as Markdown, for the description of a pull request. */
 SW_API void sw_export_report_markdown(sw_writer *writer, const sw_summary *summary,
                                       const sw_findings *findings);
+
+/* Charts of a run. Where it does not hold what one needs, the chart says so. The caller frees it with sw_chart_free. */
+enum sw_run_chart {
+    SW_RUN_CHART_STEPS,  /* how long steps took, as a histogram */
+    SW_RUN_CHART_PHASES, /* the phases of each step, stacked */
+    SW_RUN_CHART_MEMORY, /* over the time of the run, here and below */
+    SW_RUN_CHART_CPU,
+    SW_RUN_CHART_GPU,
+    SW_RUN_CHARTS
+};
+SW_API const char *sw_run_chart_name(enum sw_run_chart which); /* "steps" */
+SW_API int sw_run_chart(sw_chart **out, enum sw_run_chart which,
+                        const sw_summary *summary, sw_error_info *info);
 
 /* Tables as CSV (RFC 4180). Names of columns carry the unit; what is not known is empty. A path has its names from the top,
  * with a slash between them, and a backslash before a slash or backslash in a name. */
@@ -102,6 +116,10 @@ typedef struct sw_trace_part {
 /* How many there are, at least 1; fills in up to `room` of them, by rank. */
 SW_API size_t sw_export_trace_parts(const sw_run *run, sw_trace_part *parts, size_t room);
 
+typedef struct sw_trace_steps {
+    uint64_t first, last;
+} sw_trace_steps;
+
 /* All zero: everything, in Chrome's format. */
 typedef struct sw_trace_options {
     enum sw_trace_format format;
@@ -109,6 +127,9 @@ typedef struct sw_trace_options {
     /* Steps first_step … last_step alone, and what happened within their time. */
     bool some_steps;
     uint64_t first_step, last_step;
+    /* Of these, those of some stretches alone, in ascending order; 0: all of them. */
+    const sw_trace_steps *stretches;
+    size_t stretch_count;
     /* Only what lies within these moments of CLOCK_MONOTONIC; end_ns 0: no limit. */
     uint64_t begin_ns, end_ns;
     const char *name; /* "traceName"; NULL: none */

@@ -7,17 +7,18 @@ import os
 TYPE_CHECKING = False  # importing typing would cost more than all the rest
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Any
 
     from stepwatch._core import Run
 
-FORMATS = ("chrome", "collapsed", "json", "kineto", "pstats", "speedscope")
+FORMATS = ("chrome", "collapsed", "json", "kineto", "pstats", "speedscope", "tensorboard")
 
 
 def export(
     run: Run,
     format: str,  # noqa: A002
     path: str | os.PathLike[str],
-    steps: int | Sequence[int] | range | None = None,
+    steps: int | Sequence[int] | Sequence[tuple[int, int]] | range | None = None,
     window: tuple[int, int] | None = None,
 ) -> str:
     """Do what ``Run.export`` says."""
@@ -30,6 +31,9 @@ def export(
     target = os.fspath(path)
     if isinstance(target, bytes):
         target = os.fsdecode(target)
+    if format == "tensorboard":
+        run._tensorboard(target)
+        return target
     if format != "kineto" or _is_file(target):
         part = 1 if format == "kineto" else 0
         if part and len(run._trace_files(wanted)) > 1:
@@ -50,10 +54,23 @@ def export(
     return file if len(names) == 1 else target
 
 
-def _steps(steps: int | Sequence[int] | range | None) -> tuple[int, int] | None:
-    """Return the first and the last step that are meant."""
+def _steps(
+    steps: int | Sequence[int] | Sequence[tuple[int, int]] | range | None,
+) -> tuple[int, int, tuple[tuple[int, int], ...]] | None:
+    """Return the first and the last step that are meant, and the stretches if there are several."""
     if steps is None:
         return None
+    if isinstance(steps, (list, tuple)) and steps and isinstance(steps[0], (list, tuple)):
+        pairs = sorted(_pair(pair) for pair in steps)
+        for (_, last), (first, _) in zip(pairs, pairs[1:]):
+            if first <= last:
+                raise ValueError(f"stretches of steps overlap at step {first}")
+        return pairs[0][0], pairs[-1][1], tuple(pairs)
+    one: Any = steps
+    return (*_pair(one), ())
+
+
+def _pair(steps: int | Sequence[int] | range) -> tuple[int, int]:
     if isinstance(steps, int):
         steps = (steps, steps)
     elif isinstance(steps, range):

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <stepwatch/tensorboard.h>
+
 #include "cli/cli.h"
 #include "cli/export_trace.h"
 #include "cli/option_parser.h"
@@ -39,7 +41,10 @@ static const struct command command = {
         "  kineto      single events as torch.profiler writes them; FILE may be a "
         "folder\n"
         "  pstats      exact calls of functions, for python -m pstats and snakeviz\n"
-        "  speedscope  sampled stacks, for speedscope",
+        "  speedscope  sampled stacks, for speedscope\n"
+        "  tensorboard scalars of each step, charts and the report, for TensorBoard; "
+        "FILE "
+        "is a folder",
 };
 
 struct request {
@@ -66,8 +71,9 @@ static const struct format {
     bool takes[OPTIONS]; /* options that mean something here */
     bool binary;         /* not for terminals */
     int trace;           /* a trace: 1 + enum sw_trace_format; needs no summary */
+    bool folder;         /* -o names one, and is needed */
 } formats[] = {
-    {"chrome", NULL, {[STEPS] = true}, false, 1 + SW_TRACE_CHROME},
+    {"chrome", NULL, {[STEPS] = true}, false, 1 + SW_TRACE_CHROME, false},
     {"collapsed",
      write_stacks,
      {[WAITING] = true,
@@ -76,15 +82,18 @@ static const struct format {
       [SECTIONS] = true,
       [MEMORY] = true},
      false,
-     0},
-    {"json", write_json, {false}, false, 0},
-    {"kineto", NULL, {[STEPS] = true}, false, 1 + SW_TRACE_KINETO},
-    {"pstats", write_pstats, {false}, true, 0},
+     0,
+     false},
+    {"json", write_json, {false}, false, 0, false},
+    {"kineto", NULL, {[STEPS] = true}, false, 1 + SW_TRACE_KINETO, false},
+    {"pstats", write_pstats, {false}, true, 0, false},
     {"speedscope",
      write_stacks,
      {[WAITING] = true, [LINES] = true, [SECTIONS] = true, [MEMORY] = true},
      false,
-     0},
+     0,
+     false},
+    {"tensorboard", NULL, {false}, false, 0, true},
 };
 #define FORMATS (sizeof formats / sizeof formats[0])
 
@@ -267,6 +276,10 @@ static bool check_format(const struct request *request, const struct format *for
             return false;
         }
     }
+    if (format->folder && (!request->out || strcmp(request->out, "-") == 0)) {
+        cli_complain("export: %s is a folder of files; name it with -o.", format->name);
+        return false;
+    }
     if (format->binary && !request->out && isatty(STDOUT_FILENO)) {
         cli_complain("export: %s is not for terminals; name a file with -o.",
                      format->name);
@@ -318,6 +331,22 @@ static int write_result(const struct request *request, const struct format *form
     return CLI_GOOD;
 }
 
+/* An event file in a folder. */
+static int write_events(const struct request *request, const sw_summary *summary)
+{
+    sw_error_info info = {0};
+    sw_findings *findings = NULL;
+    int error = sw_findings_of_summary(&findings, summary, &info);
+    if (!error) {
+        error = sw_export_tensorboard(request->out, summary, findings, &info);
+    }
+    sw_findings_free(findings);
+    if (error) {
+        cli_complain("%s", info.message[0] ? info.message : sw_error_text(error));
+    }
+    return error ? CLI_UNREADABLE : CLI_GOOD;
+}
+
 int cmd_export(int argc, char **argv)
 {
     struct request request = {0};
@@ -342,7 +371,8 @@ int cmd_export(int argc, char **argv)
         cli_complain("%s", info.message[0] ? info.message : sw_error_text(error));
         return CLI_UNREADABLE;
     }
-    code = write_result(&request, format, run, summary);
+    code = format->folder ? write_events(&request, summary)
+                          : write_result(&request, format, run, summary);
     sw_summary_free(summary);
     sw_run_free(run);
     return code;

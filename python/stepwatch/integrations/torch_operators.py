@@ -50,10 +50,18 @@ def install(torch: Any) -> None:
     wanted = os.environ.get("STEPWATCH_OPERATORS") or _core.option("operators")
     if _state is not None or wanted not in ("1", "true", "on", "yes"):
         return
-    _state = _Operators(torch)
+    schedule = _core.option("schedule")
+    open_for(torch, _SCHEDULE if schedule in ("", "always") else schedule)
+
+
+def open_for(torch: Any, schedule: str, who: str = "--operators") -> None:
+    """Open the profiler in the steps of this schedule, and in no others; ``who`` asked for it."""
+    global _state
+    remove()
+    _state = _Operators(torch, schedule, who)
     _steps.watch(_state.step)
-    _imports.watch("torch.autograd.profiler", _state.give_way_to)
-    atexit.register(_state.finish)
+    _imports.watch("torch.autograd.profiler", _give_way_to)
+    atexit.register(remove)
 
 
 def remove() -> None:
@@ -63,15 +71,34 @@ def remove() -> None:
         _steps.forget(_state.step)
         _state.finish()
         _state = None
+        atexit.unregister(remove)
+
+
+def _give_way_to(module: Any) -> None:
+    """Close the window before a profiler of the program's begins, which else would fail."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def method(*args: Any, **kwargs: Any) -> Any:
+            if _state is not None:
+                _state.give_way()
+            return original(*args, **kwargs)
+
+        return method
+
+    for kind in ("profile", "emit_nvtx", "emit_itt"):
+        owner = getattr(module, kind, None)
+        for name in ("__enter__", "_prepare_trace", "_start_trace"):
+            if owner is not None and name in vars(owner):
+                _patch.replace(owner, name, make)
 
 
 class _Operators:
     """The windows of one process, which one thread opens and closes."""
 
-    def __init__(self, torch: Any) -> None:
+    def __init__(self, torch: Any, schedule: str, who: str) -> None:
         self._torch = torch
-        schedule = _core.option("schedule")
-        self._schedule = _SCHEDULE if schedule in ("", "always") else schedule
+        self._who = who
+        self._schedule = schedule
         self._thread = 0
         self._window: _Window | None = None
         self._seen = False  # that there are steps
@@ -113,35 +140,20 @@ class _Operators:
             self._close(max(0, _core.step_number()))
         elif self._window is None and not self._seconds and not self._over and self._seen:
             _notes.note_once(
-                "--operators saw no operators: the program ended before the first step that its"
+                f"{self._who} saw no operators: the program ended before the first step that its"
                 f" schedule ({self._schedule}) asks for"
             )
         self._over = True
 
-    def give_way_to(self, module: Any) -> None:
-        """Close the window before a profiler of the program's begins, which else would fail."""
-
-        def make(original: Callable[..., Any]) -> Callable[..., Any]:
-            def method(*args: Any, **kwargs: Any) -> Any:
-                self._give_way()
-                return original(*args, **kwargs)
-
-            return method
-
-        for kind in ("profile", "emit_nvtx", "emit_itt"):
-            owner = getattr(module, kind, None)
-            for name in ("__enter__", "_prepare_trace", "_start_trace"):
-                if owner is not None and name in vars(owner):
-                    _patch.replace(owner, name, make)
-
-    def _give_way(self) -> None:
+    def give_way(self) -> None:
+        """The program opens a profiler of its own."""
         if not self._over:
             self._close(max(0, _core.step_number()))
             self._stop_for_good("the program uses torch.profiler itself")
 
     def _stop_for_good(self, why: str) -> None:
         self._over = True
-        _notes.note_once(f"--operators has no more operators: {why}")
+        _notes.note_once(f"{self._who} has no more operators: {why}")
 
     def _open(self) -> None:
         try:
@@ -532,6 +544,9 @@ def _phase(operator: _Operator, around: _Operator | None) -> int:
     if name.startswith("enumerate(DataLoader)#"):
         return _DATA_WAIT
     if around is not None:
+        # A closure that an optimizer calls runs forward and backward; its own work is not numbered.
+        if around.phase == _OPTIMIZER and operator.event.sequence_nr() >= 0:
+            return _FORWARD
         return around.phase
     if operator.event.scope() == 1:
         return _BACKWARD
