@@ -82,9 +82,13 @@ static void put_memory_sections(const struct sw__html_report *it, const sw_memor
     sw_write_text(it->w, "<h3>Sections by what they allocate</h3>\n");
     sw__html_table_begin(it->w, headers, 5);
     for (size_t i = 0; i < count && i < ROWS_MOST; i++) {
-        const char *name = list[i].depth ? list[i].path[list[i].depth - 1] : "";
         sw__html_row_begin(it->w);
-        sw__html_name(it->w, name, strlen(name), 0);
+        sw_write_text(it->w, "<td class=\"t\">");
+        for (size_t k = 0; k < list[i].depth; k++) {
+            sw_write_text(it->w, k ? " / " : "");
+            sw__html_text(it->w, list[i].path[k]);
+        }
+        sw_write_text(it->w, "</td>");
         sw__html_count(it->w, list[i].calls);
         put_bytes(it->w, list[i].peak);
         put_bytes(it->w, list[i].sum.allocated);
@@ -188,9 +192,10 @@ static void put_series(const struct sw__html_report *it, const sw_monitor *monit
             continue;
         }
         const bool total = series->kind == SW_SERIES_TOTAL;
-        /* Seconds of CPU time a second are cores. */
-        const bool seconds = series->unit && strcmp(series->unit, "s") == 0;
-        const char *unit = total && seconds ? "" : series->unit;
+        /* Seconds of CPU time a second are cores; "1" counts things. */
+        const bool plain = series->unit && ((total && strcmp(series->unit, "s") == 0) ||
+                                            strcmp(series->unit, "1") == 0);
+        const char *unit = plain ? "" : series->unit;
         const double values[] = {series->all.mean,
                                  series->steps.samples ? series->steps.mean : NAN,
                                  series->p95, series->all.min, series->all.max};
