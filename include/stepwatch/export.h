@@ -116,6 +116,10 @@ typedef struct sw_trace_part {
 /* How many there are, at least 1; fills in up to `room` of them, by rank. */
 SW_API size_t sw_export_trace_parts(const sw_run *run, sw_trace_part *parts, size_t room);
 
+typedef struct sw_trace_steps {
+    uint64_t first, last;
+} sw_trace_steps;
+
 /* All zero: everything, in Chrome's format. */
 typedef struct sw_trace_options {
     enum sw_trace_format format;
@@ -123,6 +127,9 @@ typedef struct sw_trace_options {
     /* Steps first_step … last_step alone, and what happened within their time. */
     bool some_steps;
     uint64_t first_step, last_step;
+    /* Of these, those of some stretches alone, in ascending order; 0: all of them. */
+    const sw_trace_steps *stretches;
+    size_t stretch_count;
     /* Only what lies within these moments of CLOCK_MONOTONIC; end_ns 0: no limit. */
     uint64_t begin_ns, end_ns;
     const char *name; /* "traceName"; NULL: none */

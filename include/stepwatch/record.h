@@ -91,6 +91,9 @@ SW_API sw_section *sw_section_get(const char *name);
 SW_API sw_section *sw_section_get_n(const char *name, size_t length, int phase);
 /* The phase that a name maps to, or SW_PHASE_INHERIT. */
 SW_API int sw_phase_of_name(const char *name, size_t length);
+/* The family of a name that a program builds from counters: "epoch_*" of "epoch_17". `out` has room for `length` bytes;
+ * how many were written, 0: there is no number in it. */
+SW_API size_t sw_name_family(const char *name, size_t length, char *out);
 
 /* What sw_begin and sw_end call when the section's gate is open; use those. */
 SW_API SW_NOPLT void sw_section_enter(sw_section *section);

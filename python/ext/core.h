@@ -30,6 +30,11 @@ enum core_slot {
     CORE_COMPARISON_TYPE,
     CORE_MEMORY_TYPE,
     CORE_MEMORY_SNAPSHOT_TYPE,
+    CORE_PROFILER_TYPE,
+    CORE_PROFILER_SECTION_TYPE,
+    CORE_PROFILER_LOOP_TYPE,
+    CORE_PROFILER_PASS_TYPE,
+    CORE_PROFILER_STEP_TYPE,
     CORE_CHART_TYPE,
     CORE_EVENTS_TYPE,
     CORE_SLOTS
@@ -83,6 +88,7 @@ int core_operators_add(PyObject *module);
 int core_history_add(PyObject *module);
 int core_bench_add(PyObject *module);
 int core_memory_add(PyObject *module);
+int core_profiler_add(PyObject *module);
 int core_charts_add(PyObject *module);
 int core_tensorboard_add(PyObject *module);
 

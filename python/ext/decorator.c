@@ -7,6 +7,7 @@
  * What is not called once and done — coroutines, generators — is wrapped in Python (stepwatch/_decorators.py), for
  * inspect and asyncio must find real functions there; `stretches` is what those wrappers time with. */
 #include "core.h"
+#include "profiler.h"
 #include "section.h"
 #include <stddef.h>
 #include <string.h>
@@ -16,7 +17,7 @@
 
 typedef struct decorated_object {
     PyObject_HEAD vectorcallfunc call;
-    sw_section *handle;
+    sw_section *handle; /* NULL: the section is a profiler's */
     PyObject *function; /* what is called */
     PyObject *section;
     PyObject *dict; /* as functools.wraps fills it, and what the program sets */
@@ -60,14 +61,52 @@ static PyObject *decorated_call(PyObject *object, PyObject *const *args, size_t 
     return result;
 }
 
+/* The same as a section of a profiler. */
+static PyObject *decorated_call_profiler(PyObject *object, PyObject *const *args,
+                                         size_t nargsf, PyObject *names)
+{
+    const decorated_object *self = (decorated_object *)object;
+    profiler_section *const section = (profiler_section *)self->section;
+    PyObject *const function = self->function;
+    if (!profiler_is_enabled(section->profiler)) {
+        return call_through(function, args, nargsf, names);
+    }
+    Py_INCREF(object);
+    /* Nothing but this call has this address while it lasts. */
+    const profiler_key key = {.where = &self};
+    profiler_enter(section, key, true);
+    PyObject *result = call_through(function, args, nargsf, names);
+    profiler_leave(section, key, result ? 0 : SW_RECORD_ERROR);
+    Py_DECREF(object);
+    return result;
+}
+
+/* Whether it is a section, of the recorder or of a profiler. TypeError. */
+static bool section_check(const core_state *state, PyObject *object)
+{
+    if (Py_TYPE(object) == (PyTypeObject *)state->slot[CORE_SECTION_TYPE] ||
+        Py_TYPE(object) == (PyTypeObject *)state->slot[CORE_PROFILER_SECTION_TYPE]) {
+        return true;
+    }
+    PyErr_Format(PyExc_TypeError, "'%.100s' object is not a section",
+                 Py_TYPE(object)->tp_name);
+    return false;
+}
+
+static bool section_is_profilers(const core_state *state, PyObject *section)
+{
+    return Py_TYPE(section) == (PyTypeObject *)state->slot[CORE_PROFILER_SECTION_TYPE];
+}
+
 static PyObject *decorated_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static char *keywords[] = {"section", "function", NULL};
     core_state *state = PyType_GetModuleState(type);
     PyObject *section, *function;
-    if (!state || !PyArg_ParseTupleAndKeywords(args, kwargs, "O!O:decorated", keywords,
-                                               state->slot[CORE_SECTION_TYPE], &section,
-                                               &function)) {
+    if (!state ||
+        !PyArg_ParseTupleAndKeywords(args, kwargs, "OO:decorated", keywords, &section,
+                                     &function) ||
+        !section_check(state, section)) {
         return NULL;
     }
     if (!PyCallable_Check(function)) {
@@ -79,8 +118,12 @@ static PyObject *decorated_new(PyTypeObject *type, PyObject *args, PyObject *kwa
     if (!self) {
         return NULL;
     }
-    self->call = decorated_call;
-    self->handle = ((core_section *)section)->handle;
+    if (section_is_profilers(state, section)) {
+        self->call = decorated_call_profiler;
+    } else {
+        self->call = decorated_call;
+        self->handle = ((core_section *)section)->handle;
+    }
     Py_INCREF(section);
     self->section = section;
     Py_INCREF(function);
@@ -123,9 +166,10 @@ static int decorated_setattr(PyObject *object, PyObject *name, PyObject *value)
 
 static PyObject *decorated_repr(PyObject *object)
 {
-    return PyUnicode_FromFormat(
-        "<%R profiled as %R>", ((decorated_object *)object)->function,
-        ((core_section *)((decorated_object *)object)->section)->name);
+    const decorated_object *self = (decorated_object *)object;
+    return PyUnicode_FromFormat("<%R profiled as %R>", self->function,
+                                self->handle ? ((core_section *)self->section)->name
+                                             : ((profiler_section *)self->section)->name);
 }
 
 /* Pickled and copied as functions are: by where they are found. */
@@ -257,7 +301,7 @@ PyObject *core_decorate(PyObject *section, PyObject *target)
 /* One call of a generator: it is timed while it runs, and counts once, when it ends. `open` says that a stretch has begun
  * and `done` that the call was counted. With `inner` it is the iterator that `yield from` drives. */
 typedef struct stretches_object {
-    PyObject_HEAD sw_section *handle;
+    PyObject_HEAD sw_section *handle; /* NULL: the section is a profiler's */
     PyObject *section;
     PyObject *inner; /* NULL: the program says when a stretch begins and ends */
     uint64_t spent;
@@ -272,8 +316,22 @@ static uint64_t stretch_key(const stretches_object *self)
     return (uint64_t)(uintptr_t)self;
 }
 
+static profiler_key stretch_profiler_key(const stretches_object *self)
+{
+    return (profiler_key){.where = self, .suspends = true};
+}
+
 static void stretch_begin(stretches_object *self)
 {
+    if (!self->handle) {
+        profiler_section *section = (profiler_section *)self->section;
+        self->open = profiler_is_enabled(section->profiler) && !self->done;
+        if (self->open) {
+            profiler_enter(section, stretch_profiler_key(self), true);
+            self->counts = true;
+        }
+        return;
+    }
     self->open = SW_GATE(self->handle) && !self->done;
     if (!self->open) {
         return;
@@ -290,7 +348,12 @@ static void stretch_begin(stretches_object *self)
 static void stretch_suspend(stretches_object *self)
 {
     if (self->open) {
-        sw_section_suspend(self->handle, stretch_key(self), &self->spent);
+        if (self->handle) {
+            sw_section_suspend(self->handle, stretch_key(self), &self->spent);
+        } else {
+            profiler_suspend((profiler_section *)self->section,
+                             stretch_profiler_key(self), &self->spent);
+        }
         self->open = false;
     }
 }
@@ -299,7 +362,12 @@ static void stretch_suspend(stretches_object *self)
 static void stretch_finish(stretches_object *self, unsigned flags)
 {
     if (self->open) {
-        sw_section_finish(self->handle, stretch_key(self), flags, &self->spent);
+        if (self->handle) {
+            sw_section_finish(self->handle, stretch_key(self), flags, &self->spent);
+        } else {
+            profiler_finish((profiler_section *)self->section, stretch_profiler_key(self),
+                            flags, &self->spent);
+        }
         self->open = false;
         self->counts = false;
     }
@@ -413,8 +481,9 @@ static PyObject *stretches_new(PyTypeObject *type, PyObject *args, PyObject *kwa
     PyObject *section;
     PyObject *inner = NULL;
     if (!state ||
-        !PyArg_ParseTupleAndKeywords(args, kwargs, "O!|O:stretches", keywords,
-                                     state->slot[CORE_SECTION_TYPE], &section, &inner)) {
+        !PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:stretches", keywords, &section,
+                                     &inner) ||
+        !section_check(state, section)) {
         return NULL;
     }
     if (inner && !PyIter_Check(inner)) {
@@ -426,7 +495,9 @@ static PyObject *stretches_new(PyTypeObject *type, PyObject *args, PyObject *kwa
     if (!self) {
         return NULL;
     }
-    self->handle = ((core_section *)section)->handle;
+    if (!section_is_profilers(state, section)) {
+        self->handle = ((core_section *)section)->handle;
+    }
     Py_INCREF(section);
     self->section = section;
     Py_XINCREF(inner);

@@ -75,16 +75,34 @@ static int write_all(core_source *source, const export_request *request,
     return error ? error : unwritten;
 }
 
-/* (first, last) or None. */
+/* (first, last, stretches) or None; the stretches are freed with PyMem_Free. */
 static int steps_get(PyObject *steps, sw_trace_options *options)
 {
     if (steps == Py_None) {
         return 0;
     }
     unsigned long long first, last;
-    if (!PyArg_ParseTuple(steps, "KK", &first, &last)) {
+    PyObject *stretches;
+    if (!PyArg_ParseTuple(steps, "KKO!", &first, &last, &PyTuple_Type, &stretches)) {
         return -1;
     }
+    const size_t count = (size_t)PyTuple_GET_SIZE(stretches);
+    sw_trace_steps *list = PyMem_New(sw_trace_steps, count + 1);
+    if (!list) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (size_t i = 0; i < count; i++) {
+        unsigned long long from, to;
+        PyObject *pair = PyTuple_GET_ITEM(stretches, (Py_ssize_t)i);
+        if (!PyArg_ParseTuple(pair, "KK", &from, &to)) {
+            PyMem_Free(list);
+            return -1;
+        }
+        list[i] = (sw_trace_steps){from, to};
+    }
+    options->stretches = list;
+    options->stretch_count = count;
     options->some_steps = true;
     options->first_step = first;
     options->last_step = last;
@@ -122,12 +140,14 @@ PyObject *core_run_export_fd(PyObject *self, PyObject *args)
         strcmp(request.format, "kineto") == 0 ? SW_TRACE_KINETO : SW_TRACE_CHROME;
     core_source *source = recorded(self);
     if (!source) {
+        PyMem_Free((void *)request.trace.stretches);
         return NULL;
     }
     sw_error_info info = {0};
     int error;
     Py_BEGIN_ALLOW_THREADS error = write_all(source, &request, &info);
     Py_END_ALLOW_THREADS core_source_release(source);
+    PyMem_Free((void *)request.trace.stretches);
     if (error) {
         return core_raise(error, &info);
     }
@@ -159,6 +179,7 @@ PyObject *core_run_trace_files(PyObject *self, PyObject *steps)
         Py_XDECREF(text);
     }
     core_source_release(source);
+    PyMem_Free((void *)options.stretches);
     return list;
 }
 

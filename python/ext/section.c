@@ -24,8 +24,6 @@
 #define MODULE_STATE(module) PyModule_GetState(module)
 #endif
 
-#define PLAIN_METHODS (PY_VERSION_HEX >= 0x030e0000)
-
 /* Beyond this many names the recorder has no more of them either; a program that makes names without end must not
  * fill the memory with objects. */
 enum { MOST_SECTIONS = 65536 };
@@ -60,8 +58,7 @@ uint64_t core_activation_above(void)
 
 /* --- Enter and leave -------------------------------------------------------------- */
 
-/* A generator that is closed while it waits inside a section did nothing wrong. */
-static unsigned exit_flags(PyObject *exception)
+unsigned core_exit_flags(PyObject *exception)
 {
     return exception == Py_None || exception == PyExc_GeneratorExit ? 0 : SW_RECORD_ERROR;
 }
@@ -95,11 +92,11 @@ static CORE_NOINLINE PyObject *section_leave(PyObject *object, PyObject *excepti
     const core_frame *frame = core_frame_now();
     if (frame && core_frame_can_suspend(frame)) {
         keyed -= keyed != 0;
-        sw_section_end(handle, (uint64_t)(uintptr_t)frame, exit_flags(exception));
+        sw_section_end(handle, (uint64_t)(uintptr_t)frame, core_exit_flags(exception));
     } else if (exception == Py_None) {
         sw_section_leave(handle);
     } else {
-        sw_section_end(handle, 0, exit_flags(exception));
+        sw_section_end(handle, 0, core_exit_flags(exception));
     }
     /* None: the exception goes on as it was. */
     Py_RETURN_NONE;
@@ -120,7 +117,7 @@ static PyObject *section_call(PyObject *object, PyObject *const *args, size_t na
                               PyObject *names)
 {
     const Py_ssize_t count = PyVectorcall_NARGS(nargsf);
-#if !PLAIN_METHODS
+#if !CORE_PLAIN_METHODS
     if (count == 0 && !names) {
         if (SW_GATE(((core_section *)object)->handle)) {
             return section_enter(object);
@@ -145,7 +142,7 @@ static PyObject *section_enter_method(PyObject *object, PyObject *Py_UNUSED(igno
 {
     sw_section *const handle = ((core_section *)object)->handle;
     if (SW_GATE(handle)) {
-        if (PLAIN_METHODS) {
+        if (CORE_PLAIN_METHODS) {
             return section_enter(object);
         }
         sw_section_begin(handle, core_activation_above());
@@ -163,10 +160,10 @@ static PyObject *section_exit_method(PyObject *object, PyObject *const *args,
     }
     sw_section *const handle = ((core_section *)object)->handle;
     if (SW_GATE(handle)) {
-        if (PLAIN_METHODS) {
+        if (CORE_PLAIN_METHODS) {
             return section_leave(object, args[0]);
         }
-        sw_section_end(handle, core_activation_above(), exit_flags(args[0]));
+        sw_section_end(handle, core_activation_above(), core_exit_flags(args[0]));
     }
     Py_RETURN_NONE;
 }
@@ -231,7 +228,7 @@ static PyType_Spec method_spec = {
     .slots = method_slots,
 };
 
-/* Puts a method into the section type, behind a descriptor where that pays. */
+/* Puts a method into a type, behind a descriptor where that pays. */
 static int method_add(PyTypeObject *type, PyTypeObject *kind, PyMethodDef *method)
 {
     PyObject *plain = PyDescr_NewMethod(type, method);
@@ -239,7 +236,7 @@ static int method_add(PyTypeObject *type, PyTypeObject *kind, PyMethodDef *metho
         return -1;
     }
     PyObject *entry = plain;
-    if (!PLAIN_METHODS) {
+    if (!CORE_PLAIN_METHODS) {
         entry = kind->tp_alloc(kind, 0);
         if (!entry) {
             Py_DECREF(plain);
@@ -252,9 +249,28 @@ static int method_add(PyTypeObject *type, PyTypeObject *kind, PyMethodDef *metho
     return result;
 }
 
+int core_with_add(PyTypeObject *type, PyMethodDef *enter, PyMethodDef *leave)
+{
+    PyObject *kind = PyType_FromSpec(&method_spec);
+    if (!kind) {
+        return -1;
+    }
+    int result = method_add(type, (PyTypeObject *)kind, enter);
+    if (result == 0) {
+        result = method_add(type, (PyTypeObject *)kind, leave);
+    }
+    Py_DECREF(kind);
+#if PY_VERSION_HEX >= 0x030a0000
+    /* The interpreter has a short way to types that cannot change. */
+    type->tp_flags |= Py_TPFLAGS_IMMUTABLETYPE;
+#endif
+    PyType_Modified(type);
+    return result;
+}
+
 /* --- One object per name and phase ------------------------------------------------ */
 
-static int phase_number(PyObject *phase)
+int core_phase_number(PyObject *phase)
 {
     core_text text;
     if (core_text_get(phase, "section() phase", &text) != 0) {
@@ -342,7 +358,7 @@ static PyObject *section_find(PyTypeObject *type, PyObject *name, PyObject *phas
     PyObject *exact = PyUnicode_FromObject(name);
     if (exact) {
         number = phase == Py_None ? sw_phase_of_name(text.data, (size_t)text.length)
-                                  : phase_number(phase);
+                                  : core_phase_number(phase);
         if (number >= 0) {
             found =
                 section_intern(type, state->slot[CORE_SECTIONS], exact, number, &text);
@@ -538,20 +554,6 @@ int core_section_add(PyObject *module)
         return -1;
     }
     PyTypeObject *type = (PyTypeObject *)state->slot[CORE_SECTION_TYPE];
-    PyObject *kind = PyType_FromSpec(&method_spec);
-    if (!kind) {
-        return -1;
-    }
-    int result = method_add(type, (PyTypeObject *)kind, &enter_method);
-    if (result == 0) {
-        result = method_add(type, (PyTypeObject *)kind, &exit_method);
-    }
-    Py_DECREF(kind);
     type->tp_vectorcall = section_type_call;
-#if PY_VERSION_HEX >= 0x030a0000
-    /* The interpreter has a short way to types that cannot change. */
-    type->tp_flags |= Py_TPFLAGS_IMMUTABLETYPE;
-#endif
-    PyType_Modified(type);
-    return result;
+    return core_with_add(type, &enter_method, &exit_method);
 }

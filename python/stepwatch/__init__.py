@@ -36,6 +36,7 @@ _torch_compile.install()
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from stepwatch._core import Profiler
     from stepwatch._monitor import monitor
     from stepwatch._sweeps import (
         benchmark_callable,
@@ -64,6 +65,11 @@ def __getattr__(name: str) -> object:
 
         globals()[name] = monitor
         return monitor
+    if name == "Profiler":
+        from stepwatch._core import Profiler
+
+        globals()[name] = Profiler
+        return Profiler
     if name in _SWEEPS:
         __import__(f"{__name__}._sweeps")
         return getattr(globals()["_sweeps"], name)
@@ -74,6 +80,7 @@ __all__ = [
     "Comparison",
     "Lines",
     "MemorySnapshot",
+    "Profiler",
     "Report",
     "Run",
     "Table",

@@ -12,7 +12,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, TypeVar, overload
 
-    from stepwatch._core import _Phase
+    from stepwatch._core import Profiler, _Phase, profiler_section
+
+    # A section of a recording or of a profiler; and what gives one by its name and phase.
+    _Section = section | profiler_section
+    _Sections = Callable[[str, _Phase | None], _Section]
 
     _T = TypeVar("_T")
     _C = TypeVar("_C", bound=type)
@@ -62,20 +66,46 @@ def profile(  # noqa: F811
         @stepwatch.profile("augment", phase="augment")
         def flip(batch): ...
     """
+    return _profile_with(section, target, name, phase)
+
+
+def _profile_with(sections: _Sections, target: Any, name: str | None, phase: _Phase | None) -> Any:
     if isinstance(target, str):
         if name is not None:
             raise TypeError("profile() got two names")
         target, name = None, target
     if target is not None:
-        return _profile(target, name, phase)
+        return _profile(sections, target, name, phase)
     if name is not None:
         # Now, so that a wrong name or phase raises where it stands.
-        section(name, phase)
+        sections(name, phase)
 
     def decorator(target: Any) -> Any:
-        return _profile(target, name, phase)
+        return _profile(sections, target, name, phase)
 
     return decorator
+
+
+def profile_into(
+    profiler: Profiler,
+    target: Any = None,
+    /,
+    *,
+    name: str | None = None,
+    category: str | None = None,
+    phase: _Phase | None = None,
+) -> Any:
+    """Do what ``profile`` does, into a profiler: ``Profiler.profile``."""
+
+    def sections(name: str, phase: _Phase | None) -> profiler_section:
+        return profiler.section(name, category, phase)
+
+    return _profile_with(sections, target, name, phase)
+
+
+def methods_into(profiler: Profiler, cls: Any, /) -> Any:
+    """Do what ``methods`` does, into a profiler: ``Profiler.methods``."""
+    return _methods(lambda name, phase: profiler.section(name, None, phase), cls)
 
 
 def methods(cls: _C) -> _C:
@@ -88,6 +118,10 @@ def methods(cls: _C) -> _C:
         class Trainer:
             def train_epoch(self): ...
     """
+    return _methods(section, cls)
+
+
+def _methods(sections: _Sections, cls: _C) -> _C:
     if not isinstance(cls, type):
         raise TypeError(f"methods() decorates a class, not {type(cls).__name__!r}")
     name = _short(cls.__qualname__)
@@ -100,46 +134,51 @@ def methods(cls: _C) -> _C:
             continue
         if not isinstance(value, _METHODS) and not _is_lazy(value):
             continue
-        made = _wrap(value, f"{name}.{attribute}", None, again=False)
+        made = _wrap(sections, value, f"{name}.{attribute}", None, again=False)
         if made is not value:
             setattr(cls, attribute, made)
     return cls
 
 
-def decorate(which: section, target: Any) -> Any:
+def decorate(which: _Section, target: Any) -> Any:
     """Time a function as a section that is there already: ``@stepwatch.section("name")``."""
-    return _wrap(target, which.name, which.phase, again=True)
+    owner = getattr(which, "profiler", None)
+
+    def sections(name: str, phase: _Phase | None) -> _Section:
+        return section(name, phase) if owner is None else owner.section(name, None, phase)
+
+    return _wrap(sections, target, which.name, which.phase, again=True)
 
 
 _METHODS = (FunctionType, decorated, staticmethod, classmethod, property)
 
 
-def _profile(target: Any, name: str | None, phase: _Phase | None) -> Any:
+def _profile(sections: _Sections, target: Any, name: str | None, phase: _Phase | None) -> Any:
     if isinstance(target, type):
         raise TypeError(
             f"profile() times functions; for the class {target.__name__!r} use stepwatch.methods"
         )
     # Without a name of its own it is another request for what is there.
     again = name is not None or phase is not None
-    return _wrap(target, _name(target) if name is None else name, phase, again=again)
+    return _wrap(sections, target, _name(target) if name is None else name, phase, again=again)
 
 
-def _wrap(target: Any, name: str, phase: _Phase | None, *, again: bool) -> Any:
+def _wrap(sections: _Sections, target: Any, name: str, phase: _Phase | None, *, again: bool) -> Any:
     """Return the target timed, or itself when it is; ``again``: also when under another name."""
     if isinstance(target, (staticmethod, classmethod)):
-        made = _wrap(target.__func__, name, phase, again=again)
+        made = _wrap(sections, target.__func__, name, phase, again=again)
         if isinstance(made, (staticmethod, classmethod)):
             made = made.__func__
         return target if made is target.__func__ else type(target)(made)
     if isinstance(target, property):
-        return _wrap_property(target, name, phase, again)
+        return _wrap_property(sections, target, name, phase, again)
     if _is_lazy(target):
         # It has its name and its lock; only what it calls changes.
-        target.func = _wrap(target.func, name, phase, again=again)
+        target.func = _wrap(sections, target.func, name, phase, again=again)
         return target
     if isinstance(target, type) or not callable(target):
         raise TypeError(f"there is no call to time in a {type(target).__name__!r} object")
-    which = section(name, phase)
+    which = sections(name, phase)
     if _is_timed(target, which, again):
         return target
     flags = _code_flags(target)
@@ -167,7 +206,9 @@ def _wrap(target: Any, name: str, phase: _Phase | None, *, again: bool) -> Any:
     return made
 
 
-def _wrap_property(target: property, name: str, phase: _Phase | None, again: bool) -> property:
+def _wrap_property(
+    sections: _Sections, target: property, name: str, phase: _Phase | None, again: bool
+) -> property:
     made = target
     for function, change, suffix in (
         (target.fget, "getter", ""),
@@ -175,7 +216,7 @@ def _wrap_property(target: property, name: str, phase: _Phase | None, again: boo
         (target.fdel, "deleter", ".deleter"),
     ):
         if function is not None:
-            timed = _wrap(function, name + suffix, phase, again=again)
+            timed = _wrap(sections, function, name + suffix, phase, again=again)
             if timed is not function:
                 made = getattr(made, change)(timed)
     if made is not target and made.__doc__ != target.__doc__:
@@ -191,8 +232,9 @@ def _is_lazy(value: Any) -> bool:
     )
 
 
-def _is_timed(target: Any, which: section, again: bool) -> bool:
+def _is_timed(target: Any, which: _Section, again: bool) -> bool:
     """Tell whether a call of the target counts for the section already."""
+    owner = getattr(which, "profiler", None)
     while True:
         target = _called(target)
         if isinstance(target, decorated):
@@ -203,7 +245,9 @@ def _is_timed(target: Any, which: section, again: bool) -> bool:
                 return False
             inside, found = target.__wrapped__, target.__closure__[index].cell_contents
         # Beyond very many names there may be several objects of one.
-        if not again or (found.name, found.phase) == (which.name, which.phase):
+        if getattr(found, "profiler", None) is owner and (
+            not again or (found.name, found.phase) == (which.name, which.phase)
+        ):
             return True
         target = inside
 
@@ -217,14 +261,22 @@ def _code_flags(target: Any) -> int:
 
 
 def _called(target: Any) -> Any:
-    """Return the function that bound methods and partials around it call."""
+    """Return the function that bound methods, partials and hooks around it call."""
     while True:
         if isinstance(target, MethodType):
             target = target.__func__
+        elif type(target) is FunctionType and _hooked(target) is not None:
+            target = _hooked(target)
         elif _is_partial(target):
             target = target.func
         else:
             return target
+
+
+def _hooked(target: FunctionType) -> Any:
+    """Return what a function of stepwatch.compat calls that only looks on, else None."""
+    made, inside = target.__dict__.get("__stepwatch_around__", (None, None))
+    return inside if made is target else None
 
 
 def _is_partial(target: Any) -> bool:
@@ -250,7 +302,7 @@ def _short(name: str) -> str:
     return name.rpartition("<locals>.")[2]
 
 
-def _coroutine(which: section, function: Callable[..., Any]) -> Any:
+def _coroutine(which: _Section, function: Callable[..., Any]) -> Any:
     async def wrapper(*args: Any, **kwargs: Any) -> Any:
         with which:
             return await function(*args, **kwargs)
@@ -258,14 +310,14 @@ def _coroutine(which: section, function: Callable[..., Any]) -> Any:
     return _remember(wrapper)
 
 
-def _generator(which: section, function: Callable[..., Any]) -> Any:
+def _generator(which: _Section, function: Callable[..., Any]) -> Any:
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         return (yield from stretches(which, function(*args, **kwargs)))
 
     return _remember(wrapper)
 
 
-def _async_generator(which: section, function: Callable[..., Any]) -> Any:
+def _async_generator(which: _Section, function: Callable[..., Any]) -> Any:
     async def wrapper(*args: Any, **kwargs: Any) -> Any:
         inner = function(*args, **kwargs)
         call = stretches(which)

@@ -7,6 +7,7 @@ import os
 TYPE_CHECKING = False  # importing typing would cost more than all the rest
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Any
 
     from stepwatch._core import Run
 
@@ -15,9 +16,9 @@ FORMATS = ("chrome", "collapsed", "json", "kineto", "pstats", "speedscope", "ten
 
 def export(
     run: Run,
-    format: str,
+    format: str,  # noqa: A002
     path: str | os.PathLike[str],
-    steps: int | Sequence[int] | range | None = None,
+    steps: int | Sequence[int] | Sequence[tuple[int, int]] | range | None = None,
     window: tuple[int, int] | None = None,
 ) -> str:
     """Do what ``Run.export`` says."""
@@ -53,10 +54,23 @@ def export(
     return file if len(names) == 1 else target
 
 
-def _steps(steps: int | Sequence[int] | range | None) -> tuple[int, int] | None:
-    """Return the first and the last step that are meant."""
+def _steps(
+    steps: int | Sequence[int] | Sequence[tuple[int, int]] | range | None,
+) -> tuple[int, int, tuple[tuple[int, int], ...]] | None:
+    """Return the first and the last step that are meant, and the stretches if there are several."""
     if steps is None:
         return None
+    if isinstance(steps, (list, tuple)) and steps and isinstance(steps[0], (list, tuple)):
+        pairs = sorted(_pair(pair) for pair in steps)
+        for (_, last), (first, _) in zip(pairs, pairs[1:]):
+            if first <= last:
+                raise ValueError(f"stretches of steps overlap at step {first}")
+        return pairs[0][0], pairs[-1][1], tuple(pairs)
+    one: Any = steps
+    return (*_pair(one), ())
+
+
+def _pair(steps: int | Sequence[int] | range) -> tuple[int, int]:
     if isinstance(steps, int):
         steps = (steps, steps)
     elif isinstance(steps, range):
@@ -88,8 +102,6 @@ def _replace(path: str, write: Callable[[int], None]) -> None:
             write(file.fileno())
         os.replace(meanwhile, path)  # noqa: PTH105
     except BaseException:
-        try:
+        if os.path.exists(meanwhile):  # noqa: PTH110
             os.unlink(meanwhile)  # noqa: PTH108
-        except OSError:
-            pass  # it was never made
         raise

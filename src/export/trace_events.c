@@ -285,7 +285,8 @@ static bool is_wanted(const struct sw__trace_export *it,
                       const struct sw__trace_process *process, const sw_event *event)
 {
     const uint64_t shift = (uint64_t)process->shift_ns;
-    if (event->begin_ns + shift < it->from_ns || event->end_ns + shift > it->to_ns) {
+    if (event->begin_ns + shift < it->from_ns || event->end_ns + shift > it->to_ns ||
+        !sw__trace_in_stretch(it, event->begin_ns + shift, event->end_ns + shift)) {
         return false;
     }
     if (event->record->kind == SW_RECORD_STEP && it->options->some_steps) {

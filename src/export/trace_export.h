@@ -65,6 +65,10 @@ struct sw__trace_counts {
     uint64_t events, steps, bare_steps, sections, operators, gpu, unfinished;
 };
 
+struct sw__trace_window {
+    uint64_t begin, end;
+};
+
 struct sw__trace_export {
     sw_writer *writer;
     const sw_run *run;
@@ -75,9 +79,11 @@ struct sw__trace_export {
     size_t count;
     sw_trace_part part;
     uint64_t origin_ns, origin_real_ns;
-    uint64_t from_ns, to_ns; /* the window, on the clock of the whole */
-    bool shifted;            /* some process has another clock */
-    struct sw__track *made;  /* tracks that no thread stands for */
+    uint64_t from_ns, to_ns;          /* the window, on the clock of the whole */
+    struct sw__trace_window *windows; /* within it, one for each stretch of steps */
+    size_t window_count;
+    bool shifted;           /* some process has another clock */
+    struct sw__track *made; /* tracks that no thread stands for */
     uint64_t next_tid;
     uint64_t next_id; /* "External id" */
     uint64_t next_python_id, next_async;
@@ -90,6 +96,9 @@ struct sw__trace_export {
 /* trace_parts.c: which processes belong together, and the window of the chosen steps. */
 int sw__trace_choose(struct sw__trace_export *it, sw_error_info *info);
 int sw__trace_window(struct sw__trace_export *it, sw_error_info *info);
+/* Whether what lies within the window lies within one of the stretches too. */
+bool sw__trace_in_stretch(const struct sw__trace_export *it, uint64_t begin,
+                          uint64_t end);
 
 /* trace_tracks.c */
 int sw__trace_tracks(struct sw__trace_export *it);

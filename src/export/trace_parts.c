@@ -148,6 +148,56 @@ struct found {
     uint64_t wanted, steps;
 };
 
+/* The stretch that a step belongs to, as an index; the number of stretches: none. */
+static size_t stretch_of(const sw_trace_options *options, uint64_t number)
+{
+    size_t low = 0;
+    size_t high = options->stretch_count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (options->stretches[middle].last < number) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    const bool inside =
+        low < options->stretch_count && options->stretches[low].first <= number;
+    return inside ? low : options->stretch_count;
+}
+
+static void window_add(struct sw__trace_window *window, uint64_t begin, uint64_t end)
+{
+    window->begin = window->end == 0 || begin < window->begin ? begin : window->begin;
+    window->end = end > window->end ? end : window->end;
+}
+
+bool sw__trace_in_stretch(const struct sw__trace_export *it, uint64_t begin, uint64_t end)
+{
+    size_t low = 0;
+    size_t high = it->window_count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (it->windows[middle].end < end) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return it->window_count == 0 ||
+           (low < it->window_count && it->windows[low].begin <= begin);
+}
+
+/* Stretches of which there is no step are left out. */
+static void windows_close(struct sw__trace_export *it)
+{
+    for (size_t i = 0; i < it->options->stretch_count; i++) {
+        if (it->windows[i].end) {
+            it->windows[it->window_count++] = it->windows[i];
+        }
+    }
+}
+
 static int find_steps(struct sw__trace_export *it, bool domains, struct found *found,
                       sw_error_info *info)
 {
@@ -170,6 +220,13 @@ static int find_steps(struct sw__trace_export *it, bool domains, struct found *f
         }
         const uint64_t shift = (uint64_t)it->processes[event.trace].shift_ns;
         const uint64_t begin = event.begin_ns + shift, end = event.end_ns + shift;
+        if (it->options->stretch_count) {
+            const size_t stretch = stretch_of(it->options, number);
+            if (stretch == it->options->stretch_count) {
+                continue;
+            }
+            window_add(&it->windows[stretch], begin, end);
+        }
         found->wanted++;
         found->begin = begin < found->begin ? begin : found->begin;
         found->end = end > found->end ? end : found->end;
@@ -185,6 +242,12 @@ int sw__trace_window(struct sw__trace_export *it, sw_error_info *info)
     it->to_ns = options->end_ns ? options->end_ns : UINT64_MAX;
     if (!options->some_steps) {
         return SW_OK;
+    }
+    if (options->stretch_count) {
+        it->windows = sw__alloc_zero(options->stretch_count, sizeof *it->windows);
+        if (!it->windows) {
+            return SW_ENOMEM;
+        }
     }
     struct found found;
     int error = find_steps(it, false, &found, info);
@@ -207,6 +270,7 @@ int sw__trace_window(struct sw__trace_export *it, sw_error_info *info)
     }
     it->from_ns = found.begin > it->from_ns ? found.begin : it->from_ns;
     it->to_ns = found.end < it->to_ns ? found.end : it->to_ns;
+    windows_close(it);
     return SW_OK;
 }
 
@@ -237,6 +301,7 @@ int sw_export_trace_file_name(char out[SW_TRACE_FILE_NAME], const sw_run *run,
         snprintf(out, SW_TRACE_FILE_NAME, "%s_%" PRIu32 ".%" PRIu64 ".pt.trace.json",
                  host, it.part.pid, start / 1000000);
     }
+    sw__free(it.windows);
     sw__free(it.processes);
     sw__free(it.traces);
     return error;

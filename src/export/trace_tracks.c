@@ -165,6 +165,7 @@ void sw__trace_tracks_free(struct sw__trace_export *it)
         sw__free(it->made);
         it->made = next;
     }
+    sw__free(it->windows);
     sw__free(it->processes);
     sw__free(it->traces);
 }

@@ -239,6 +239,11 @@ static bool sw__names_begin(void)
            (atomic_load(&sw__names.domain_count) || sw__domain_new("") != NULL);
 }
 
+size_t sw_name_family(const char *name, size_t length, char *out)
+{
+    return sw__name_family(name, length, out);
+}
+
 static struct sw_section *sw__family_of(const struct sw__name_key *key, size_t length)
 {
     struct sw__name_key family = {

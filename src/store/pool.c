@@ -443,8 +443,8 @@ static void sw__pool_settle(struct sw__pool *pool, uint32_t chunk, enum sw__fate
         sw__retain_remember(pool, chunk, slot);
     } else if (pool->config.policy == SW__POOL_AUTO) {
         pthread_mutex_lock(&pool->lock);
-        uint64_t *bytes = block->flags & SW__BLOCK_WANTED ? &pool->wanted_bytes
-                                                          : &pool->first_bytes;
+        uint64_t *bytes =
+            block->flags & SW__BLOCK_WANTED ? &pool->wanted_bytes : &pool->first_bytes;
         *bytes +=
             sizeof(*block) + atomic_load_explicit(&block->used, memory_order_relaxed);
         pthread_mutex_unlock(&pool->lock);

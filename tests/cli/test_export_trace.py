@@ -120,7 +120,7 @@ def test_runs_without_steps_or_events(stepwatch: Run, program: Path) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["\"\\", "two\nlines", "\x1b[31mred", "</script>", "層" * 400, "{}[]", "a" * 5000, "\u2028"],
+    ['"\\', "two\nlines", "\x1b[31mred", "</script>", "層" * 400, "{}[]", "a" * 5000, "\u2028"],
 )
 def test_odd_names(
     stepwatch: Run, program: Path, tmp_path: Path, read_trace: Read, name: str
@@ -147,16 +147,16 @@ def test_processes_are_merged(
     stepwatch("run", "-o", "forked", "--", program, "fork", "3")
     export(stepwatch, "forked", "--to", "chrome", "-o", "trace.json")
     document = read_trace(tmp_path / "trace.json")
-    pids = {int(re.findall(r"-(\d+)\.", p.name)[0]) for p in (tmp_path / "forked").glob("*.stepwatch")}
+    pids = {
+        int(re.findall(r"-(\d+)\.", p.name)[0]) for p in (tmp_path / "forked").glob("*.stepwatch")
+    }
     assert len(pids) == 4
     assert {event["pid"] for event in slices(document)} <= pids
     named = {e["pid"] for e in document["traceEvents"] if e["name"] == "process_name"}
     assert len(named) >= 3
 
 
-def test_a_killed_program(
-    stepwatch: Run, program: Path, tmp_path: Path, read_trace: Read
-) -> None:
+def test_a_killed_program(stepwatch: Run, program: Path, tmp_path: Path, read_trace: Read) -> None:
     result = stepwatch("run", "-o", "killed", "--", program, "steps", "3", "raise", "9")
     assert result.returncode == 128 + 9
     export(stepwatch, "killed", "--to", "chrome", "-o", "trace.json")

@@ -59,8 +59,8 @@ static void walk_viewers(const uint8_t *data, size_t size)
     const int error = sw_run_open(&run, path, NULL);
     unlink(path);
     for (int i = 0; i < 4 && !error; i++) {
-        const sw_trace_options options = {.format = i % 2 ? SW_TRACE_KINETO
-                                                          : SW_TRACE_CHROME,
+        const sw_trace_options options = {.format =
+                                              i % 2 ? SW_TRACE_KINETO : SW_TRACE_CHROME,
                                           .part = (size_t)(i % 2),
                                           .some_steps = i > 1,
                                           .first_step = 3,

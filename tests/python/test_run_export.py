@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Callable
 
 import pytest
-
 import stepwatch
 
 Read = Callable[[Path], Any]
@@ -88,9 +87,9 @@ def test_wrong_arguments(run: stepwatch.Run, tmp_path: Path) -> None:
         run.export("perfect", target)
     with pytest.raises(ValueError, match="mean nothing for the format"):
         run.export("json", target, steps=3)
-    with pytest.raises(ValueError, match="no step 6 .* 0 to 5"):
+    with pytest.raises(ValueError, match=r"no step 6 .* 0 to 5"):
         run.export("chrome", target, steps=(6, 9))
-    with pytest.raises(ValueError, match="no step 6 .* 0 to 5"):
+    with pytest.raises(ValueError, match=r"no step 6 .* 0 to 5"):
         run.export("kineto", tmp_path / "logs", steps=(6, 9))
     with pytest.raises(ValueError, match="end before they begin"):
         run.export("chrome", target, steps=(3, 1))
@@ -107,10 +106,10 @@ def test_wrong_arguments(run: stepwatch.Run, tmp_path: Path) -> None:
 def test_places(run: stepwatch.Run, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         run.export("chrome", tmp_path / "no" / "trace.json")
-    with pytest.raises(OSError):
+    with pytest.raises(IsADirectoryError):
         run.export("chrome", tmp_path)
     (tmp_path / "file").write_text("old")
-    with pytest.raises(OSError):
+    with pytest.raises(FileExistsError):
         run.export("kineto", tmp_path / "file")
     assert (tmp_path / "file").read_text() == "old"
     (tmp_path / "link").symlink_to("file")

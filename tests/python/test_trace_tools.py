@@ -64,9 +64,7 @@ def child(
 
 
 @pytest.fixture(scope="module")
-def trained(
-    build_dir: Path, stepwatch_cli: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Path:
+def trained(build_dir: Path, stepwatch_cli: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with a run of 12 steps, operators in steps 5 to 7, and its traces."""
     folder = tmp_path_factory.mktemp("traces")
     (folder / "train.py").write_text(TRAIN)
@@ -127,9 +125,7 @@ def test_chrome(trained: Path, read_trace: Read) -> None:
 
 def test_kineto_names_and_modules(kineto: Path, read_trace: Read) -> None:
     document = read_trace(kineto)
-    by_id = {
-        e["args"]["Python id"]: e for e in slices(document, cat="python_function")
-    }
+    by_id = {e["args"]["Python id"]: e for e in slices(document, cat="python_function")}
     layers = slices(document, name="nn.Module: Sequential.1")
     assert len(layers) == 12
     for layer in layers:
@@ -202,7 +198,9 @@ def test_the_plugin_sees_the_operators(plugin: Any) -> None:
     calls = {row["name"]: row["calls"] for row in plugin["operators"]}
     assert calls["aten::linear"] == 6
     assert calls["aten::addmm"] == 6
-    assert all(row["host_total_duration"] >= row["host_self_duration"] for row in plugin["operators"])
+    assert all(
+        row["host_total_duration"] >= row["host_self_duration"] for row in plugin["operators"]
+    )
 
 
 def test_the_plugin_sees_the_modules(plugin: Any) -> None:

@@ -192,8 +192,8 @@ static size_t count_of(const struct document *it, char ph, const char *name)
 {
     size_t count = 0;
     for (size_t i = 0; i < it->count; i++) {
-        count += it->events[i].ph == ph &&
-                 (!name || strcmp(it->events[i].name, name) == 0);
+        count +=
+            it->events[i].ph == ph && (!name || strcmp(it->events[i].name, name) == 0);
     }
     return count;
 }
@@ -233,7 +233,8 @@ static void test_every_kind(void **state)
                                 form ? "user_annotation" : "step");
             assert_true(check_nesting(&it) > 100);
             assert_non_null(strstr(it.missing, "events were given up for newer ones"));
-            assert_non_null(strstr(it.text, form ? "\"schemaVersion\":1" : "\"step\":19"));
+            assert_non_null(
+                strstr(it.text, form ? "\"schemaVersion\":1" : "\"step\":19"));
             document_free(&it);
         }
         fixture_free(fixture);
@@ -256,16 +257,17 @@ static void test_times(void **state)
     struct document it = export_it(fixture->run, NULL);
     assert_non_null(strstr(it.text, "\"name\":\"outer\",\"pid\":4242,\"tid\":"));
     assert_non_null(strstr(it.text, "\"ts\":1234.567,\"dur\":986419.754}"));
-    assert_non_null(strstr(it.text, "\"ts\":1234.568,\"dur\":0.001,\"args\":{\"error\":true}}"));
+    assert_non_null(
+        strstr(it.text, "\"ts\":1234.568,\"dur\":0.001,\"args\":{\"error\":true}}"));
     assert_string_equal(find(&it, "forward")->category, "section,forward");
     document_free(&it);
     fixture_free(fixture);
 }
 
 static const char *const nasty[] = {
-    "quote\"\\",  "two\nlines", "\x1b[31mred", "\xff\xfe",     "tab\there",
-    "</script>",  "\xed\xa0\x80", "",           "\xe5\xb1\xa4", "nul",
-    "{\"a\":[1}", "\xf4\x90\x80\x80",
+    "quote\"\\",    "two\nlines", "\x1b[31mred",  "\xff\xfe",
+    "tab\there",    "</script>",  "\xed\xa0\x80", "",
+    "\xe5\xb1\xa4", "nul",        "{\"a\":[1}",   "\xf4\x90\x80\x80",
 };
 #define NASTY (sizeof nasty / sizeof nasty[0])
 
@@ -302,7 +304,8 @@ static void test_odd_names(void **state)
         assert_int_equal(count_of(&it, 'i', NULL), NASTY + 1);
         assert_non_null(find(&it, "(unnamed)"));
         assert_non_null(find(&it, "quote\"\\"));
-        assert_non_null(find(&it, "\xef\xbf\xbd\xef\xbf\xbd")); /* two bytes of no UTF-8 */
+        assert_non_null(
+            find(&it, "\xef\xbf\xbd\xef\xbf\xbd")); /* two bytes of no UTF-8 */
         document_free(&it);
     }
     fixture_free(fixture);
@@ -503,7 +506,8 @@ static void test_no_such_steps(void **state)
     sw_error_info info = {0};
     size_t length;
     sw_writer *writer = sw_writer_to_memory();
-    assert_int_equal(sw_export_trace(writer, fixture->run, &options, &info), SW_ENOTFOUND);
+    assert_int_equal(sw_export_trace(writer, fixture->run, &options, &info),
+                     SW_ENOTFOUND);
     assert_non_null(strstr(info.message, "no step 100"));
     assert_non_null(strstr(info.message, "0 to 99"));
     sw_writer_text(writer, &length);
@@ -517,7 +521,8 @@ static void test_no_such_steps(void **state)
     writer = sw_writer_to_memory();
     assert_int_equal(sw_export_trace(writer, fixture->run, NULL, &info), SW_ENOTFOUND);
     assert_non_null(strstr(info.message, "no single events"));
-    assert_int_equal(sw_export_trace(writer, fixture->run, &options, &info), SW_ENOTFOUND);
+    assert_int_equal(sw_export_trace(writer, fixture->run, &options, &info),
+                     SW_ENOTFOUND);
     assert_non_null(strstr(info.message, "holds no steps"));
     assert_int_equal(sw_writer_close(writer, NULL), 0);
     fixture_free(fixture);
@@ -611,7 +616,8 @@ static void test_ranks(void **state)
     assert_non_null(strstr(name, ".pt.trace.json"));
     struct document it = export_it(fixture->run, &options);
     assert_int_equal(check_nesting(&it), 3 + 6 + 3);
-    assert_non_null(strstr(it.text, "\"distributedInfo\":{\"rank\": 0,\"world_size\": 2}"));
+    assert_non_null(
+        strstr(it.text, "\"distributedInfo\":{\"rank\": 0,\"world_size\": 2}"));
     document_free(&it);
     options.part = 2;
     it = export_it(fixture->run, &options);
@@ -681,12 +687,12 @@ static void test_modules(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_kind),    cmocka_unit_test(test_times),
-        cmocka_unit_test(test_odd_names),     cmocka_unit_test(test_no_nan),
+        cmocka_unit_test(test_every_kind),     cmocka_unit_test(test_times),
+        cmocka_unit_test(test_odd_names),      cmocka_unit_test(test_no_nan),
         cmocka_unit_test(test_anything_nests), cmocka_unit_test(test_many_siblings),
         cmocka_unit_test(test_bounded_memory), cmocka_unit_test(test_some_steps),
-        cmocka_unit_test(test_no_such_steps), cmocka_unit_test(test_window),
-        cmocka_unit_test(test_unfinished),    cmocka_unit_test(test_ranks),
+        cmocka_unit_test(test_no_such_steps),  cmocka_unit_test(test_window),
+        cmocka_unit_test(test_unfinished),     cmocka_unit_test(test_ranks),
         cmocka_unit_test(test_modules),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

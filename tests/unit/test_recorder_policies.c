@@ -464,10 +464,8 @@ static void *tell_the_past(void *arg)
     const uint32_t *id = arg;
     sw_thread_name("teller");
     for (uint64_t i = 0; i < PAST; i++) {
-        const sw_record_mark mark = {.head = {.kind = SW_RECORD_MARK,
-                                              .units = 1,
-                                              .id = *id,
-                                              .ticks = sw_now()}};
+        const sw_record_mark mark = {
+            .head = {.kind = SW_RECORD_MARK, .units = 1, .id = *id, .ticks = sw_now()}};
         sw_record_put_past(&mark.head);
     }
     return NULL;
