@@ -240,25 +240,18 @@ static double mean_of(const sw_gpu *gpu, enum sw_gpu_value value)
 
 void sw__html_gpus(const struct sw__html_report *it)
 {
-    static const char *const headers[] = {"GPU",
-                                          ">busy",
-                                          ">multiprocessors",
-                                          ">tensor cores",
-                                          ">memory",
-                                          ">of",
-                                          ">power",
-                                          ">clock",
-                                          ">temperature",
-                                          ">limited by power or heat",
-                                          ">energy a step"};
+    static const char *const headers[] = {
+        "GPU",    ">busy",  ">SMs",         ">tensor cores", ">memory", ">of",
+        ">power", ">clock", ">temperature", ">limited",      ">a step"};
     size_t count;
     const sw_gpu *list = sw_gpus_get(sw_summary_gpus(it->summary), &count);
     if (count == 0) {
         return;
     }
     sw__html_section_begin(it->w, "gpu", "GPUs");
-    sw_write_text(it->w,
-                  "<p class=\"dim\">Means within steps where there are any.</p>\n");
+    sw_write_text(
+        it->w, "<p class=\"dim\">Means within steps where there are any; memory at most; "
+               "limited: looks at which power or heat reduced clocks.</p>\n");
     sw__html_chart(it, SW_RUN_CHART_GPU);
     sw__html_table_begin(it->w, headers, sizeof headers / sizeof headers[0]);
     for (size_t i = 0; i < count && i < ROWS_MOST; i++) {
