@@ -23,7 +23,7 @@ FUZZ_TARGETS = $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 .DEFAULT_GOAL := help
 .PHONY: help demo test check build install-deps lint tidy format bench bench-check \
 	sanitize sanitize-address sanitize-thread sanitize-python valgrind-python \
-	test-pythons test-findings fuzz docs zoo clean
+	test-pythons test-findings fuzz docs zoo claims clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -103,6 +103,10 @@ test-findings: build ## findings about real programs; takes minutes and wants an
 
 # Some programs only: make zoo ZOO="--only shapes --only ragged".
 ZOO ?=
+
+claims: build ## the gains that the guides claim, shown on examples; minutes
+	@tools/setup.sh extra
+	@$(call TEST_ENV,$(BUILD)) $(PYTHON_BIN) tools/claims.py --build $(BUILD)
 
 zoo: build ## is the verdict right? runs some ninety trainings, takes many minutes
 	@tools/setup.sh extra

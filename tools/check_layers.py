@@ -62,6 +62,7 @@ PUBLIC: dict[str, str] = {
     "history.h": "history",
     "export.h": "export",
     "chart.h": "export",
+    "tensorboard.h": "export",
 }
 
 # The umbrella includes all of them, so the core itself must not include it.

@@ -32,14 +32,18 @@ enum sw_chart_split { SW_SPLIT_AUTO, SW_SPLIT_TOGETHER, SW_SPLIT_APART };
 typedef struct sw_chart_options {
     enum sw_chart_kind kind;
     const char *title, *x_label, *y_label;
-    const char *x_unit; /* of what lies along the horizontal axis: of a histogram and of bars that of the values */
+    const char *
+        x_unit; /* of what lies along the horizontal axis: of a histogram and of bars that of the values */
     const char *y_unit;
-    enum sw_chart_scale scale; /* of a histogram's values; automatic: logarithmic where they span decades */
+    enum sw_chart_scale
+        scale; /* of a histogram's values; automatic: logarithmic where they span decades */
     enum sw_chart_split split;
-    size_t bins;     /* of a histogram; 0: as many as suit */
-    size_t top;      /* series or bars that are shown by themselves; 0: 9 of a histogram, 8 lines or areas, 20 bars */
-    bool sum_others; /* bars beyond them become one with their sum; otherwise they are only counted */
-    bool in_order;   /* bars as they were added, not largest first; groups always are */
+    size_t bins; /* of a histogram; 0: as many as suit */
+    size_t
+        top; /* series or bars that are shown by themselves; 0: 9 of a histogram, 8 lines or areas, 20 bars */
+    bool
+        sum_others; /* bars beyond them become one with their sum; otherwise they are only counted */
+    bool in_order;     /* bars as they were added, not largest first; groups always are */
     const char *empty; /* a sentence for a chart without data: why there is none */
     double width, height; /* 0: as suits; in px of SVG. PNG has twice as many pixels */
 } sw_chart_options;

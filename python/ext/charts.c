@@ -13,6 +13,7 @@
 #include <stepwatch/chart.h>
 #include <stepwatch/write.h>
 
+#include "charts.h"
 #include "run.h"
 
 /* A chart, or several on one page. Neither changes after it was made. */
@@ -337,6 +338,18 @@ static PyObject *core_chart_page(PyObject *module, PyObject *args)
     return (PyObject *)self;
 }
 
+PyObject *core_chart_of(core_state *state, sw_chart *chart)
+{
+    PyTypeObject *type = (PyTypeObject *)state->slot[CORE_CHART_TYPE];
+    chart_object *self = (chart_object *)type->tp_alloc(type, 0);
+    if (self) {
+        self->chart = chart;
+    } else {
+        sw_chart_free(chart);
+    }
+    return (PyObject *)self;
+}
+
 static void chart_dealloc(chart_object *self)
 {
     PyTypeObject *type = Py_TYPE(self);
@@ -404,6 +417,13 @@ static PyObject *chart_png(chart_object *self, PyObject *Py_UNUSED(ignored))
     return result;
 }
 
+PyObject *core_chart_png(core_state *state, PyObject *object)
+{
+    return Py_TYPE(object) == (PyTypeObject *)state->slot[CORE_CHART_TYPE]
+               ? chart_png((chart_object *)object, NULL)
+               : NULL;
+}
+
 /* A file that is there whole or not at all. 0 or errno. */
 static int put_file(const char *path, const char *bytes, size_t length)
 {
@@ -449,7 +469,10 @@ static int put_file(const char *path, const char *bytes, size_t length)
 static int format_of(const char *path)
 {
     const char *dot = strrchr(path, '.');
-    return !dot ? 0 : strcasecmp(dot, ".svg") == 0 ? 1 : strcasecmp(dot, ".png") == 0 ? 2 : 0;
+    return !dot                           ? 0
+           : strcasecmp(dot, ".svg") == 0 ? 1
+           : strcasecmp(dot, ".png") == 0 ? 2
+                                          : 0;
 }
 
 static PyObject *chart_write(chart_object *self, PyObject *path)

@@ -209,10 +209,11 @@ static PyObject *profiler_methods(PyObject *self, PyObject *args)
     return decorators_call(self, "methods_into", args, NULL);
 }
 
-PyDoc_STRVAR(add_doc,
-             "add($self, name, seconds, count=1)\n--\n\n"
-             "Count calls that were timed elsewhere: so many, and what they took together.\n\n"
-             "    p.add(\"kernel\", 0.0031)\n");
+PyDoc_STRVAR(
+    add_doc,
+    "add($self, name, seconds, count=1)\n--\n\n"
+    "Count calls that were timed elsewhere: so many, and what they took together.\n\n"
+    "    p.add(\"kernel\", 0.0031)\n");
 
 static PyObject *profiler_add(PyObject *object, PyObject *args, PyObject *kwargs)
 {
@@ -251,8 +252,9 @@ static PyObject *profiler_add(PyObject *object, PyObject *args, PyObject *kwargs
 
 static double elapsed(const profiler_object *self)
 {
-    const uint64_t now = self->ended_tick ? self->ended_tick : core_ticks();
-    return (double)(now - self->started_tick) * core_ticks_ns() * 1e-9;
+    return self->closed
+               ? self->elapsed_s
+               : (double)(core_ticks() - self->started_tick) * core_ticks_ns() * 1e-9;
 }
 
 /* Keeps the newest: the older half goes when there are twice as many as there should be. 0 or -1. */
@@ -273,8 +275,8 @@ static int module_call(profiler_object *self, const char *function, PyObject *ar
     if (!SW_GATE(self->gate)) {
         return 0;
     }
-    PyObject *module = PyType_GetModule(
-        (PyTypeObject *)self->state->slot[CORE_PROFILER_TYPE]);
+    PyObject *module =
+        PyType_GetModule((PyTypeObject *)self->state->slot[CORE_PROFILER_TYPE]);
     PyObject *callable = module ? PyObject_GetAttrString(module, function) : NULL;
     PyObject *result = callable ? PyObject_CallObject(callable, args) : NULL;
     Py_XDECREF(callable);
@@ -313,9 +315,10 @@ static PyObject *profiler_counter(PyObject *object, PyObject *args)
     Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(counters_doc, "counters($self)\n--\n\n"
-                           "The series: name -> [(seconds since the start, value), ...].\n\n"
-                           "    p.counters()[\"loss\"][-1]\n");
+PyDoc_STRVAR(counters_doc,
+             "counters($self)\n--\n\n"
+             "The series: name -> [(seconds since the start, value), ...].\n\n"
+             "    p.counters()[\"loss\"][-1]\n");
 
 /* The newest of a list, as many as are kept. */
 static PyObject *list_newest(const profiler_object *self, PyObject *list)
@@ -377,9 +380,10 @@ static PyObject *profiler_marks(PyObject *object, PyObject *Py_UNUSED(ignored))
 
 /* --- On and off ------------------------------------------------------------------- */
 
-PyDoc_STRVAR(reset_doc, "reset($self)\n--\n\n"
-                        "Forget all that was counted. What is open counts from now on.\n\n"
-                        "    p.reset()\n");
+PyDoc_STRVAR(reset_doc,
+             "reset($self)\n--\n\n"
+             "Forget all that was counted. What is open counts from now on.\n\n"
+             "    p.reset()\n");
 
 static PyObject *profiler_reset(PyObject *object, PyObject *Py_UNUSED(ignored))
 {
@@ -388,9 +392,7 @@ static PyObject *profiler_reset(PyObject *object, PyObject *Py_UNUSED(ignored))
     sections_clear(self);
     profiler_calls_reset(self);
     self->started_ns = unix_ns();
-    if (self->ended_tick) {
-        self->ended_tick = self->started_tick;
-    }
+    self->elapsed_s = 0;
     pthread_mutex_unlock(&self->lock);
     PyDict_Clear(self->series);
     PyObject *marks = PyList_New(0);
@@ -413,23 +415,23 @@ static int profiler_set_enabled(PyObject *object, PyObject *value,
         return -1;
     }
     if (on) {
-        self->ended_tick = 0;
+        self->closed = false;
     }
     __atomic_store_n(&self->enabled, on != 0, __ATOMIC_RELAXED);
     return 0;
 }
 
-PyDoc_STRVAR(close_doc, "close($self)\n--\n\n"
-                        "Switch it off and stop its clock; all that was counted stays.\n\n"
-                        "    p.close()\n");
+PyDoc_STRVAR(close_doc,
+             "close($self)\n--\n\n"
+             "Switch it off and stop its clock; all that was counted stays.\n\n"
+             "    p.close()\n");
 
 static PyObject *profiler_close(PyObject *object, PyObject *Py_UNUSED(ignored))
 {
     profiler_object *self = (profiler_object *)object;
     __atomic_store_n(&self->enabled, false, __ATOMIC_RELAXED);
-    if (!self->ended_tick) {
-        self->ended_tick = core_ticks();
-    }
+    self->elapsed_s = elapsed(self);
+    self->closed = true;
     Py_RETURN_NONE;
 }
 
@@ -459,9 +461,9 @@ static PyObject *profiler_repr(PyObject *object)
     pthread_mutex_unlock(&self->lock);
     return PyUnicode_FromFormat("<stepwatch.Profiler %R: %llu sections, %llu calls%s>",
                                 self->name, used, calls,
-                                self->ended_tick ? ", closed"
-                                : self->enabled  ? ""
-                                                 : ", off");
+                                self->closed    ? ", closed"
+                                : self->enabled ? ""
+                                                : ", off");
 }
 
 /* A copy, also in another process, has the settings and no statistics. */
@@ -471,10 +473,9 @@ static PyObject *profiler_reduce(PyObject *object, PyObject *Py_UNUSED(ignored))
     PyObject *partial = NULL, *made = NULL;
     PyObject *functools = PyImport_ImportModule("functools");
     PyObject *args = Py_BuildValue("(OO)", Py_TYPE(object), self->name);
-    PyObject *settings = Py_BuildValue("{sOsnsO}", "enabled",
-                                       self->enabled ? Py_True : Py_False, "values",
-                                       (Py_ssize_t)self->most_values, "memory",
-                                       self->memory ? Py_True : Py_False);
+    PyObject *settings = Py_BuildValue(
+        "{sOsnsO}", "enabled", self->enabled ? Py_True : Py_False, "values",
+        (Py_ssize_t)self->most_values, "memory", self->memory ? Py_True : Py_False);
     PyObject *function = functools ? PyObject_GetAttrString(functools, "partial") : NULL;
     if (function && args && settings) {
         partial = PyObject_Call(function, args, settings);
@@ -520,34 +521,38 @@ static PyMemberDef profiler_members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
-PyDoc_STRVAR(rows_doc,
-             "rows($self, families=False)\n--\n\n"
-             "Statistics of all sections, one dict a name, the longest total first.\n\n"
-             "With families=True names that differ in numbers only are one row: epoch_*.\n\n"
-             "    for row in p.rows():\n"
-             "        print(row[\"name\"], row[\"calls\"], row[\"total_ns\"] / 1e9)\n");
-PyDoc_STRVAR(paths_doc,
-             "paths($self)\n--\n\n"
-             "The same, one dict a call path: \"path\" lists the sections, outermost first.\n\n"
-             "    [row[\"path\"] for row in p.paths()]\n");
+PyDoc_STRVAR(
+    rows_doc,
+    "rows($self, families=False, *, under=None)\n--\n\n"
+    "Statistics of all sections, one dict a name, the longest total first.\n\n"
+    "With families=True names that differ in numbers only are one row: epoch_*.\n"
+    "With under=\"epoch_3\" only what was called inside of that section counts, and\n"
+    "itself.\n\n"
+    "    for row in p.rows():\n"
+    "        print(row[\"name\"], row[\"calls\"], row[\"total_ns\"] / 1e9)\n");
+PyDoc_STRVAR(
+    paths_doc,
+    "paths($self, *, under=None)\n--\n\n"
+    "The same, one dict a call path: \"path\" lists the sections, outermost first.\n\n"
+    "    [row[\"path\"] for row in p.paths()]\n");
 PyDoc_STRVAR(row_doc, "row($self, name, /)\n--\n\n"
                       "Statistics of one section, or None if it was never called.\n\n"
                       "    p.row(\"load\")[\"p95_ns\"]\n");
 PyDoc_STRVAR(calls_doc, "calls($self, name, /)\n--\n\n"
                         "How many calls of a section have ended.\n\n"
                         "    p.calls(\"load\")\n");
-PyDoc_STRVAR(values_doc, "values($self, name, /)\n--\n\n"
-                         "Seconds that the newest calls took, the oldest of them first.\n\n"
-                         "    max(p.values(\"load\"))\n");
+PyDoc_STRVAR(values_doc,
+             "values($self, name, /)\n--\n\n"
+             "Seconds that the newest calls took, the oldest of them first.\n\n"
+             "    max(p.values(\"load\"))\n");
 PyDoc_STRVAR(memory_values_doc,
              "memory_values($self, name, /)\n--\n\n"
              "Change of resident memory of the newest calls, in bytes.\n\n"
              "    sum(p.memory_values(\"load\"))\n");
-PyDoc_STRVAR(data_doc,
-             "data($self, iterable, name=\"data_wait\")\n--\n\n"
-             "Go through batches and time the waiting for each.\n\n"
-             "    for batch in p.data(loader):\n"
-             "        validate(batch)\n");
+PyDoc_STRVAR(data_doc, "data($self, iterable, name=\"data_wait\")\n--\n\n"
+                       "Go through batches and time the waiting for each.\n\n"
+                       "    for batch in p.data(loader):\n"
+                       "        validate(batch)\n");
 PyDoc_STRVAR(steps_doc,
              "steps($self, iterable, /)\n--\n\n"
              "Go through batches; each is a call of the section step, and waiting for\n"
@@ -559,7 +564,7 @@ PyDoc_STRVAR(step_doc, "step($self)\n--\n\n"
                        "    with p.step():\n"
                        "        train(batch)\n");
 
-#define KEYWORDS(function) (PyCFunction)(void (*)(void))function
+#define KEYWORDS(function) (PyCFunction)(void (*)(void)) function
 
 static PyMethodDef profiler_methods_table[] = {
     {"section", KEYWORDS(profiler_section_method), METH_FASTCALL | METH_KEYWORDS,
@@ -575,7 +580,7 @@ static PyMethodDef profiler_methods_table[] = {
     {"mark", profiler_mark, METH_VARARGS, mark_doc},
     {"marks", profiler_marks, METH_NOARGS, marks_doc},
     {"rows", KEYWORDS(profiler_rows), METH_VARARGS | METH_KEYWORDS, rows_doc},
-    {"paths", profiler_paths, METH_NOARGS, paths_doc},
+    {"paths", KEYWORDS(profiler_paths), METH_VARARGS | METH_KEYWORDS, paths_doc},
     {"row", profiler_row, METH_O, row_doc},
     {"calls", profiler_count, METH_O, calls_doc},
     {"values", profiler_values, METH_O, values_doc},
@@ -600,16 +605,11 @@ PyDoc_STRVAR(
     "    print(p.row(\"load\"))\n");
 
 static PyType_Slot profiler_slots[] = {
-    {Py_tp_doc, (void *)profiler_doc},
-    {Py_tp_new, profiler_new},
-    {Py_tp_traverse, profiler_traverse},
-    {Py_tp_clear, profiler_clear},
-    {Py_tp_dealloc, profiler_dealloc},
-    {Py_tp_repr, profiler_repr},
-    {Py_tp_methods, profiler_methods_table},
-    {Py_tp_members, profiler_members},
-    {Py_tp_getset, profiler_getset},
-    {0, NULL},
+    {Py_tp_doc, (void *)profiler_doc},       {Py_tp_new, profiler_new},
+    {Py_tp_traverse, profiler_traverse},     {Py_tp_clear, profiler_clear},
+    {Py_tp_dealloc, profiler_dealloc},       {Py_tp_repr, profiler_repr},
+    {Py_tp_methods, profiler_methods_table}, {Py_tp_members, profiler_members},
+    {Py_tp_getset, profiler_getset},         {0, NULL},
 };
 
 static PyType_Spec profiler_spec = {

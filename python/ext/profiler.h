@@ -37,8 +37,9 @@ typedef struct profiler_stats {
     sw_histogram *histogram; /* NULL: they are in `few` */
     /* Of the calls whose memory was looked at. */
     uint64_t looked, exact;
-    int64_t memory;          /* sum of changes of what is resident */
-    uint64_t peak, peak_rss; /* most of one call beyond its begin; most that was resident */
+    int64_t memory; /* sum of changes of what is resident */
+    uint64_t peak,
+        peak_rss; /* most of one call beyond its begin; most that was resident */
 } profiler_stats;
 
 void profiler_stats_add(profiler_stats *stats, uint64_t ns, uint64_t count);
@@ -99,12 +100,14 @@ struct profiler_object {
     uint64_t id;          /* never used again */
     sw_section *gate;     /* tells whether something is recorded; never entered */
     uint64_t started_ns;  /* UNIX time */
-    uint64_t started_tick, ended_tick; /* 0: it is not closed */
+    uint64_t started_tick;
+    bool closed;
+    double elapsed_s; /* when it was closed */
     pthread_mutex_t lock;
     /* With the lock. */
-    double tick_ns;      /* length of a tick, and when to measure it again */
+    double tick_ns; /* length of a tick, and when to measure it again */
     uint64_t measure_at;
-    uint64_t serial;     /* of the newest entry */
+    uint64_t serial; /* of the newest entry */
     uint64_t orders;
     profiler_node *nodes;
     uint32_t node_count, node_room;
@@ -127,8 +130,9 @@ int profiler_loops_add(PyObject *module);
 
 /* Which call it is that ends. */
 typedef struct profiler_key {
-    const void *where; /* the frame, or another address that is the call's own while it lasts */
-    bool suspends;     /* other calls may begin and end meanwhile: a generator, a coroutine */
+    const void
+        *where; /* the frame, or another address that is the call's own while it lasts */
+    bool suspends; /* other calls may begin and end meanwhile: a generator, a coroutine */
 } profiler_key;
 
 int profiler_calls_init(profiler_object *self);
@@ -163,7 +167,7 @@ static inline bool profiler_is_enabled(const profiler_object *self)
 /* --- profiler_rows.c --- */
 
 PyObject *profiler_rows(PyObject *self, PyObject *args, PyObject *kwargs);
-PyObject *profiler_paths(PyObject *self, PyObject *ignored);
+PyObject *profiler_paths(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *profiler_row(PyObject *self, PyObject *name);
 PyObject *profiler_count(PyObject *self, PyObject *name);
 PyObject *profiler_values(PyObject *self, PyObject *name);

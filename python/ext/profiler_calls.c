@@ -35,7 +35,7 @@ struct profiler_entry {
     uint64_t children; /* ns */
     uint32_t node;
     uint32_t recording; /* number of the one that it is a section of, too; 0: none */
-    bool outermost;     /* no call of the same section is among those it was called from */
+    bool outermost; /* no call of the same section is among those it was called from */
     memory_look memory;
 };
 
@@ -329,8 +329,7 @@ static void memory_add(profiler_stats *stats, const memory_result *result)
         stats->exact += result->exact;
         stats->memory += result->change;
         stats->peak = stats->peak > result->peak ? stats->peak : result->peak;
-        stats->peak_rss =
-            stats->peak_rss > result->most ? stats->peak_rss : result->most;
+        stats->peak_rss = stats->peak_rss > result->most ? stats->peak_rss : result->most;
     }
 }
 
@@ -367,8 +366,8 @@ static void record_end(profiler_section *section, const profiler_entry *entry,
 {
     if (entry->recording && entry->recording == sw_recording_number()) {
         const profiler_key key = entry->key;
-        sw_section_end(section->handle,
-                       key.suspends ? (uint64_t)(uintptr_t)key.where : 0, flags);
+        sw_section_end(section->handle, key.suspends ? (uint64_t)(uintptr_t)key.where : 0,
+                       flags);
     }
 }
 

@@ -11,9 +11,9 @@
 /* --- A pass over the batches ------------------------------------------------------ */
 
 typedef struct pass_object {
-    PyObject_HEAD PyObject *inner;     /* an iterator */
-    profiler_section *wait, *step;     /* references; step may be NULL */
-    bool record;                       /* the wait is for us to record */
+    PyObject_HEAD PyObject *inner; /* an iterator */
+    profiler_section *wait, *step; /* references; step may be NULL */
+    bool record;                   /* the wait is for us to record */
     bool in_step;
 } pass_object;
 

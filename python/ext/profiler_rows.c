@@ -84,8 +84,8 @@ static PyObject *row_dict(const one_row *row, PyObject *name)
         put(dict, "p95_ns", number(row->p95)) != 0 ||
         put(dict, "p99_ns", number(row->p99)) != 0 ||
         put(dict, "last_ns", number(stats->last)) != 0 ||
-        put(dict, "memory_bytes",
-            looked ? PyLong_FromLongLong(stats->memory) : none()) != 0 ||
+        put(dict, "memory_bytes", looked ? PyLong_FromLongLong(stats->memory) : none()) !=
+            0 ||
         put(dict, "peak_bytes", looked ? number(stats->peak) : none()) != 0 ||
         put(dict, "peak_rss_bytes", looked ? number(stats->peak_rss) : none()) != 0 ||
         put(dict, "peak_how",
@@ -143,11 +143,10 @@ static one_row *rows_take(profiler_object *self, size_t *count)
     return rows;
 }
 
-static PyObject *rows_plain(profiler_object *self)
+/* NULL with an exception. */
+static PyObject *rows_list(const one_row *rows, size_t count)
 {
-    size_t count;
-    one_row *rows = rows_take(self, &count);
-    PyObject *result = rows ? PyList_New((Py_ssize_t)count) : NULL;
+    PyObject *result = PyList_New((Py_ssize_t)count);
     for (size_t i = 0; result && i < count; i++) {
         PyObject *dict = row_dict(&rows[i], name_of(&rows[i]));
         if (!dict) {
@@ -156,6 +155,14 @@ static PyObject *rows_plain(profiler_object *self)
             PyList_SET_ITEM(result, (Py_ssize_t)i, dict);
         }
     }
+    return result;
+}
+
+static PyObject *rows_plain(profiler_object *self)
+{
+    size_t count;
+    one_row *rows = rows_take(self, &count);
+    PyObject *result = rows ? rows_list(rows, count) : NULL;
     free(rows);
     return result;
 }
@@ -202,7 +209,8 @@ static PyObject *families_of(PyObject *list)
 }
 
 /* A family of several that were called is one row; `*several` says so. False: none was. */
-static bool family_fill(profiler_object *self, PyObject *members, one_row *out, bool *several)
+static bool family_fill(profiler_object *self, PyObject *members, one_row *out,
+                        bool *several)
 {
     profiler_stats sum = {0};
     size_t called = 0;
@@ -265,15 +273,112 @@ out:
     return result ? result : PyErr_Occurred() ? NULL : PyErr_NoMemory();
 }
 
-PyObject *profiler_rows(PyObject *self, PyObject *args, PyObject *kwargs)
+/* --- Inside of one section ---------------------------------------------------------- */
+
+/* A path that goes through a section, with a copy of its statistics that it owns. */
+typedef struct part {
+    profiler_section *section;
+    profiler_stats stats;
+} part;
+
+static bool node_is_under(const profiler_object *self, uint32_t node,
+                          const profiler_section *under)
 {
-    static char *keywords[] = {"families", NULL};
+    while (node && self->nodes[node].section != under) {
+        node = self->nodes[node].parent;
+    }
+    return node != 0;
+}
+
+static int part_compare(const void *left, const void *right)
+{
+    const uintptr_t a = (uintptr_t)((const part *)left)->section;
+    const uintptr_t b = (uintptr_t)((const part *)right)->section;
+    return (a > b) - (a < b);
+}
+
+/* The caller frees them, and clears their statistics. NULL: no memory. */
+static part *parts_take(profiler_object *self, const profiler_section *under,
+                        size_t *count)
+{
+    *count = 0;
+    pthread_mutex_lock(&self->lock);
+    part *parts = malloc((self->node_count + 1) * sizeof *parts);
+    for (uint32_t i = 0; parts && i < self->node_count; i++) {
+        const profiler_node *node = &self->nodes[i];
+        if (node->stats.calls && node_is_under(self, i, under)) {
+            part *out = &parts[(*count)++];
+            *out = (part){.section = node->section};
+            profiler_stats_merge(&out->stats, &node->stats);
+        }
+    }
+    pthread_mutex_unlock(&self->lock);
+    if (parts) {
+        qsort(parts, *count, sizeof *parts, part_compare);
+    }
+    return parts;
+}
+
+/* What was called while the section was open, and itself, one row a name. */
+static PyObject *rows_under(profiler_object *self, PyObject *name)
+{
+    profiler_section *under =
+        (profiler_section *)PyDict_GetItemWithError(self->sections, name);
+    if (!under) {
+        return PyErr_Occurred() ? NULL : PyList_New(0);
+    }
+    size_t count, used = 0;
+    part *parts = parts_take(self, under, &count);
+    one_row *rows = malloc((count + 1) * sizeof *rows);
+    PyObject *result = NULL;
+    for (size_t i = 0; parts && rows && i < count;) {
+        profiler_section *section = parts[i].section;
+        profiler_stats sum = {0};
+        for (; i < count && parts[i].section == section; i++) {
+            profiler_stats_merge(&sum, &parts[i].stats);
+        }
+        one_row *out = &rows[used++];
+        *out = (one_row){.section = section, .order = section->order};
+        row_fill(out, &sum);
+        profiler_stats_clear(&sum);
+    }
+    if (parts && rows) {
+        qsort(rows, used, sizeof *rows, row_compare);
+        result = rows_list(rows, used);
+    } else {
+        PyErr_NoMemory();
+    }
+    for (size_t i = 0; parts && i < count; i++) {
+        profiler_stats_clear(&parts[i].stats);
+    }
+    free(parts);
+    free(rows);
+    return result;
+}
+
+PyObject *profiler_rows(PyObject *object, PyObject *args, PyObject *kwargs)
+{
+    static char *keywords[] = {"families", "under", NULL};
+    profiler_object *self = (profiler_object *)object;
     int families = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|p:rows", keywords, &families)) {
+    PyObject *under = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|p$O:rows", keywords, &families,
+                                     &under)) {
         return NULL;
     }
-    return families ? rows_families((profiler_object *)self)
-                    : rows_plain((profiler_object *)self);
+    if (under != Py_None && !PyUnicode_Check(under)) {
+        PyErr_Format(PyExc_TypeError, "rows() under must be str, not %.100s",
+                     Py_TYPE(under)->tp_name);
+        return NULL;
+    }
+    if (under != Py_None && families) {
+        PyErr_SetString(PyExc_TypeError, "rows() takes families or under, not both");
+        return NULL;
+    }
+    if (under != Py_None) {
+        return rows_under(self, under);
+    }
+    return families ? rows_families(self) : rows_plain(self);
 }
 
 /* --- One per path ----------------------------------------------------------------- */
@@ -286,7 +391,9 @@ typedef struct call_tree {
     profiler_section **sections;
 } call_tree;
 
-static bool tree_take(profiler_object *self, call_tree *out)
+/* `under`: only paths that go through it; NULL: all. */
+static bool tree_take(profiler_object *self, const profiler_section *under,
+                      call_tree *out)
 {
     pthread_mutex_lock(&self->lock);
     const uint32_t nodes = self->node_count;
@@ -298,7 +405,7 @@ static bool tree_take(profiler_object *self, call_tree *out)
         const profiler_node *node = &self->nodes[i];
         out->parents[i] = node->parent;
         out->sections[i] = node->section;
-        if (node->stats.calls) {
+        if (node->stats.calls && (!under || node_is_under(self, i, under))) {
             one_row *row = &out->rows[out->count++];
             *row = (one_row){.section = node->section, .node = i};
             row_fill(row, &node->stats);
@@ -327,10 +434,22 @@ static PyObject *path_names(const call_tree *tree, const one_row *row)
     return names;
 }
 
-PyObject *profiler_paths(PyObject *object, PyObject *Py_UNUSED(ignored))
+PyObject *profiler_paths(PyObject *object, PyObject *args, PyObject *kwargs)
 {
+    static char *keywords[] = {"under", NULL};
+    profiler_object *self = (profiler_object *)object;
+    PyObject *name = Py_None, *under = NULL;
     call_tree tree = {0};
-    if (!tree_take((profiler_object *)object, &tree)) {
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$O:paths", keywords, &name)) {
+        return NULL;
+    }
+    if (name != Py_None) {
+        under = PyDict_GetItemWithError(self->sections, name);
+        if (!under) {
+            return PyErr_Occurred() ? NULL : PyList_New(0);
+        }
+    }
+    if (!tree_take(self, (profiler_section *)under, &tree)) {
         PyErr_NoMemory();
     }
     PyObject *result = PyErr_Occurred() ? NULL : PyList_New((Py_ssize_t)tree.count);

@@ -70,9 +70,9 @@ static PyObject *section_enter_method(PyObject *object, PyObject *Py_UNUSED(igno
 {
     profiler_section *self = (profiler_section *)object;
     if (profiler_is_enabled(self->profiler)) {
-        profiler_enter(
-            self, CORE_PLAIN_METHODS ? key_of_frame(core_frame_now()) : key_above(),
-            true);
+        profiler_enter(self,
+                       CORE_PLAIN_METHODS ? key_of_frame(core_frame_now()) : key_above(),
+                       true);
     }
     Py_INCREF(object);
     return object;
@@ -113,8 +113,9 @@ static PyObject *name_folded(PyObject *name)
     const size_t length =
         family ? sw_name_family(text.data, (size_t)text.length, family) : 0;
     core_text_release(&text);
-    PyObject *folded = length ? PyUnicode_DecodeUTF8(family, (Py_ssize_t)length, "replace")
-                              : PyUnicode_FromString(OTHER_NAMES);
+    PyObject *folded = length
+                           ? PyUnicode_DecodeUTF8(family, (Py_ssize_t)length, "replace")
+                           : PyUnicode_FromString(OTHER_NAMES);
     PyMem_Free(family);
     return folded;
 }
@@ -265,13 +266,17 @@ static PyObject *section_phase(PyObject *object, void *Py_UNUSED(closure))
     return PyUnicode_FromString(name);
 }
 
+/* A copy belongs to the copy of its profiler. */
 static PyObject *section_reduce(PyObject *object, PyObject *Py_UNUSED(ignored))
 {
     profiler_section *self = (profiler_section *)object;
-    PyObject *get = PyObject_GetAttrString((PyObject *)self->profiler, "section");
-    return get ? Py_BuildValue("N(OON)", get, self->name, self->category,
-                               section_phase(object, NULL))
-               : NULL;
+    PyObject *operators = PyImport_ImportModule("operator");
+    PyObject *get = operators ? PyObject_CallMethod(operators, "methodcaller", "sOON",
+                                                    "section", self->name, self->category,
+                                                    section_phase(object, NULL))
+                              : NULL;
+    Py_XDECREF(operators);
+    return get ? Py_BuildValue("N(O)", get, self->profiler) : NULL;
 }
 
 static PyMethodDef section_methods[] = {
@@ -299,12 +304,13 @@ static PyMemberDef section_members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
-PyDoc_STRVAR(section_doc, "A section of a profiler: a context manager and a decorator.\n\n"
-                          "    load = p.section(\"load\")\n"
-                          "    with load:\n"
-                          "        batch = next(batches)\n\n"
-                          "    @load\n"
-                          "    def read(path): ...\n");
+PyDoc_STRVAR(section_doc,
+             "A section of a profiler: a context manager and a decorator.\n\n"
+             "    load = p.section(\"load\")\n"
+             "    with load:\n"
+             "        batch = next(batches)\n\n"
+             "    @load\n"
+             "    def read(path): ...\n");
 
 static PyType_Slot section_slots[] = {
     {Py_tp_doc, (void *)section_doc},

@@ -163,9 +163,7 @@ def _profile(sections: _Sections, target: Any, name: str | None, phase: _Phase |
     return _wrap(sections, target, _name(target) if name is None else name, phase, again=again)
 
 
-def _wrap(
-    sections: _Sections, target: Any, name: str, phase: _Phase | None, *, again: bool
-) -> Any:
+def _wrap(sections: _Sections, target: Any, name: str, phase: _Phase | None, *, again: bool) -> Any:
     """Return the target timed, or itself when it is; ``again``: also when under another name."""
     if isinstance(target, (staticmethod, classmethod)):
         made = _wrap(sections, target.__func__, name, phase, again=again)
@@ -263,14 +261,22 @@ def _code_flags(target: Any) -> int:
 
 
 def _called(target: Any) -> Any:
-    """Return the function that bound methods and partials around it call."""
+    """Return the function that bound methods, partials and hooks around it call."""
     while True:
         if isinstance(target, MethodType):
             target = target.__func__
+        elif type(target) is FunctionType and _hooked(target) is not None:
+            target = _hooked(target)
         elif _is_partial(target):
             target = target.func
         else:
             return target
+
+
+def _hooked(target: FunctionType) -> Any:
+    """Return what a function of stepwatch.compat calls that only looks on, else None."""
+    made, inside = target.__dict__.get("__stepwatch_around__", (None, None))
+    return inside if made is target else None
 
 
 def _is_partial(target: Any) -> bool:

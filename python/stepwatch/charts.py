@@ -55,9 +55,7 @@ def histogram(
     ``empty`` says why there may be no data.
     """
     texts = (title, x_label, y_label, unit, None, empty)
-    chart = _chart(
-        "histogram", data, texts, scale, split, bins, top, False, False, width, height
-    )
+    chart = _chart("histogram", data, texts, scale, split, bins, top, False, False, width, height)
     return _written(chart, path)
 
 
@@ -131,9 +129,7 @@ def bars(
     Names beyond ``top`` (20) are counted, or become one bar with their sum.
     """
     texts = (title, x_label, None, unit, None, empty)
-    chart = _chart(
-        "bars", data, texts, "auto", "auto", 0, top, sum_others, not sort, width, height
-    )
+    chart = _chart("bars", data, texts, "auto", "auto", 0, top, sum_others, not sort, width, height)
     return _written(chart, path)
 
 

@@ -238,6 +238,26 @@ static uint64_t find_period(const struct sw__case *it, const struct tail *tail)
     return 0;
 }
 
+/* How much of the excess the slow steps waited for a CPU. Short steps share one reading of the kernel's counters, which the
+ * last of them has. */
+static double delay_of(const struct sw__case *it, const struct tail *tail)
+{
+    double delay = 0;
+    for (size_t i = 0; i < it->count; i++) {
+        const sw_summary_step *step = &it->step[i];
+        if (step->run_delay_ns == SW_UNKNOWN || step->usage_steps == 0) {
+            continue;
+        }
+        double excess = 0;
+        for (uint64_t k = 0; k < step->usage_steps && k <= i; k++) {
+            excess += beyond(it, tail, i - k);
+        }
+        const double waited = (double)step->run_delay_ns;
+        delay += waited < excess ? waited : excess;
+    }
+    return delay;
+}
+
 static bool find_tail(const sw_findings *all, struct tail *tail)
 {
     const struct sw__case *it = &all->it;
@@ -265,13 +285,11 @@ static bool find_tail(const sw_findings *all, struct tail *tail)
         }
         tail->slow++;
         tail->excess += (double)duration(step) - tail->usual;
-        tail->delay += step->run_delay_ns != SW_UNKNOWN && step->usage_steps == 1
-                           ? (double)step->run_delay_ns
-                           : 0;
         for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
             tail->by_phase[p] += (double)step->phase_ns[p] - usual[p];
         }
     }
+    tail->delay = delay_of(it, tail);
     tail->period = find_period(it, tail);
     return tail->slow > 0;
 }

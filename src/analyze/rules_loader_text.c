@@ -1,4 +1,5 @@
 /* What findings about loaders say: places, settings, advice. */
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -75,6 +76,27 @@ static bool largest(const sw_findings *all, const struct sw__loader_facts *facts
     return wait > most;
 }
 
+/* Making the samples, not putting them together, is what takes the time, and each was made in several epochs (RULE-13). */
+static bool made_again(const sw_training_loader *loader,
+                       const struct sw__loader_facts *facts)
+{
+    const double making = facts->getitem.share > facts->transform.share
+                              ? facts->getitem.share
+                              : facts->transform.share;
+    return goes_on(loader) && !(loader->bits & SW_LOADER_ITERABLE) &&
+           loader->samples != SW_UNKNOWN && facts->share.mean > 0.2 && making > 0.2;
+}
+
+static void advise_keeping(sw_findings *all, struct sw__draft *draft)
+{
+    const sw_training_loader *loader = all->it.loader;
+    sw__draft_rule(draft, "RULE-13");
+    sw__draft_advise(all, draft,
+                     "Its %" PRIu64 " samples are made again in each of %" PRIu64
+                     " epochs: what is the same every time can be made once and kept.",
+                     loader->samples, loader->passes);
+}
+
 void sw__loader_common(sw_findings *all, struct sw__draft *draft,
                        const struct sw__loader_facts *facts)
 {
@@ -106,6 +128,11 @@ void sw__loader_common(sw_findings *all, struct sw__draft *draft,
         sw__draft_advise(all, draft,
                          "Copies to the GPU take %.0f %% of a step: pin_memory=True.",
                          h2d * 100);
+    }
+    /* Where files are waited for, those that are read again are named. */
+    if (finding->kind != SW_FINDING_LOADER_IO && facts->way != SW__LOADER_UNKNOWN &&
+        made_again(loader, facts)) {
+        advise_keeping(all, draft);
     }
     if (facts->share.mean > 0.2 && facts->way != SW__LOADER_UNKNOWN) {
         sw__draft_rule(draft, "RULE-49");

@@ -23,9 +23,9 @@ bool sw__chart_is_good(double value)
 
 static const char **texts_of(sw_chart *chart, size_t index)
 {
-    const char **texts[] = {&chart->options.title,  &chart->options.x_label,
+    const char **texts[] = {&chart->options.title,   &chart->options.x_label,
                             &chart->options.y_label, &chart->options.x_unit,
-                            &chart->options.y_unit, &chart->options.empty};
+                            &chart->options.y_unit,  &chart->options.empty};
     return index < sizeof texts / sizeof texts[0] ? texts[index] : NULL;
 }
 
@@ -156,7 +156,8 @@ static int group_of(sw_chart *chart, const char *group, size_t length, size_t *i
 }
 
 /* The row of that name, if it is the last one, else a new one. */
-static int bars_of(sw_chart *chart, const char *name, size_t length, struct sw__bars **out)
+static int bars_of(sw_chart *chart, const char *name, size_t length,
+                   struct sw__bars **out)
 {
     if (chart->bar_count > 0) {
         *out = &chart->bars[chart->bar_count - 1];

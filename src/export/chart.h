@@ -30,7 +30,7 @@ struct sw__bars {
 };
 
 struct sw_chart {
-    sw_chart_options options; /* its texts are our own */
+    sw_chart_options options;  /* its texts are our own */
     struct sw__series *series; /* of bars: the groups, without values */
     size_t series_count;
     struct sw__bars *bars;

@@ -37,7 +37,7 @@ static bool is_bytes(const char *unit)
 /* The measure in which `most` is a handy number. */
 static struct measure measure_of(double most, const char *unit)
 {
-    static const struct measure times[] = {{3600, "h"}, {60, "min"}, {1, "s"},
+    static const struct measure times[] = {{3600, "h"},  {60, "min"},  {1, "s"},
                                            {1e-3, "ms"}, {1e-6, "µs"}, {1e-9, "ns"}};
     static const struct measure sizes[] = {
         {0x1p40, "TiB"}, {0x1p30, "GiB"}, {0x1p20, "MiB"}, {0x1p10, "KiB"}, {1, "B"}};
@@ -76,8 +76,7 @@ static void fixed(char out[SW__VALUE], double value, int decimals)
     if (decimals == 0) {
         snprintf(out, SW__VALUE, "%s%s", sign, whole);
     } else {
-        snprintf(out, SW__VALUE, "%s%s.%0*" PRIu64, sign, whole, decimals,
-                 digits % unit);
+        snprintf(out, SW__VALUE, "%s%s.%0*" PRIu64, sign, whole, decimals, digits % unit);
     }
 }
 

@@ -211,9 +211,9 @@ static void draw_rows(struct picture *picture, struct sw__box box, double low,
     label_width = fmin(label_width, box.width * 0.36);
     const double left = label_width + 10, right = widest + 12;
     const double bottom = *options->x_label ? 20 : 4;
-    picture->plot = (struct sw__box){box.x + left, box.y,
-                                     fmax(20, box.width - left - right),
-                                     fmax(20, box.height - bottom)};
+    picture->plot =
+        (struct sw__box){box.x + left, box.y, fmax(20, box.width - left - right),
+                         fmax(20, box.height - bottom)};
     const double room = picture->plot.height / (double)picture->rows.count;
     const double groups = (double)picture->chart->series_count;
     const double usual = is_grouped(picture->chart) ? GROUP_BAR : BAR;

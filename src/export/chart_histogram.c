@@ -56,8 +56,7 @@ static void plan_free(struct plan *plan)
 static int set_add(struct plan *plan, struct set *set, const sw_chart *chart,
                    const struct sw__series *series)
 {
-    double *grown =
-        sw__realloc(set->values, set->count + series->count, sizeof *grown);
+    double *grown = sw__realloc(set->values, set->count + series->count, sizeof *grown);
     if (!grown) {
         return SW_ENOMEM;
     }
@@ -130,10 +129,10 @@ static int plan_fill(struct plan *plan, const sw_chart *chart, const bool *shown
             continue;
         }
         struct set *set = &plan->sets[plan->count];
-        *set = (struct set){
-            .name = series->name,
-            .name_length = series->name_length,
-            .ink = SW__INK_SERIES + (unsigned)(plan->count % SW__SERIES_INKS)};
+        *set = (struct set){.name = series->name,
+                            .name_length = series->name_length,
+                            .ink = SW__INK_SERIES +
+                                   (unsigned)(plan->count % SW__SERIES_INKS)};
         plan->count++;
         error = set_add(plan, set, chart, series);
     }
@@ -214,11 +213,11 @@ static double bin_edge(const struct bins *bins, size_t index)
 /* Freedman and Diaconis: the width follows the middle half of the values, which a few large ones do not move. */
 static size_t bins_for(const struct bins *bins, const struct set *set, double range)
 {
-    const double middle = bin_place(bins, quantile(set, 0.75)) -
-                          bin_place(bins, quantile(set, 0.25));
+    const double middle =
+        bin_place(bins, quantile(set, 0.75)) - bin_place(bins, quantile(set, 0.25));
     const double count = (double)set->count;
     const double width = 2 * middle / cbrt(count);
-    const double least = fmin(sqrt(count) + 1, 12), most = 60;
+    const double least = fmin(sqrt(count) + 1, 20), most = 60;
     const double wanted = width > range / most ? ceil(range / width) : most;
     /* Nothing is known of a shape of which half lies in one place. */
     const double fitting = middle > 0 ? wanted : ceil(log2(count)) * 3 + 1;
@@ -235,9 +234,9 @@ static struct bins bins_make(const sw_chart *chart, const struct set *sets, size
             high = fmax(high, sets[i].values[sets[i].count - 1]);
         }
     }
-    bins.log = chart->options.scale == SW_SCALE_LOG ||
-               (chart->options.scale == SW_SCALE_AUTO && low > 0 &&
-                high >= low * LOG_FROM);
+    bins.log =
+        chart->options.scale == SW_SCALE_LOG ||
+        (chart->options.scale == SW_SCALE_AUTO && low > 0 && high >= low * LOG_FROM);
     const double size = fmax(fabs(low), fabs(high));
     if (!(high - low > size * 1e-9)) { /* one value: a bin around it */
         const double room = size > 1e-290 ? size * 0.02 : 0.2;
@@ -248,8 +247,7 @@ static struct bins bins_make(const sw_chart *chart, const struct set *sets, size
     bins.low = bin_place(&bins, low);
     const double range = bin_place(&bins, high) - bins.low;
     for (size_t i = 0; i < count && chart->options.bins == 0; i++) {
-        const size_t wanted =
-            sets[i].count > 1 ? bins_for(&bins, &sets[i], range) : 1;
+        const size_t wanted = sets[i].count > 1 ? bins_for(&bins, &sets[i], range) : 1;
         bins.count = wanted > bins.count ? wanted : bins.count;
     }
     bins.count = chart->options.bins ? chart->options.bins : bins.count;
@@ -344,7 +342,8 @@ static void draw_plot(sw__drawing *drawing, const sw_chart *chart, struct sw__bo
     } else {
         sw__axis_linear(&x, low, high, options->x_unit, ticks, false);
     }
-    sw__axis_linear(&y, 0, (double)most * 1.05, NULL, (size_t)fmax(box.height / 45, 3), true);
+    sw__axis_linear(&y, 0, (double)most * 1.05, NULL, (size_t)fmax(box.height / 45, 3),
+                    true);
     const struct sw__box plot =
         sw__chart_frame(drawing, box, &x, &y, options->x_label,
                         *options->y_label ? options->y_label : "count");
@@ -372,10 +371,10 @@ static void draw_apart(sw__drawing *drawing, const sw_chart *chart, struct sw__b
         struct sw__box panel = {box.x + (double)(i % columns) * (width + gap),
                                 box.y + (double)(i / columns) * height, width,
                                 height - 8};
-        sw__draw_text(drawing, panel.x, panel.y + 12,
-                      (struct sw__type){
-                          .size = SW__TEXT_SIZE, .bold = true, .ink = SW__INK_TEXT},
-                      panel.width, set->name, set->name_length);
+        sw__draw_text(
+            drawing, panel.x, panel.y + 12,
+            (struct sw__type){.size = SW__TEXT_SIZE, .bold = true, .ink = SW__INK_TEXT},
+            panel.width, set->name, set->name_length);
         panel.y += 17;
         panel.height -= 17;
         describe(words, sizeof words, set, chart->options.x_unit);
@@ -391,8 +390,7 @@ static void draw_apart(sw__drawing *drawing, const sw_chart *chart, struct sw__b
 static void draw_together(sw__drawing *drawing, const sw_chart *chart, struct sw__box box,
                           const struct plan *plan)
 {
-    struct sw__legend_entry *entries =
-        sw__alloc_zero(plan->count + 1, sizeof *entries);
+    struct sw__legend_entry *entries = sw__alloc_zero(plan->count + 1, sizeof *entries);
     for (size_t i = 0; entries && i < plan->count; i++) {
         entries[i] = (struct sw__legend_entry){
             plan->sets[i].name, plan->sets[i].name_length, plan->sets[i].ink};

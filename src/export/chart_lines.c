@@ -63,7 +63,8 @@ static void draw_legend(const struct picture *picture, struct sw__box *box)
 {
     const sw_chart *chart = picture->chart;
     const size_t rest = chart->series_count - picture->shown;
-    struct sw__legend_entry *entries = sw__alloc_zero(picture->shown + 1, sizeof *entries);
+    struct sw__legend_entry *entries =
+        sw__alloc_zero(picture->shown + 1, sizeof *entries);
     char others[32];
     size_t used = 0;
     for (size_t i = 0; entries && i < chart->series_count; i++) {
@@ -140,9 +141,9 @@ static void frame(struct picture *picture, struct sw__box box, const struct rang
 static struct sw__point place(const struct picture *picture, double x, double y)
 {
     const struct sw__box *plot = &picture->plot;
-    return (struct sw__point){
-        plot->x + sw__axis_at(&picture->x, x) * plot->width,
-        plot->y + plot->height - sw__axis_at(&picture->y, y) * plot->height};
+    return (struct sw__point){plot->x + sw__axis_at(&picture->x, x) * plot->width,
+                              plot->y + plot->height -
+                                  sw__axis_at(&picture->y, y) * plot->height};
 }
 
 /* --- lines --- */
@@ -197,8 +198,8 @@ static void draw_stretch(const struct picture *picture, struct stretch stretch,
 static int draw_series(const struct picture *picture, const struct sw__series *series,
                        unsigned ink)
 {
-    struct stretch stretch = {
-        .points = sw__alloc_zero(series->count, sizeof *stretch.points)};
+    struct stretch stretch = {.points =
+                                  sw__alloc_zero(series->count, sizeof *stretch.points)};
     if (!stretch.points) {
         return SW_ENOMEM;
     }

@@ -49,8 +49,8 @@ void sw__chart_legend(sw__drawing *drawing, struct sw__box *box,
     }
     for (size_t i = 0; i < count; i++) {
         const double most = fmin(260, box->width - swatch - 6);
-        const double width = fmin(
-            most, sw__draw_measure(type, entries[i].name, entries[i].name_length));
+        const double width =
+            fmin(most, sw__draw_measure(type, entries[i].name, entries[i].name_length));
         if (x > box->x && x + swatch + 6 + width > box->x + box->width) {
             x = box->x;
             y += LINE;
@@ -108,8 +108,7 @@ static void draw_y(sw__drawing *drawing, struct sw__box plot, const struct sw__a
         .size = TICK_SIZE, .ink = SW__INK_DIM, .anchor = SW__END};
     const double bottom = plot.y + plot.height;
     for (size_t i = 0; i < axis->count; i++) {
-        const double at =
-            sharp(bottom - sw__axis_at(axis, axis->tick[i]) * plot.height);
+        const double at = sharp(bottom - sw__axis_at(axis, axis->tick[i]) * plot.height);
         sw__draw_segment(drawing, plot.x, at, plot.x + plot.width, at, 1, SW__INK_GRID);
         text(drawing, plot.x - 6, at + 4, type, 0, axis->text[i]);
     }
@@ -152,12 +151,12 @@ struct sw__box sw__chart_frame(sw__drawing *drawing, struct sw__box box,
 void sw__chart_nothing(sw__drawing *drawing, struct sw__box box, const char *why)
 {
     const double middle_x = box.x + box.width / 2, middle_y = box.y + box.height / 2;
-    const struct sw__point corners[] = {{sharp(box.x), sharp(box.y)},
-                                        {sharp(box.x + box.width - 1), sharp(box.y)},
-                                        {sharp(box.x + box.width - 1),
-                                         sharp(box.y + box.height - 1)},
-                                        {sharp(box.x), sharp(box.y + box.height - 1)},
-                                        {sharp(box.x), sharp(box.y)}};
+    const struct sw__point corners[] = {
+        {sharp(box.x), sharp(box.y)},
+        {sharp(box.x + box.width - 1), sharp(box.y)},
+        {sharp(box.x + box.width - 1), sharp(box.y + box.height - 1)},
+        {sharp(box.x), sharp(box.y + box.height - 1)},
+        {sharp(box.x), sharp(box.y)}};
     sw__draw_line(drawing, corners, 5, 1, SW__INK_GRID);
     text(drawing, middle_x, middle_y,
          (struct sw__type){

@@ -20,13 +20,13 @@ static const struct {
     uint32_t colour;
     const char *variable;
 } inks[SW__INKS] = {
-    [SW__INK_BACK] = {0xFFFFFF, "--card"},        [SW__INK_TEXT] = {0x1C1E21, "--text"},
-    [SW__INK_DIM] = {0x5D636B, "--dim"},          [SW__INK_GRID] = {0xDFE1E4, "--line"},
-    [SW__INK_OTHERS] = {0xA9AEB4, "--rest"},      [SW__INK_SERIES] = {0x2166AC, "--s0"},
-    [SW__INK_SERIES + 1] = {0xE08214, "--s1"},    [SW__INK_SERIES + 2] = {0x2E8B57, "--s2"},
-    [SW__INK_SERIES + 3] = {0xC0362C, "--s3"},    [SW__INK_SERIES + 4] = {0x7B52AB, "--s4"},
-    [SW__INK_SERIES + 5] = {0x1799A6, "--s5"},    [SW__INK_SERIES + 6] = {0x8C6239, "--s6"},
-    [SW__INK_SERIES + 7] = {0xD6589F, "--s7"},    [SW__INK_SERIES + 8] = {0x83861B, "--s8"},
+    [SW__INK_BACK] = {0xFFFFFF, "--card"},     [SW__INK_TEXT] = {0x1C1E21, "--text"},
+    [SW__INK_DIM] = {0x5D636B, "--dim"},       [SW__INK_GRID] = {0xDFE1E4, "--line"},
+    [SW__INK_OTHERS] = {0xA9AEB4, "--rest"},   [SW__INK_SERIES] = {0x2166AC, "--s0"},
+    [SW__INK_SERIES + 1] = {0xE08214, "--s1"}, [SW__INK_SERIES + 2] = {0x2E8B57, "--s2"},
+    [SW__INK_SERIES + 3] = {0xC0362C, "--s3"}, [SW__INK_SERIES + 4] = {0x7B52AB, "--s4"},
+    [SW__INK_SERIES + 5] = {0x1799A6, "--s5"}, [SW__INK_SERIES + 6] = {0x8C6239, "--s6"},
+    [SW__INK_SERIES + 7] = {0xD6589F, "--s7"}, [SW__INK_SERIES + 8] = {0x83861B, "--s8"},
     [SW__INK_SERIES + 9] = {0x56677C, "--s9"},
 };
 
@@ -111,10 +111,10 @@ static struct sw__shape *points_add(sw__drawing *drawing, enum sw__shape_kind ki
     if (count == 0) {
         return NULL;
     }
-    struct sw__point *copy =
-        drawing->error ? NULL
-                       : sw__arena_take(drawing->arena, count * sizeof *copy,
-                                        _Alignof(struct sw__point));
+    struct sw__point *copy = drawing->error
+                                 ? NULL
+                                 : sw__arena_take(drawing->arena, count * sizeof *copy,
+                                                  _Alignof(struct sw__point));
     if (!copy) {
         drawing->error = SW_ENOMEM;
         return NULL;
@@ -131,8 +131,7 @@ static struct sw__shape *points_add(sw__drawing *drawing, enum sw__shape_kind ki
 void sw__draw_polygon(sw__drawing *drawing, const struct sw__point *points, size_t count,
                       unsigned ink, double opacity)
 {
-    struct sw__shape *shape =
-        points_add(drawing, SW__SHAPE_POLYGON, ink, points, count);
+    struct sw__shape *shape = points_add(drawing, SW__SHAPE_POLYGON, ink, points, count);
     if (shape) {
         shape->opacity = opacity;
     }
@@ -219,17 +218,6 @@ static size_t tail_of(struct sw__type type, const char *text, size_t length, dou
     return at;
 }
 
-/* U+FFFE and U+FFFF are the only characters left that XML does not allow. */
-static void drop_noncharacters(char *text, size_t length)
-{
-    for (size_t i = 0; i + 2 < length; i++) {
-        unsigned char *at = (unsigned char *)text + i;
-        if (at[0] == 0xEF && at[1] == 0xBF && at[2] >= 0xBE) {
-            at[2] = 0xBD;
-        }
-    }
-}
-
 static char *shortened(sw__drawing *drawing, struct sw__type type, double most,
                        const char *text, size_t length)
 {
@@ -251,7 +239,6 @@ static char *shortened(sw__drawing *drawing, struct sw__type type, double most,
         memcpy(copy + head + sizeof dots - 1, text + tail, length - tail);
         copy[head + sizeof dots - 1 + length - tail] = '\0';
     }
-    drop_noncharacters(copy, strlen(copy));
     return copy;
 }
 
@@ -273,8 +260,8 @@ double sw__draw_text(sw__drawing *drawing, double x, double y, struct sw__type t
         return 0;
     }
     struct sw__shape *shape = shape_add(drawing, SW__SHAPE_TEXT, type.ink);
-    struct sw__point *point = sw__arena_take(drawing->arena, sizeof *point,
-                                             _Alignof(struct sw__point));
+    struct sw__point *point =
+        sw__arena_take(drawing->arena, sizeof *point, _Alignof(struct sw__point));
     if (!shape || !point) {
         drawing->error = SW_ENOMEM;
         return 0;

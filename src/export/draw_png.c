@@ -23,10 +23,9 @@ struct pen {
 static void stroke(void *arg, double x0, double y0, double x1, double y1)
 {
     const struct pen *pen = arg;
-    sw__raster_piece(pen->raster,
-                     (struct sw__point){pen->x + x0 * pen->em, pen->y - y0 * pen->em},
-                     (struct sw__point){pen->x + x1 * pen->em, pen->y - y1 * pen->em},
-                     pen->width);
+    sw__raster_piece(
+        pen->raster, (struct sw__point){pen->x + x0 * pen->em, pen->y - y0 * pen->em},
+        (struct sw__point){pen->x + x1 * pen->em, pen->y - y1 * pen->em}, pen->width);
 }
 
 static void draw_text(struct sw__raster *raster, const struct sw__shape *shape,

@@ -33,8 +33,8 @@ static void put_colour(sw_writer *w, const char *property, unsigned ink, bool in
 {
     const unsigned colour = sw__ink_colour(ink);
     if (in_page) {
-        sw_write_format(w, " style=\"%s:var(%s,#%06x)\"", property,
-                        sw__ink_variable(ink), colour);
+        sw_write_format(w, " style=\"%s:var(%s,#%06x)\"", property, sw__ink_variable(ink),
+                        colour);
     } else {
         sw_write_format(w, " %s=\"#%06x\"", property, colour);
     }
@@ -114,7 +114,8 @@ void sw__drawing_svg(const sw__drawing *drawing, sw_writer *writer, bool in_page
     sw__html_text(writer, label ? label : "");
     sw_write_text(writer, "\">\n");
     if (!in_page) {
-        sw_write_text(writer, "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n");
+        sw_write_text(writer,
+                      "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n");
     }
     for (const struct sw__shape *shape = sw__drawing_first(drawing); shape;
          shape = shape->next) {

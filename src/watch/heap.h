@@ -55,6 +55,7 @@ struct sw__heap_thread {
     int64_t told;    /* of net */
     int64_t sample;  /* bytes until the next sample, beyond what `until` stands for */
     int64_t stretch; /* what `until` began with */
+    uint64_t period; /* that the distance to the next sample was drawn with */
     uint64_t random;
     uint32_t depth;
     uint32_t gate;   /* of the recording that marks and nodes belong to */

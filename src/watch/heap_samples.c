@@ -4,6 +4,9 @@
  * samples are exponential, so that no pattern of sizes fools them. It then stands for n / chance bytes and 1 / chance blocks.
  * Nearly all blocks that are freed were not sampled; a filter of 8 KiB, which stays in the nearest cache, says so for most.
  *
+ * A sample costs a few microseconds, and how many come depends on the program. So where more than PACE_HZ of them come for a
+ * while, the period is doubled, and halved again when few come: each block is weighed with the period that it was drawn with.
+ *
  * All lies in pages of its own. Under `lock`: tables, tree, points. */
 #include "watch/heap.h"
 
@@ -12,6 +15,7 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 enum {
     LIVE = 65536,      /* places of the table of blocks, a power of two */
@@ -24,6 +28,10 @@ enum {
 };
 /* A peak is looked at again when it is so much higher. */
 #define PEAK_RISE 1.005
+/* So many samples a second are enough; after PACE_SAMPLES of them it is looked at how long they took. */
+#define PACE_HZ 2000
+#define PACE_SAMPLES 1024
+#define PACE_MOST 128 /* times the period that was asked for */
 /* Without samples a thread looks again whether there are some after so many bytes. */
 #define LOOK_AGAIN ((int64_t)16 << 20)
 
@@ -61,6 +69,9 @@ static struct {
     uint64_t step[POINTS];
     size_t points;
     uint64_t stride, next_step;
+    uint64_t asked; /* the period; sw__heap_period is this times a power of two */
+    uint64_t paced_ns;
+    unsigned paced; /* samples since then */
     sw_heap_walk walk;
     bool native_leaves;
 } samples = {.lock = ATOMIC_FLAG_INIT};
@@ -289,24 +300,63 @@ static double draw(struct sw__heap_thread *thread)
     return -log(unit);
 }
 
+/* Draws how far it is to the next sample, with the period of this moment. */
+static int64_t draw_distance(struct sw__heap_thread *thread)
+{
+    thread->period = __atomic_load_n(&sw__heap_period, __ATOMIC_RELAXED);
+    return (int64_t)(draw(thread) * (double)thread->period) + 1;
+}
+
 void sw__heap_samples_begin(struct sw__heap_thread *thread)
 {
-    const double period = (double)__atomic_load_n(&sw__heap_period, __ATOMIC_RELAXED);
-    thread->sample = period > 0 ? (int64_t)(draw(thread) * period) + 1 : LOOK_AGAIN;
+    const bool samples_wanted = __atomic_load_n(&sw__heap_period, __ATOMIC_RELAXED) != 0;
+    thread->sample = samples_wanted ? draw_distance(thread) : LOOK_AGAIN;
     sw__heap_ahead(thread);
+}
+
+/* The time of day to some milliseconds, which costs nearly nothing. */
+static uint64_t coarse_ns(void)
+{
+    struct timespec now = {0};
+    (void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Too many samples a second: fewer from now on; few: more again. The lock is held. */
+static void keep_pace(void)
+{
+    if (++samples.paced < PACE_SAMPLES) {
+        return;
+    }
+    const uint64_t now = coarse_ns();
+    const uint64_t enough = (uint64_t)PACE_SAMPLES * 1000000000u / PACE_HZ;
+    const uint64_t took = now - samples.paced_ns;
+    uint64_t period = sw__heap_period;
+    if (took < enough && period < samples.asked * PACE_MOST) {
+        period *= 2;
+    } else if (took > 4 * enough && period > samples.asked) {
+        period /= 2;
+    }
+    __atomic_store_n(&sw__heap_period, period, __ATOMIC_RELAXED);
+    samples.paced = 0;
+    samples.paced_ns = now;
 }
 
 void sw__heap_sample(struct sw__heap_thread *thread, const void *address, size_t bytes,
                      const void *caller)
 {
-    const double period = (double)__atomic_load_n(&sw__heap_period, __ATOMIC_RELAXED);
-    if (!(period > 0)) {
+    if (__atomic_load_n(&sw__heap_period, __ATOMIC_RELAXED) == 0) {
         thread->sample = LOOK_AGAIN;
+        return;
+    }
+    const double period = (double)thread->period;
+    if (!(period > 0)) {
+        thread->sample = draw_distance(thread);
         return;
     }
     /* Several samples may fall into one block; it is one block all the same. */
     while (thread->sample < 0) {
-        const int64_t ahead = (int64_t)(draw(thread) * period) + 1;
+        const int64_t ahead = draw_distance(thread);
         thread->sample =
             (double)-thread->sample > 64 * period ? ahead : thread->sample + ahead;
     }
@@ -315,6 +365,7 @@ void sw__heap_sample(struct sw__heap_thread *thread, const void *address, size_t
     const double blocks = chance > 0 ? 1 / chance : 1;
     sw__heap_samples_lock();
     if (samples.store) {
+        keep_pace();
         /* With the lock: so no thread is in the middle of walking when another one forks. */
         const size_t depth = samples.walk ? samples.walk(frames + 1, DEPTH) : 0;
         const bool leaf = caller && (samples.native_leaves || depth == 0);
@@ -346,6 +397,8 @@ static void forget(void)
     samples.live = samples.peak = 0;
     samples.stride = 1;
     samples.next_step = 0;
+    samples.paced = 0;
+    samples.paced_ns = coarse_ns();
     memset(sw__heap_filter, 0, sizeof(sw__heap_filter));
     if (samples.store) {
         /* Pages of zeros come in their place. */
@@ -369,7 +422,8 @@ bool sw__heap_samples_start(uint64_t bytes)
         /* What was seen can still be read; what is freed from now on is not seen. */
         memset(sw__heap_filter, 0, sizeof(sw__heap_filter));
     }
-    __atomic_store_n(&sw__heap_period, can ? bytes : 0, __ATOMIC_RELAXED);
+    samples.asked = can ? bytes : 0;
+    __atomic_store_n(&sw__heap_period, samples.asked, __ATOMIC_RELAXED);
     unlock_busily(thread, before);
     for (struct sw__heap_thread *at = sw__heap_threads(); bytes && at; at = at->next) {
         sw__heap_samples_begin(at);

@@ -21,6 +21,7 @@ struct scene {
     double jitter;         /* relative, each phase by itself */
     uint64_t run_delay_ns; /* of each step */
     uint32_t involuntary;
+    uint32_t readings; /* every so many steps the kernel's counters are read; 0: each */
     sw_findings *findings;
 };
 
@@ -72,6 +73,13 @@ static inline uint32_t scene_row(struct scene *scene, enum sw_table table, unsig
 #define KEY(...) ((const uint32_t[4]){__VA_ARGS__})
 #define VALUE(...) ((const uint64_t[5]){__VA_ARGS__})
 
+/* How many steps share the reading that the next step has; 0: it has none. */
+static inline uint32_t scene_reading(const struct scene *scene)
+{
+    const uint32_t every = scene->readings ? scene->readings : 1;
+    return (scene->lane->file->steps + 1) % every == 0 ? every : 0;
+}
+
 /* A step with these phases, in ms. */
 static inline void scene_step(struct scene *scene, const double ms[SW_PHASE_COUNT],
                               unsigned flags)
@@ -83,7 +91,7 @@ static inline void scene_step(struct scene *scene, const double ms[SW_PHASE_COUN
                              .number = scene->lane->file->steps,
                              .epoch = 0,
                              .unit = SW_STEP_BATCH,
-                             .usage_steps = 1,
+                             .usage_steps = scene_reading(scene),
                              .run_delay_ns = scene->run_delay_ns,
                              .involuntary = scene->involuntary};
     uint64_t total = 0;

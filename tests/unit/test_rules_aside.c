@@ -114,6 +114,39 @@ static void slow_steps_with_a_period(void **state)
     scene_free(scene);
 }
 
+/* Slow steps here and there, which wait for a CPU when `delayed`; two steps share a reading of the kernel's counters. */
+static struct scene *uneven(bool delayed)
+{
+    struct scene *scene = scene_new();
+    scene->readings = 2;
+    uint64_t chance = 7;
+    uint64_t delay = 0;
+    for (unsigned i = 0; i < 200; i++) {
+        double ms[SW_PHASE_COUNT] = {[SW_PHASE_FORWARD] = 1};
+        if (tb_random(&chance) % 6 == 0) {
+            ms[SW_PHASE_FORWARD] = 8;
+            delay += delayed ? (uint64_t)(7 * MS) : 0;
+        }
+        scene->run_delay_ns = delay;
+        delay = i % 2 ? 0 : delay; /* the second of two has it */
+        scene_step(scene, ms, 0);
+    }
+    return scene;
+}
+
+static void slow_steps_that_wait_for_a_core_are_not_the_programs(void **state)
+{
+    (void)state;
+    struct scene *scene = uneven(false);
+    scene_look(scene);
+    assert_non_null(found(scene, SW_FINDING_VARIANCE));
+    scene_free(scene);
+    scene = uneven(true);
+    scene_look(scene);
+    assert_null(found(scene, SW_FINDING_VARIANCE));
+    scene_free(scene);
+}
+
 /* A look at the step thread at a moment; `code` is the index of a CODE row. */
 static void look(struct scene *scene, uint64_t at, const uint32_t *codes, unsigned count)
 {
@@ -223,6 +256,7 @@ int main(void)
         cmocka_unit_test(validation_that_is_short_or_was_once),
         cmocka_unit_test(checkpoints),
         cmocka_unit_test(slow_steps_with_a_period),
+        cmocka_unit_test(slow_steps_that_wait_for_a_core_are_not_the_programs),
         cmocka_unit_test(slow_steps_do_something_else),
         cmocka_unit_test(slow_steps_that_are_warm_up),
         cmocka_unit_test(slow_steps_by_chance),

@@ -123,7 +123,7 @@ static void settings(struct tb *tb, const struct plan *plan)
                            0,
                            0,
                            {T_LOADER, T_DATASET, plan->workers, 8},
-                           {plan->bits, plan->prefetch ? plan->prefetch : 2, UINT64_MAX,
+                           {plan->bits, plan->prefetch ? plan->prefetch : 2, 800,
                             plan->passes ? plan->passes : plan->epochs,
                             plan->no_site ? 0 : 1}};
     tb_row(tb, &site);
@@ -415,15 +415,30 @@ static void workers_make_batches_ahead(void **state)
         advises(it, "train.py:41: DataLoader(num_workers=0) \xE2\x86\x92 num_workers="));
     assert_true(advises(it, "persistent_workers=True"));
     assert_true(advises(it, "benchmark_dataloader(train_loader)"));
+    assert_true(advises(it, "made again in each of"));
     assert_false(advises(it, "pin_memory"));
     assert_true(has_rule(it, "RULE-02") && has_rule(it, "RULE-06") &&
-                has_rule(it, "RULE-36") && has_rule(it, "RULE-49"));
+                has_rule(it, "RULE-13") && has_rule(it, "RULE-36") &&
+                has_rule(it, "RULE-49"));
     assert_false(has_rule(it, "RULE-07"));
     assert_true(fabs(number(it, "wait_share") - 0.5) < 0.01);
     assert_true(fabs(number(it, "compute_ms") - 30.1) < 0.2);
     assert_true(number(it, "workers") == 0);
     assert_true(number(it, "workers_proposed") <= 4);
     assert_true(it->confidence > 0.9);
+    done(&result);
+}
+
+/* Nothing was made twice: there is nothing to keep. */
+static void one_epoch_makes_nothing_again(void **state)
+{
+    (void)state;
+    struct plan plan = slow_samples;
+    plan.passes = 1;
+    struct result result = find(&plan);
+    const sw_finding *it = assert_one(&result, SW_FINDING_LOADER_WORKERS);
+    assert_false(advises(it, "made again in each of"));
+    assert_false(has_rule(it, "RULE-13"));
     done(&result);
 }
 
@@ -608,7 +623,7 @@ static void samples_wait_for_files(void **state)
     assert_true(fabs(number(it, "io_small_share") - 0.9) < 0.01);
     assert_true(advises(it, "90 % of the 4000 reads moved fewer than 4 KiB"));
     assert_true(advises(it, "/data/train.bin"));
-    assert_false(has_rule(it, "RULE-13"));
+    assert_false(advises(it, "times over"));
     done(&result);
     plan.small = 0;
     plan.times = 3;
@@ -886,6 +901,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(workers_make_batches_ahead),
+        cmocka_unit_test(one_epoch_makes_nothing_again),
         cmocka_unit_test(more_workers_than_before),
         cmocka_unit_test(a_loader_that_keeps_up_is_fine),
         cmocka_unit_test(chance_and_warm_up_are_no_evidence),

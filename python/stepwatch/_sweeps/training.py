@@ -92,6 +92,16 @@ def measure_steps(
     return Steps(trainer, times, passes, optimizer is None)
 
 
+def _gradients(trainer: Trainer) -> int:
+    """Return what the gradients take on the device, in the allocator's pieces of 512 bytes."""
+    sizes = (
+        parameter.grad.untyped_storage().nbytes()
+        for parameter in trainer.model.parameters()
+        if parameter.grad is not None
+    )
+    return sum((size + 511) // 512 * 512 for size in sizes)
+
+
 def _run(trainer: Trainer, passes: Passes, num_batches: int) -> _Times:
     times = _Times()
     sizes = _batches.Sizes(passes.batch_size)
@@ -110,7 +120,8 @@ def _run(trainer: Trainer, passes: Passes, num_batches: int) -> _Times:
             if times.first is None:
                 times.first = trainer.step(batch)["total"]
             before = _core.resident([0])
-            on_device = cuda.memory_allocated(trainer.device) if cuda else 0
+            # The step gives up the gradients of the one before, first of all.
+            on_device = cuda.memory_allocated(trainer.device) - _gradients(trainer) if cuda else 0
 
             def looked(on_device: int = on_device) -> None:
                 # What the forward keeps for the backward is there now.

@@ -1,0 +1,275 @@
+"""What the guides say about cost and safety, as promises of ours.
+
+How long something takes is measured in bench/, where a command checks it: which one says
+docs/compatibility/promises.md. Here is what can be counted.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .conftest import ROOT, RunText
+
+pytestmark = pytest.mark.once
+
+PROMISES = ROOT / "docs" / "compatibility" / "promises.md"
+
+
+def checked_by(row: str) -> list[str]:
+    """Return the suites of bench/ that check a row, as the page says; they must exist."""
+    line = next(x for x in PROMISES.read_text(encoding="utf-8").splitlines() if f"| {row} |" in x)
+    suites = re.findall(r"`make bench-check SUITES=\"?([\w ]+)\"?`", line)
+    names = [name for part in suites for name in part.split()]
+    for name in names:
+        assert (ROOT / "bench" / "suites" / f"{name}.py").is_file(), name
+    return names
+
+
+def last_json(text: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(text.splitlines()[-1])
+    return found
+
+
+OFF = """
+    import gc, json, os, sys, threading
+    import stepwatch
+    def work(section, decorated):
+        for _ in range(20000):
+            with section:
+                decorated()
+    profiler = stepwatch.Profiler("off", enabled=False)
+    both = [
+        (stepwatch.section("a"), stepwatch.profile("b")(lambda: None)),
+        (profiler.section("a"), profiler.profile("b")(lambda: None)),
+    ]
+    for pair in both:
+        work(*pair)
+    gc.collect()
+    blocks, threads = sys.getallocatedblocks(), len(os.listdir("/proc/self/task"))
+    files = sorted(os.listdir("."))
+    for pair in both:
+        work(*pair)
+    gc.collect()
+    print(json.dumps({
+        "blocks": sys.getallocatedblocks() - blocks,
+        "threads": len(os.listdir("/proc/self/task")) - threads,
+        "files": sorted(os.listdir(".")) == files,
+        "rows": profiler.rows(),
+        "recording": stepwatch.is_recording(),
+    }))
+"""
+
+
+def test_p_01_off_costs_nothing_that_stays(tmp_path: Path, run_text: RunText) -> None:
+    found = last_json(run_text(tmp_path, "", before=OFF).ok().out)
+    assert found["blocks"] < 100
+    assert found["threads"] == 0
+    assert found["files"]
+    assert found["rows"] == []
+    assert not found["recording"]
+    assert {"cost", "python_sections"} <= set(checked_by("P-01"))
+
+
+ON = """
+    import gc, json, sys
+    import stepwatch
+    profiler = stepwatch.Profiler("on")
+    section = profiler.section("a")
+    def work(n):
+        for _ in range(n):
+            with section:
+                pass
+    work(200000)  # as many single times as are kept
+    gc.collect()
+    blocks = sys.getallocatedblocks()
+    work(100000)
+    gc.collect()
+    print(json.dumps({"blocks": sys.getallocatedblocks() - blocks, "row": profiler.row("a")}))
+"""
+
+
+def test_p_02_on_it_is_counted_exactly_in_memory_that_does_not_grow(
+    tmp_path: Path, run_text: RunText
+) -> None:
+    found = last_json(run_text(tmp_path, "", before=ON).ok().out)
+    assert found["row"]["calls"] == 300000
+    assert found["blocks"] < 100
+    assert {"cost", "python_sections"} <= set(checked_by("P-02"))
+
+
+def test_p_03_recording_a_step_is_measured_on_the_cnn() -> None:
+    assert "python_training" in checked_by("P-03")
+
+
+EVERY = """
+    import json
+    from ml_ops.profile import should_profile
+    print(json.dumps({"steps": [step for step in range(1000) if should_profile(step, 100)]}))
+"""
+
+
+def test_p_04_one_step_in_a_hundred_is_profiled(tmp_path: Path, run_text: RunText) -> None:
+    pytest.importorskip("stepwatch.compat.ml_ops.profile")
+    done = run_text(tmp_path, "", before=EVERY, ENABLE_PROFILING="true").ok()
+    assert last_json(done.out)["steps"] == list(range(0, 1000, 100))
+    assert "guides" in checked_by("P-04")
+
+
+def test_p_05_the_function_profiler_is_measured_beside_c_profile() -> None:
+    assert "python_functions" in checked_by("P-05")
+
+
+LINES = """
+    import stepwatch
+    lines = stepwatch.Lines()
+    def other(i):
+        return i
+    @lines
+    def chosen(n):
+        total = 0
+        for i in range(n):
+            total += other(i)
+        return total
+    chosen(10)
+    lines.print()
+"""
+
+
+def test_p_06_other_functions_have_no_lines(tmp_path: Path, run_text: RunText) -> None:
+    out = run_text(tmp_path, "", before=LINES).ok().out
+    assert "total += other(i)" in out
+    assert "return i" not in out
+    assert "python_lines" in checked_by("P-06")
+
+
+MONITOR = """
+    import json, os, time
+    import stepwatch
+    before = len(os.listdir("/proc/self/task"))
+    stepwatch.start(out="run", quiet=True, monitor_interval_s=0.01, sampler_hz=0)
+    time.sleep(0.3)
+    during = len(os.listdir("/proc/self/task"))
+    run = stepwatch.stop()
+    after = len(os.listdir("/proc/self/task"))
+    print(json.dumps({"before": before, "during": during, "after": after}))
+"""
+
+
+def test_p_07_the_monitor_is_one_thread_that_ends(tmp_path: Path, run_text: RunText) -> None:
+    found = last_json(run_text(tmp_path, "", before=MONITOR).ok().out)
+    # The recorder's helper and the monitor.
+    assert 1 <= found["during"] - found["before"] <= 2
+    assert found["after"] == found["before"]
+    assert "monitor" in checked_by("P-07")
+
+
+CAP = """
+    import json, os
+    import stepwatch
+    stepwatch.start(out="run", quiet=True, policy="ring", max_mb=4, monitor_interval_s=0)
+    section = stepwatch.section("a")
+    for _ in range(1_000_000):
+        with section:
+            pass
+    run = stepwatch.stop()
+    size = sum(os.path.getsize(os.path.join("run", name)) for name in os.listdir("run"))
+    print(json.dumps({"size": size}))
+"""
+
+
+def test_p_08_memory_and_files_are_bounded_and_what_was_lost_is_counted(
+    tmp_path: Path, run_text: RunText, stepwatch_cli: Path
+) -> None:
+    found = last_json(run_text(tmp_path, "", before=CAP).ok().out)
+    assert found["size"] <= 5 << 20
+    report = json.loads(
+        subprocess.run(
+            [stepwatch_cli, "report", tmp_path / "run", "--json"],
+            capture_output=True,
+            check=True,
+        ).stdout
+    )
+    assert report["overhead"]["overwritten"] > 0
+    (section,) = (row for row in report["sections"] if row["name"] == "a")
+    assert section["calls"] == 1_000_000
+    assert "cap" in checked_by("P-08")
+
+
+SAFE = """
+    import os, signal, sys, threading
+    import stepwatch
+    stepwatch.start(out="run", quiet=True)
+    def work():
+        for _ in range(1000):
+            with stepwatch.section("threads"):
+                pass
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    signal.signal(signal.SIGUSR1, lambda *_: work())
+    os.kill(os.getpid(), signal.SIGUSR1)
+    child = os.fork()
+    if child == 0:
+        work()
+        os._exit(0)
+    os.waitpid(child, 0)
+    stepwatch.step_begin()
+    stepwatch.step_end()
+    if sys.argv[1:] == ["raise"]:
+        raise RuntimeError("the program's own")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize("how", ["raise", "kill"])
+def test_p_09_threads_forks_signals_and_a_crash_lose_nothing(
+    tmp_path: Path, run_text: RunText, stepwatch_cli: Path, how: str
+) -> None:
+    text = SAFE.replace('sys.argv[1:] == ["raise"]', str(how == "raise"))
+    done = run_text(tmp_path, "", before=text)
+    assert done.code == (1 if how == "raise" else -signal.SIGKILL)
+    if how == "raise":
+        assert "RuntimeError: the program's own" in done.err
+    report = json.loads(
+        subprocess.run(
+            [stepwatch_cli, "report", tmp_path / "run", "--json"], capture_output=True, check=True
+        ).stdout
+    )
+    calls = sum(row["calls"] for row in report["sections"] if row["name"] == "threads")
+    assert calls >= 9000
+    assert report["steps"]["count"] == 1
+
+
+def test_p_10_the_report_states_its_own_cost(
+    tmp_path: Path, stepwatch_cli: Path, guide_env: dict[str, str]
+) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import stepwatch\nfor _ in stepwatch.steps(range(200)):\n    sum(range(10000))\n",
+        encoding="utf-8",
+    )
+    done = subprocess.run(
+        [stepwatch_cli, "run", "-o", tmp_path / "run", script],
+        env={**guide_env, "STEPWATCH_PYTHON": sys.executable},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    overhead = json.loads((tmp_path / "run" / "report.json").read_text())["overhead"]
+    assert overhead["low"] <= overhead["percent"] <= overhead["high"]
+    assert overhead["seconds"] > 0
+    assert overhead["how"]
+    assert re.search(r"Recording  cost \S+ % of the time", done.stderr)
+    assert "overhead" in checked_by("P-10")
