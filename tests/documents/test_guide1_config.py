@@ -43,7 +43,7 @@ SAMPLES = {
     "network samples",
 }
 LARGE = 40 << 20  # The C library maps as much anew each time.
-FILES = {"json", "csv", "html", "images"}
+FILES = {"json", "csv", "html", "images", "trace"}
 
 
 class Doubled(Dataset[Any]):
@@ -122,6 +122,13 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     fake_gpu(monkeypatch)
 
 
+def burn(seconds: float) -> None:
+    """Compute for a while."""
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        sum(range(100))
+
+
 def exercise(folder: Path, **settings: Any) -> SimpleNamespace:
     """Use every part of a profiler once, and return what came of it."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -140,7 +147,7 @@ def exercise(folder: Path, **settings: Any) -> SimpleNamespace:
         one.close()
         other.close()
         kept.append(b"z" * LARGE)
-        time.sleep(0.05)
+        burn(0.1)
     profiler.stop_performance_monitoring()
     loader = DataLoader(Doubled(), batch_size=4)
     model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 2))
@@ -190,6 +197,8 @@ def there(done: SimpleNamespace) -> dict[str, Any]:
         "optimizer": "avg_optimizer_time" in done.training,
         "gradients": done.training.get("gradient_times"),
         "report": done.report,
+        "stacks": done.report.get("functions"),
+        "trace": "profiles/trace.json" in done.files,
         "json": "profiles/profiling_report.json" in done.files,
         "csv": {"profiles/profiling_metrics.csv", "profiles/performance_data.csv"} <= done.files,
         "html": "profiles/profiling_report.html" in done.files,
@@ -260,7 +269,7 @@ LEVELS = {
         "sections", "loading", "preprocessing", "training", "forward", "backward", "optimizer",
         "report", "json", "csv", "html",
     },
-    "detailed": {"allocations", "deallocations", "leaks", "snapshots"},
+    "detailed": {"allocations", "deallocations", "leaks", "snapshots", "stacks", "trace"},
 }  # fmt: skip
 
 
@@ -271,6 +280,13 @@ def test_r1_042_profile_level(full: SimpleNamespace, tmp_path: Path) -> None:
     assert parts(full) - detailed == LEVELS["detailed"]
     with pytest.raises(ValueError, match="basic, detailed, comprehensive, not 'full'"):
         ProfilerConfig(profile_level="full")
+
+
+def test_r1_042_comprehensive_knows_functions_and_events(full: SimpleNamespace) -> None:
+    assert "burn" in {row["name"] for row in full.report["functions"]}
+    trace = json.loads((full.folder / "profiles/trace.json").read_text(encoding="utf-8"))
+    events = trace["traceEvents"] if isinstance(trace, dict) else trace
+    assert "reading" in {event.get("name") for event in events}
 
 
 def test_r1_042_given_switches_override_the_level(tmp_path: Path) -> None:
@@ -507,7 +523,7 @@ def test_r1_069_calls_on_sockets_are_counted(full: SimpleNamespace) -> None:
 
 
 def test_r1_070_generate_reports(vanishes: Vanishes) -> None:
-    assert vanishes("generate_reports") == {"report"} | FILES
+    assert vanishes("generate_reports") == {"report", "stacks"} | FILES
 
 
 def test_r1_071_create_visualizations(vanishes: Vanishes) -> None:

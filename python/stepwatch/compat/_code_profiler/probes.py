@@ -20,14 +20,15 @@ if TYPE_CHECKING:
 MIB = 1048576
 LIMIT = 100_000  # Values kept of one section.
 _SITES = 5
-_IO_KEYS = {
-    "rchar": "read_bytes",
-    "wchar": "written_bytes",
-    "syscr": "read_calls",
-    "syscw": "write_calls",
-    "read_bytes": "device_read_bytes",
-    "write_bytes": "device_written_bytes",
-}
+# As /proc/self/io has them: rchar, wchar, syscr, syscw, read_bytes, write_bytes.
+_IO_KEYS = (
+    "read_bytes",
+    "written_bytes",
+    "read_calls",
+    "write_calls",
+    "device_read_bytes",
+    "device_written_bytes",
+)
 
 
 class Io:
@@ -38,10 +39,10 @@ class Io:
         self._pid = 0
         self._file = -1
 
-    def begin(self) -> dict[str, int] | None:
+    def begin(self) -> list[int] | None:
         return self._read()
 
-    def _read(self) -> dict[str, int] | None:
+    def _read(self) -> list[int] | None:
         if self._pid != os.getpid():  # /proc/self of whoever opened it.
             self.close()
             try:
@@ -49,22 +50,17 @@ class Io:
             except OSError:
                 return None
             self._pid = os.getpid()
-        if self._file < 0:
-            return None
-        words = os.pread(self._file, 512, 0).decode().split()
-        return {
-            _IO_KEYS[key[:-1]]: int(value)
-            for key, value in zip(words[::2], words[1::2])
-            if key[:-1] in _IO_KEYS
-        }
+        return [int(word) for word in os.pread(self._file, 512, 0).split()[1:12:2]]
 
-    def end(self, name: str, before: dict[str, int] | None) -> None:
+    def end(self, name: str, before: list[int] | None) -> None:
         now = self._read()
         if before is None or now is None:
             return
-        sums = self.sections.setdefault(name, dict.fromkeys(_IO_KEYS.values(), 0))
-        for key, value in now.items():
-            sums[key] += value - before.get(key, value)
+        sums = self.sections.get(name)
+        if sums is None:
+            sums = self.sections[name] = dict.fromkeys(_IO_KEYS, 0)
+        for key, value, at in zip(_IO_KEYS, now, before):
+            sums[key] += value - at
 
     def close(self) -> None:
         if self._file >= 0 and self._pid == os.getpid():
