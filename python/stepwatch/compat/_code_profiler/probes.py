@@ -6,12 +6,12 @@ name of the section. A profiler has the probes that its configuration asks for, 
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections import deque
 
 import stepwatch
+from stepwatch import _core
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MIB = 1048576
 LIMIT = 100_000  # Values kept of one section.
 _SITES = 5
-# As /proc/self/io has them: rchar, wchar, syscr, syscw, read_bytes, write_bytes.
+# As the kernel tells them.
 _IO_KEYS = (
     "read_bytes",
     "written_bytes",
@@ -36,36 +36,22 @@ class Io:
 
     def __init__(self) -> None:
         self.sections: dict[str, dict[str, int]] = {}
-        self._pid = 0
-        self._file = -1
 
-    def begin(self) -> list[int] | None:
-        return self._read()
+    def begin(self) -> tuple[int | None, ...] | None:
+        return _core.process_io()
 
-    def _read(self) -> list[int] | None:
-        if self._pid != os.getpid():  # /proc/self of whoever opened it.
-            self.close()
-            try:
-                self._file = os.open("/proc/self/io", os.O_RDONLY | os.O_CLOEXEC)
-            except OSError:
-                return None
-            self._pid = os.getpid()
-        return [int(word) for word in os.pread(self._file, 512, 0).split()[1:12:2]]
-
-    def end(self, name: str, before: list[int] | None) -> None:
-        now = self._read()
+    def end(self, name: str, before: tuple[int | None, ...] | None) -> None:
+        now = _core.process_io()
         if before is None or now is None:
             return
         sums = self.sections.get(name)
         if sums is None:
             sums = self.sections[name] = dict.fromkeys(_IO_KEYS, 0)
         for key, value, at in zip(_IO_KEYS, now, before):
-            sums[key] += value - at
+            sums[key] += (value or 0) - (at or 0)
 
     def close(self) -> None:
-        if self._file >= 0 and self._pid == os.getpid():
-            os.close(self._file)
-        self._file, self._pid = -1, 0
+        pass
 
 
 class Allocations:
