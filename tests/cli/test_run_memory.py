@@ -54,7 +54,34 @@ def test_growth_is_found_by_default(stepwatch: Run, tmp_path: Path) -> None:
 
 
 def test_healthy_memory_is_silent(stepwatch: Run, tmp_path: Path) -> None:
-    assert growth(report(stepwatch, tmp_path, 0)) is None
+    found = report(stepwatch, tmp_path, 0)
+    assert growth(found) is None
+    assert not [note for note in found["notes"] if "spike" in note]
+
+
+SPIKE = """
+import time
+import stepwatch
+
+held = []
+for batch in stepwatch.steps(range(60)):
+    held.clear()
+    if batch in (30, 45):
+        held.append(bytearray((200 if batch == 30 else 100) << 20))
+    time.sleep(0.012)
+"""
+
+
+def test_spikes_are_a_note(stepwatch: Run, tmp_path: Path) -> None:
+    script = tmp_path / "spike.py"
+    script.write_text(SPIKE)
+    done = stepwatch("run", "-o", str(tmp_path / "run"), str(script))
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / "run" / "report.json").read_text())
+    (note,) = [note for note in found["notes"] if note.startswith("Memory has a spike")]
+    assert "at step 30: " in note
+    assert "there are 2 of them" in note
+    assert growth(found) is None
 
 
 def test_allocations_of_a_program(stepwatch: Run, tmp_path: Path) -> None:
