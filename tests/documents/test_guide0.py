@@ -828,6 +828,30 @@ def test_r0_027_nothing_is_saved_unasked_without_autosave(
     assert done.out == "[]\n"
 
 
+def test_r0_027_other_processes_of_the_program(tmp_path: Path, run_text: RunText) -> None:
+    text = """
+with profiler.profile_context("work"): pass
+child = os.fork()
+if child == 0:
+    with profiler.profile_context("elsewhere"): pass
+    sys.exit()
+os.waitpid(child, 0)
+print(os.path.exists("profiling_output"))
+"""
+    done = run_text(tmp_path / "fork", IMPORTS + QUIET + text).ok()
+    assert done.out == "False\n"  # the child saved nothing
+    final = load(done.folder / "profiling_output" / "overall_profile_step_final.json")
+    assert set(final["blocks"]) == {"work"}
+    # Of processes that train together each has files of its own.
+    block = 'with profiler.profile_context("epoch_1"): pass\n'
+    second = run_text(tmp_path / "rank", IMPORTS + QUIET + block, RANK="1").ok()
+    assert files(second.folder / "profiling_output") == {"rank_1"}
+    assert files(second.folder / "profiling_output" / "rank_1") == {
+        "epoch_1_block_profile.json",
+        "overall_profile_step_final.json",
+    }
+
+
 def test_r0_028_the_line_profile_is_saved(either: Done, lines: tuple[Done, str]) -> None:
     for step in (1, 10, 50, 100, "final"):
         text = (either.folder / OUT / f"line_profile_step_{step}.txt").read_text(encoding="utf-8")
