@@ -137,7 +137,7 @@ _stepwatch()
     export)
         case $previous in
         --to)
-            mapfile -t COMPREPLY < <(compgen -W "collapsed json pstats speedscope" -- "$current")
+            mapfile -t COMPREPLY < <(compgen -W "chrome collapsed json kineto pstats speedscope tensorboard" -- "$current")
             return
             ;;
         -o | --out)
@@ -146,8 +146,8 @@ _stepwatch()
             ;;
         esac
         if [[ $current == -* ]]; then
-            mapfile -t COMPREPLY < <(compgen -W "--to -o --out --waiting --lines --threads --sections --memory \
-                --help" -- "$current")
+            mapfile -t COMPREPLY < <(compgen -W "--to -o --out --steps --waiting --lines --threads --sections \
+                --memory --help" -- "$current")
         else
             mapfile -t COMPREPLY < <(compgen -d -- "$current"; compgen -f -X '!*.stepwatch' -- "$current")
             compopt -o filenames 2>/dev/null

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
+from typing import Any, Callable
 
 import pytest
 
@@ -22,6 +24,41 @@ def stepwatch_cli(build_dir: Path) -> Path:
     return build_dir / "src" / "cli" / "stepwatch"
 
 
+def read_trace(path: Path) -> Any:
+    """Read a trace for viewers and check what every one of them must have."""
+
+    def refuse(word: str) -> None:
+        raise AssertionError(f"{word} is no number of JSON's")
+
+    document = json.loads(path.read_text(encoding="utf-8"), parse_constant=refuse)
+    tracks: dict[tuple[int, int], list[tuple[int, int, str]]] = {}
+    for event in document["traceEvents"]:
+        assert isinstance(event["name"], str)
+        assert event["name"]
+        assert isinstance(event["pid"], int)
+        assert isinstance(event["tid"], int)
+        if event["ph"] == "X":
+            assert event["cat"]
+            assert event["dur"] >= 0
+            begin = round(event["ts"] * 1000)
+            end = begin + round(event["dur"] * 1000)
+            tracks.setdefault((event["pid"], event["tid"]), []).append((begin, -end, event["name"]))
+    for slices in tracks.values():  # they nest: else Perfetto would move or drop them
+        around: list[int] = []
+        for begin, minus_end, name in sorted(slices):
+            while around and around[-1] <= begin:
+                around.pop()
+            assert not around or -minus_end <= around[-1], f"{name} cuts into its neighbour"
+            around.append(-minus_end)
+    return document
+
+
+@pytest.fixture(scope="session", name="read_trace")
+def read_trace_fixture() -> Callable[[Path], Any]:
+    """Return a function that reads a trace for viewers and checks that it is sound."""
+    return read_trace
+
+
 # Files whose tests start programs that import a framework, which takes seconds each. They look at
 # counts and results, not at time, so that several may run at once.
 FRAMEWORKS = {
@@ -29,6 +66,9 @@ FRAMEWORKS = {
     "test_gpu_monitor_real.py",
     "test_guide0.py",
     "test_guide1.py",
+    "test_guide1_config.py",
+    "test_guide1_reports.py",
+    "test_guide1_rules.py",
     "test_guide2.py",
     "test_guide3.py",
     "test_guide4.py",
@@ -46,6 +86,7 @@ FRAMEWORKS = {
     "test_torch_loader.py",
     "test_torch_operators.py",
     "test_torch_waits.py",
+    "test_trace_tools.py",
 }
 
 

@@ -61,6 +61,8 @@ PUBLIC: dict[str, str] = {
     "compare.h": "analyze",
     "history.h": "history",
     "export.h": "export",
+    "chart.h": "export",
+    "tensorboard.h": "export",
 }
 
 # The umbrella includes all of them, so the core itself must not include it.

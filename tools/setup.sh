@@ -157,17 +157,19 @@ fill_venv() { # fill_venv NAME: installs tools/requirements-NAME.txt, or fails
 # Packages that are good to have: all at once, and where that fails one by one, so that
 # one that does not exist for this Python or cannot be reached does not keep away the
 # rest.  Nothing is compiled: most of it is never imported.
-fill_optional() { # fill_optional ENVIRONMENT NAME WHY: installs tools/requirements-NAME.txt
+# fill_optional ENVIRONMENT NAME WHY OPTIONS…: installs tools/requirements-NAME.txt
+fill_optional() {
     local venv=$1 name=$2 why=$3 want line lost=()
     want=$(wanted "$venv/bin/python" "$name")
     if is_current "$venv/.stamp-$name" "$want"; then
         return
     fi
     echo "Installing tools/requirements-$name.txt into $venv; this may take minutes"
-    if ! install_into "$venv" --no-compile -r "tools/requirements-$name.txt" 2>/dev/null; then
+    if ! install_into "$venv" --no-compile "${@:4}" -r "tools/requirements-$name.txt" 2>/dev/null
+    then
         while read -r line; do
             case $line in '' | '#'*) continue ;; esac
-            if ! install_into "$venv" --no-compile --retries 1 "$line" 2>/dev/null; then
+            if ! install_into "$venv" --no-compile "${@:4}" --retries 1 "$line" 2>/dev/null; then
                 lost+=("${line%%;*}")
             fi
         done <"tools/requirements-$name.txt"
@@ -287,6 +289,7 @@ for group in "$@"; do
     demo) ;;
     extra)
         fill_optional "$VENV" test-extra "the tests that use them are SKIPPED"
+        fill_optional "$VENV" test-alone "the tests that use them are SKIPPED" --no-deps
         ;;
     test | sanitize)
         fill_venv dev

@@ -2,12 +2,9 @@
 
 training.py RUN PROGRAM TOOL PAIRS STEPS
 
-PROGRAM is one of cnn, lightning, hf, jax. A pair is STEPS steps with the tool and as many without,
-the first of the two changing places; beginning and ending the tool is not timed, for it happens
-once a run. The figures go to RUN.json, for some tools print a lot.
-
-Tools that must start the program themselves start this one with TOOL "alone": it times its steps,
-and whoever started it compares.
+PROGRAM is one of cnn, cnn-every, lightning, hf, jax. A pair is STEPS steps with the tool and as
+many without, the first of the two changing places; beginning and ending the tool is not timed, for
+it happens once a run. The figures go to RUN.json, for some tools print a lot.
 """
 
 from __future__ import annotations
@@ -83,6 +80,30 @@ def cnn() -> Work:
                 if done == steps:
                     break
 
+    return work
+
+
+def cnn_every() -> Work:
+    """The same network without a loader; what is around a step is given from outside."""
+    import torch
+    from torch import nn
+
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    model = nn.Sequential(
+        nn.Conv2d(1, 8, 3), nn.ReLU(), nn.Conv2d(8, 16, 3, stride=2), nn.ReLU(), nn.Flatten()
+    )
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
+    images = torch.randn(64, 1, 28, 28)
+
+    def work(steps: int) -> None:
+        for number in range(steps):
+            with work.around(number):  # type: ignore[attr-defined]
+                optimizer.zero_grad()
+                model(images).square().mean().backward()
+                optimizer.step()
+
+    work.around = lambda _: nullcontext()  # type: ignore[attr-defined]
     return work
 
 
@@ -209,7 +230,13 @@ def jax() -> Work:
     return work
 
 
-PROGRAMS: dict[str, Callable[[], Work]] = {"cnn": cnn, "lightning": lightning, "hf": hf, "jax": jax}
+PROGRAMS: dict[str, Callable[[], Work]] = {
+    "cnn": cnn,
+    "cnn-every": cnn_every,
+    "lightning": lightning,
+    "hf": hf,
+    "jax": jax,
+}
 
 # --- Tools ----------------------------------------------------------------------------
 
@@ -310,6 +337,48 @@ def lightning_simple(work: Any) -> Tool:
     return tool
 
 
+# Steps from one that is profiled to the next.
+EVERY = 100
+
+
+def every(work: Any, profiled: Callable[[str], Any]) -> Tool:
+    """Return a tool that profiles one step in a hundred, into a file each."""
+
+    @contextmanager
+    def tool() -> Iterator[None]:
+        before = work.around
+        with tempfile.TemporaryDirectory() as folder:
+            work.around = lambda number: (
+                profiled(f"{folder}/{number}") if number % EVERY == 0 else nullcontext()
+            )
+            try:
+                yield
+            finally:
+                work.around = before
+
+    return tool
+
+
+def guide_ours(path: str) -> Any:
+    from stepwatch.compat.ml_ops.profile import torch_profiler as profiled
+
+    return profiled(output_dir=str(Path(path).parent), trace_name=Path(path).name)
+
+
+@contextmanager
+def guide_torch(path: str) -> Iterator[None]:
+    from torch.profiler import ProfilerActivity, profile
+
+    with profile(
+        activities=[ProfilerActivity.CPU], record_shapes=True, profile_memory=True
+    ) as found:
+        yield
+    found.export_chrome_trace(f"{path}.json")
+
+
+AROUND: dict[str, Callable[[str], Any]] = {"every-ours": guide_ours, "every-torch": guide_torch}
+
+
 # --- Measuring ------------------------------------------------------------------------
 
 
@@ -340,7 +409,12 @@ def main() -> None:
         except ImportError as error:
             result["absent"] = str(error)
         else:
-            tool = lightning_simple(work) if name == "simple" else TOOLS[name]
+            if name == "simple":
+                tool = lightning_simple(work)
+            elif name in AROUND:
+                tool = every(work, AROUND[name])
+            else:
+                tool = TOOLS[name]
             # Whatever happens once, happens now: with the tool and without.
             try:
                 with tool():

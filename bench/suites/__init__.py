@@ -6,6 +6,7 @@ from bench.harness import Suite
 from bench.suites import (
     cap,
     cost,
+    guides,
     instructions,
     io,
     latency,
@@ -40,6 +41,7 @@ SUITES: tuple[Suite, ...] = (
     python_sections.SUITE,
     python_steps.SUITE,
     python_training.SUITE,
+    guides.SUITE,
     python_functions.SUITE,
     python_lines.SUITE,
     python_sampler.SUITE,

@@ -56,6 +56,10 @@ PROMISED = {
 }
 
 
+# These are measured more often than others.
+OURS = ("nothing", "stepwatch", "statistics", "memory", "counters", "memory-run", "every-ours")
+
+
 def one(
     bench: Bench, python: pythons.Python, program: str, tool: str, rivals: bool = False
 ) -> dict[str, Any]:
@@ -63,8 +67,8 @@ def one(
 
     ``rivals``: with the packages of those we compare with, behind the program's own.
     """
-    steps = PROGRAMS[program][1]
-    ours = tool in ("nothing", "stepwatch", "statistics", "memory", "counters", "memory-run")
+    steps = PROGRAMS["cnn" if program == "cnn-every" else program][1]
+    ours = tool in OURS
     pairs = bench.times(20, 4) if ours else bench.times(6, 2)
     with bench.scratch(memory=True) as scratch:
         run = scratch / "run"

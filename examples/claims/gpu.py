@@ -20,7 +20,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--is-there", action="store_true", help="say whether there is a GPU")
     parser.add_argument("--read-seldom", action="store_true")
-    parser.add_argument("--steps", type=int, default=3000)
+    parser.add_argument("--steps", type=int, default=1500)
     options = parser.parse_args()
     if options.is_there:
         print("yes" if torch.cuda.is_available() else "no")
@@ -46,8 +46,8 @@ def main() -> None:
                 history.append(loss.item())
         else:
             # What is worth knowing of the losses, one number after the other.
-            part = losses.detach().view(64, -1)
-            history.append(sum(row.mean().item() for row in part) / 64)
+            part = losses.detach().view(256, -1)
+            history.append(sum(row.mean().item() for row in part) / 256)
     print(f"loss {history[-1]:.4f}")
 
 

@@ -31,14 +31,15 @@ extern "C" {
  * with sw_compare_input_free. */
 typedef struct sw_compare_input sw_compare_input;
 
-/* What is there, by the name of the file: a run directory, a native file, a report (.json) or a function profile (.stats,
- * .prof, .pstats). */
+/* What is there, by the name of the file: a run directory, a native file, a report or a trace in Chrome's format (.json),
+ * or a function profile (.stats, .prof, .pstats). */
 SW_API int sw_compare_input_open(sw_compare_input **out, const char *path,
                                  sw_error_info *info);
 /* A run with its single steps. `path` is what texts call it; NULL: the run's own path. */
 SW_API int sw_compare_input_of_summary(sw_compare_input **out, const sw_summary *summary,
                                        const char *path, sw_error_info *info);
-/* A report.json, schema stepwatch.report/1: means, not single steps. Nothing in it is trusted: SW_EFORMAT, SW_ECORRUPT or
+/* A report.json, schema stepwatch.report/1: means, not single steps. Or a trace in Chrome's format, ours or that of
+ * torch.profiler: spans by name, and how long all of it took. Nothing in it is trusted: SW_EFORMAT, SW_ECORRUPT or
  * SW_EVERSION with a sentence. */
 SW_API int sw_compare_input_open_report(sw_compare_input **out, const char *path,
                                         sw_error_info *info);

@@ -5,11 +5,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stepwatch/analyze.h>
+#include <stepwatch/chart.h>
 #include <stepwatch/compare.h>
 #include <stepwatch/error.h>
 #include <stepwatch/findings.h>
 #include <stepwatch/functions.h>
 #include <stepwatch/lines.h>
+#include <stepwatch/trace.h>
 #include <stepwatch/write.h>
 
 #ifdef __cplusplus
@@ -44,6 +46,19 @@ SW_API void sw_export_report_html(sw_writer *writer, const sw_summary *summary,
 /* The verdict, the figures and what to change as Markdown, for the description of a pull request. */
 SW_API void sw_export_report_markdown(sw_writer *writer, const sw_summary *summary,
                                       const sw_findings *findings);
+
+/* Charts of a run. Where it does not hold what one needs, the chart says so. The caller frees it with sw_chart_free. */
+enum sw_run_chart {
+    SW_RUN_CHART_STEPS,  /* how long steps took, as a histogram */
+    SW_RUN_CHART_PHASES, /* the phases of each step, stacked */
+    SW_RUN_CHART_MEMORY, /* over the time of the run, here and below */
+    SW_RUN_CHART_CPU,
+    SW_RUN_CHART_GPU,
+    SW_RUN_CHARTS
+};
+SW_API const char *sw_run_chart_name(enum sw_run_chart which); /* "steps" */
+SW_API int sw_run_chart(sw_chart **out, enum sw_run_chart which,
+                        const sw_summary *summary, sw_error_info *info);
 
 /* Tables as CSV (RFC 4180). Names of columns carry the unit; what is not known is empty. A path has its names from the top,
  * with a slash between them, and a backslash before a slash or backslash in a name. */
@@ -82,6 +97,58 @@ SW_API void sw_export_collapsed(sw_writer *writer, const sw_stacks *stacks,
  * are seconds, or samples where the period is not known. */
 SW_API void sw_export_speedscope(sw_writer *writer, const sw_stacks *stacks,
                                  const sw_stack_options *options);
+
+/* Traces: single events on a timeline, for viewers. */
+enum sw_trace_format {
+    SW_TRACE_CHROME = 0, /* chrome://tracing, Perfetto */
+    SW_TRACE_KINETO =
+        1 /* what torch.profiler writes: TensorBoard's plug-in, HTA; also the two above */
+};
+
+/* Processes whose events make one file of Kineto's: a rank and the workers of its loaders, or the whole run where there are
+ * no ranks. Strings live as long as the run. */
+typedef struct sw_trace_part {
+    long rank, world_size; /* -1: unknown */
+    uint32_t pid;          /* of the process that trains */
+    const char *host;      /* "" unknown */
+    uint64_t start_real_ns;
+} sw_trace_part;
+/* How many there are, at least 1; fills in up to `room` of them, by rank. */
+SW_API size_t sw_export_trace_parts(const sw_run *run, sw_trace_part *parts, size_t room);
+
+typedef struct sw_trace_steps {
+    uint64_t first, last;
+} sw_trace_steps;
+
+/* All zero: everything, in Chrome's format. */
+typedef struct sw_trace_options {
+    enum sw_trace_format format;
+    size_t part; /* 0: all processes; n: those of part n - 1 */
+    /* Steps first_step … last_step alone, and what happened within their time. */
+    bool some_steps;
+    uint64_t first_step, last_step;
+    /* Of these, those of some stretches alone, in ascending order; 0: all of them. */
+    const sw_trace_steps *stretches;
+    size_t stretch_count;
+    /* Only what lies within these moments of CLOCK_MONOTONIC; end_ns 0: no limit. */
+    uint64_t begin_ns, end_ns;
+    const char *name; /* "traceName"; NULL: none */
+} sw_trace_options;
+
+/* One JSON document, written while the records are read: memory does not grow with them. Slices of one track nest, times are
+ * microseconds with three decimals since the start of the run, text is valid UTF-8, and no number is NaN. The member
+ * "stepwatch" says what is not in it. Returns 0; SW_ENOTFOUND with a sentence where the run has no such steps, or nothing
+ * that could be shown: then nothing was written. Errors of writing stick to the writer. */
+SW_API int sw_export_trace(sw_writer *writer, const sw_run *run,
+                           const sw_trace_options *options, sw_error_info *info);
+
+/* The name that a file of Kineto's has by custom, by which tools know host, process and time:
+ * "{host}_{pid}.{ms}.pt.trace.json", where ms is when the first of the chosen steps began, or the recording. 0 or an error as
+ * above. */
+#define SW_TRACE_FILE_NAME 256
+SW_API int sw_export_trace_file_name(char out[SW_TRACE_FILE_NAME], const sw_run *run,
+                                     const sw_trace_options *options,
+                                     sw_error_info *info);
 
 /* Function profiles. Largest first, or by name. */
 enum sw_functions_sort {

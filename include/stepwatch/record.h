@@ -233,6 +233,9 @@ SW_API void sw_domain_counter(sw_domain *domain, const char *name, size_t length
 /* Appends a record of any kind of <stepwatch/records.h> to the calling thread's trace. `record->units` × 32
  * bytes are copied. Names it refers to come from sw_name. For watchers and adapters. */
 SW_API void sw_record_put(const sw_record *record);
+/* The same for what happened a while ago and was asked for, such as what another profiler saw: it is written whatever the schedule
+ * says of the present step, and policy auto keeps it, up to an eighth of the cap. For a thread that does nothing else. */
+SW_API void sw_record_put_past(const sw_record *record);
 /* Number of a plain name (a file, a function, a reason) in this trace; 0 when not recording. */
 SW_API uint32_t sw_name(const char *text, size_t length);
 /* The clock records are stamped with. */

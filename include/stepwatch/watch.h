@@ -28,6 +28,10 @@ SW_API double sw_monitor_interval(void);
  * other children. Any thread. */
 SW_API void sw_monitor_worker(long pid);
 
+/* Puts what was counted of calls on files and sockets into the trace now; it happens four times a second anyway. Fine where
+ * they are not watched. Any thread. */
+SW_API void sw_io_flush(void);
+
 /* A source of series. */
 typedef struct sw_monitor_source {
     const char *name; /* static */

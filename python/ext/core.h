@@ -35,6 +35,8 @@ enum core_slot {
     CORE_PROFILER_LOOP_TYPE,
     CORE_PROFILER_PASS_TYPE,
     CORE_PROFILER_STEP_TYPE,
+    CORE_CHART_TYPE,
+    CORE_EVENTS_TYPE,
     CORE_SLOTS
 };
 
@@ -87,6 +89,8 @@ int core_history_add(PyObject *module);
 int core_bench_add(PyObject *module);
 int core_memory_add(PyObject *module);
 int core_profiler_add(PyObject *module);
+int core_charts_add(PyObject *module);
+int core_tensorboard_add(PyObject *module);
 
 /* Allocations of the whole recording, if the settings ask for them: from its start; what was sampled goes into the trace
  * before it ends; off after it. The first is 0, or -1 with an exception set. With the GIL. */

@@ -104,12 +104,23 @@ static PyObject *core_monitor_worker(PyObject *Py_UNUSED(module), PyObject *pid)
     Py_RETURN_NONE;
 }
 
+PyDoc_STRVAR(io_flush_doc, "io_flush()\n--\n\n"
+                           "Put what was counted of calls on files and sockets into "
+                           "the trace now.");
+
+static PyObject *core_io_flush(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    sw_io_flush();
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef monitor_methods[] = {
     {"monitor_start", (PyCFunction)(void (*)(void))core_monitor_start, METH_FASTCALL,
      start_doc},
     {"monitor_stop", core_monitor_stop, METH_NOARGS, stop_doc},
     {"monitor_interval", core_monitor_interval, METH_NOARGS, interval_doc},
     {"monitor_worker", core_monitor_worker, METH_O, worker_doc},
+    {"io_flush", core_io_flush, METH_NOARGS, io_flush_doc},
     {NULL, NULL, 0, NULL},
 };
 

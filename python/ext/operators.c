@@ -14,6 +14,7 @@ typedef union operator_record {
     sw_record head;
     sw_record_span span;
     sw_record_gpu gpu;
+    sw_record_counter counter;
 } operator_record;
 
 typedef struct operator_list {
@@ -24,15 +25,51 @@ typedef struct operator_list {
 
 static sw_section *gate;
 
+/* The number of a name; -1 with an exception set. */
+static int name_get(PyObject *name, uint32_t *id)
+{
+    core_text text;
+    if (core_text_get(name, "name", &text) != 0) {
+        return -1;
+    }
+    *id = sw_name(text.data, (size_t)text.length);
+    core_text_release(&text);
+    return 0;
+}
+
+/* (name, moment, value) of something that is counted. */
+static int counter_get(PyObject *item, operator_record *out)
+{
+    PyObject *name;
+    unsigned long long moment;
+    double value;
+    uint32_t id;
+    if (!PyArg_ParseTuple(item, "UKd", &name, &moment, &value) ||
+        name_get(name, &id) != 0) {
+        return -1;
+    }
+    memset(out, 0, sizeof *out);
+    out->counter.head = (sw_record){.kind = SW_RECORD_COUNTER,
+                                    .units = sizeof out->counter / SW_RECORD_UNIT,
+                                    .id = id,
+                                    .ticks = moment};
+    out->counter.value = value;
+    return 0;
+}
+
 /* (name, begin, end, depth) of an operator; (name, begin, end, bytes, device, stream, activity) of work of a device. */
 static int operator_get(PyObject *item, operator_record *out)
 {
     PyObject *name;
     unsigned long long begin, end, bytes = 0;
     unsigned depth = 0, device = 0, stream = 0, activity = 0;
+    uint32_t id;
     const Py_ssize_t size = PyTuple_Check(item) ? PyTuple_GET_SIZE(item) : 0;
+    if (size == 3) {
+        return counter_get(item, out);
+    }
     if (size != 4 && size != 7) {
-        PyErr_SetString(PyExc_TypeError, "an operator is a tuple of 4 or 7");
+        PyErr_SetString(PyExc_TypeError, "an operator is a tuple of 3, 4 or 7");
         return -1;
     }
     if (size == 4 ? !PyArg_ParseTuple(item, "UKKI", &name, &begin, &end, &depth)
@@ -40,12 +77,9 @@ static int operator_get(PyObject *item, operator_record *out)
                                       &device, &stream, &activity)) {
         return -1;
     }
-    core_text text;
-    if (core_text_get(name, "name", &text) != 0) {
+    if (name_get(name, &id) != 0) {
         return -1;
     }
-    const uint32_t id = sw_name(text.data, (size_t)text.length);
-    core_text_release(&text);
     memset(out, 0, sizeof *out);
     out->head =
         (sw_record){.kind = size == 4 ? SW_RECORD_SPAN : SW_RECORD_GPU,
@@ -69,7 +103,9 @@ static int operator_get(PyObject *item, operator_record *out)
 
 static uint64_t operator_end(const operator_record *record)
 {
-    return record->head.kind == SW_RECORD_SPAN ? record->span.end : record->gpu.end;
+    return record->head.kind == SW_RECORD_COUNTER ? record->head.ticks
+           : record->head.kind == SW_RECORD_SPAN  ? record->span.end
+                                                  : record->gpu.end;
 }
 
 static int operator_compare(const void *one, const void *other)
@@ -83,7 +119,7 @@ static void *operators_write(void *argument)
     const operator_list *list = argument;
     sw_thread_name(list->thread);
     for (size_t i = 0; i < list->count; i++) {
-        sw_record_put(&list->records[i].head);
+        sw_record_put_past(&list->records[i].head);
     }
     return NULL;
 }
@@ -143,9 +179,10 @@ static PyMethodDef operators_methods[] = {
     {"put_operators", put_operators, METH_VARARGS,
      PyDoc_STR(
          "put_operators(thread, operators, /)\n--\n\n"
-         "Put (name, begin, end, depth) of operators, or (name, begin, end, bytes, "
-         "device, stream,\nactivity) of a device's work, into the trace under a thread "
-         "of that name; return how many.")},
+         "Put (name, begin, end, depth) of operators, (name, begin, end, bytes, "
+         "device, stream,\nactivity) of a device's work, or (name, moment, value) of "
+         "something counted,\ninto the trace under a thread of that name; return how "
+         "many.")},
     {"schedule_action", schedule_action, METH_VARARGS,
      PyDoc_STR(
          "schedule_action(schedule, step, /)\n--\n\n"

@@ -561,6 +561,23 @@ static PyObject *run_report(run_object *self, PyObject *Py_UNUSED(ignored))
     return report;
 }
 
+PyDoc_STRVAR(
+    export_doc,
+    "export(format, path, steps=None, window=None)\n--\n\n"
+    "Write the run as another tool reads it, and return the path of what was written.\n\n"
+    "Formats: chrome and kineto (single events on a timeline), collapsed, json, pstats,\n"
+    "speedscope, tensorboard (a folder). steps, a number or (first, last) or a list of\n"
+    "such pairs, takes these alone (chrome, kineto); window, two moments of\n"
+    "time.monotonic_ns(), what lies between them.\n"
+    "A kineto trace goes into the folder path, one file a rank, unless it ends in "
+    ".json.\n\n"
+    ">>> run.export('chrome', 'trace.json', steps=(100, 102))\n"
+    "'trace.json'");
+
+PyDoc_STRVAR(chart_doc, "chart(name)\n--\n\n"
+                        "A chart of the run: steps, phases, memory, cpu or gpu.\n\n"
+                        ">>> run.chart('memory').write('memory.png')");
+
 /* --- Methods ---------------------------------------------------------------------- */
 
 PyDoc_STRVAR(close_doc,
@@ -638,6 +655,16 @@ static PyObject *run_repr(run_object *self)
 
 static PyMethodDef run_methods[] = {
     {"report", (PyCFunction)run_report, METH_NOARGS, report_doc},
+    {"export", (PyCFunction)(void (*)(void))core_run_export, METH_VARARGS | METH_KEYWORDS,
+     export_doc},
+    {"_export", (PyCFunction)core_run_export_fd, METH_VARARGS,
+     PyDoc_STR("Write to a descriptor: format, descriptor, part, steps, name, begin_ns, "
+               "end_ns.")},
+    {"_trace_files", (PyCFunction)core_run_trace_files, METH_O,
+     PyDoc_STR("Names of the files that a kineto trace of these steps is made of.")},
+    {"chart", (PyCFunction)core_run_chart, METH_O, chart_doc},
+    {"_tensorboard", (PyCFunction)core_run_tensorboard, METH_O,
+     PyDoc_STR("Write an event file of TensorBoard into a folder.")},
     {"close", (PyCFunction)run_close, METH_NOARGS, close_doc},
     {"_renew", (PyCFunction)run_renew, METH_NOARGS,
      PyDoc_STR("Look at the files anew at the next use.")},

@@ -13,6 +13,15 @@ core_source *core_run_source(PyObject *run);
 /* 0, or -1 with ValueError when the run was closed. */
 int core_run_check(PyObject *run);
 
+/* Methods of Run: run_export.c. */
+PyObject *core_run_export(PyObject *self, PyObject *args, PyObject *kwargs);
+PyObject *core_run_export_fd(PyObject *self, PyObject *args);
+PyObject *core_run_trace_files(PyObject *self, PyObject *steps);
+
+/* Methods of a run: see tensorboard.c. */
+PyObject *core_run_tensorboard(PyObject *self, PyObject *folder);
+PyObject *core_run_chart(PyObject *self, PyObject *name);
+
 /* tp_new of types that only the library makes. */
 PyObject *core_no_new(PyTypeObject *type, PyObject *args, PyObject *kwargs);
 

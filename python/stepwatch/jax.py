@@ -133,14 +133,12 @@ def _wrap(fn: Any, name: str, sync: bool) -> Any:
 
     @functools.wraps(fn)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        # The program may import jax later.
-        clean = getattr(sys.modules.get("jax._src.core"), "trace_state_clean", None)
-        if clean is not None and not clean():
+        if is_tracing():
             return fn(*args, **kwargs)  # It is being compiled, which is counted as such.
         with section:
             result = fn(*args, **kwargs)
             if sync:
-                _wait(result)
+                wait(result)
         return result
 
     wrapper.__stepwatch_function__ = fn  # type: ignore[attr-defined]
@@ -148,7 +146,15 @@ def _wrap(fn: Any, name: str, sync: bool) -> Any:
     return wrapper
 
 
-def _wait(result: Any) -> None:
+def is_tracing() -> bool:
+    """Tell whether jax is looking what there is to compile, so that a call runs nothing."""
+    # The program may import jax later.
+    clean = getattr(sys.modules.get("jax._src.core"), "trace_state_clean", None)
+    return clean is not None and not clean()
+
+
+def wait(result: Any) -> None:
+    """Wait for all arrays in a result, where there is jax."""
     from stepwatch.integrations import jax_waits
 
     # Whoever uses the result gets what goes wrong where it would have come.

@@ -1,13 +1,15 @@
-/* A report.json as it is compared. The file may come from anywhere: what is no number where one should be is unknown. */
+/* A report.json as it is compared, or a trace in Chrome's format, which is known by its events. The file may come from
+ * anywhere: what is no number where one should be is unknown. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "analyze/compare.h"
+#include "analyze/compare_trace.h"
 #include "analyze/file_load.h"
 #include "analyze/json_scan.h"
 
-#define FILE_MOST_MIB 64
+#define FILE_MOST_MIB 512
 #define TEXT 1024
 #define SCHEMA "stepwatch.report/"
 
@@ -20,6 +22,8 @@ struct reading {
     double aside_s[2]; /* validation, checkpoint */
     double between_s;  /* steps and epochs */
     double exit_code, exit_signal;
+    bool trace;     /* it has events */
+    uint64_t spans; /* among them */
     int error;
 };
 
@@ -405,14 +409,16 @@ static void read_profile(struct reading *reading, const char *key)
     put_fact(reading, key, any ? "on" : "off");
 }
 
-static void read_document(struct reading *reading)
+static void read_trace(struct reading *reading)
+{
+    reading->trace = true;
+    reading->error = sw__compare_trace(reading->input, &reading->json, &reading->spans);
+}
+
+static void read_members(struct reading *reading)
 {
     char key[64];
     bool first = true;
-    if (!enters(reading, SW__SCAN_OBJECT)) {
-        reading->json.bad = true;
-        return;
-    }
     while (!reading->error && sw__scan_member(&reading->json, &first, key, sizeof key)) {
         if (strcmp(key, "schema") == 0) {
             (void)text(reading, reading->schema, sizeof reading->schema);
@@ -432,9 +438,23 @@ static void read_document(struct reading *reading)
             read_profile(reading, "function profile");
         } else if (strcmp(key, "lines") == 0) {
             read_profile(reading, "line profile");
+        } else if (strcmp(key, "traceEvents") == 0) {
+            read_trace(reading);
         } else {
             (void)sw__scan_skip(&reading->json);
         }
+    }
+}
+
+static void read_document(struct reading *reading)
+{
+    if (sw__scan_peek(&reading->json) == SW__SCAN_ARRAY) {
+        read_trace(reading); /* the older of the two forms: events alone */
+        reading->trace = reading->spans > 0;
+    } else if (enters(reading, SW__SCAN_OBJECT)) {
+        read_members(reading);
+    } else {
+        reading->json.bad = true;
     }
     if (!reading->error && !reading->json.bad) {
         (void)sw__scan_peek(&reading->json); /* passes over blanks */
@@ -464,13 +484,19 @@ static int verdict_on(const struct reading *reading, const char *path,
         return sw_error_set(info, reading->error, "%s could not be read: %s.", path,
                             sw_error_text(reading->error));
     }
-    if (strncmp(reading->schema, SCHEMA, prefix) != 0) {
+    const bool is_trace = reading->trace && !reading->schema[0];
+    if (is_trace && !reading->json.bad && reading->spans == 0) {
+        return sw_error_set(info, SW_EFORMAT,
+                            "%s is a trace without spans: it has nothing to compare",
+                            path);
+    }
+    if (!is_trace && strncmp(reading->schema, SCHEMA, prefix) != 0) {
         return sw_error_set(info, SW_EFORMAT,
                             "%s is no report of stepwatch: its schema is not " SCHEMA
                             "1; give a run directory or its report.json",
                             path);
     }
-    if (strcmp(reading->schema + prefix, "1") != 0) {
+    if (!is_trace && strcmp(reading->schema + prefix, "1") != 0) {
         return sw_error_set(info, SW_EVERSION,
                             "%s was written by a newer version: its schema is %s", path,
                             reading->schema);

@@ -1,5 +1,6 @@
 /* Rules: memory that grows with the steps, and memory that runs short. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyze/growth.h"
@@ -17,6 +18,10 @@
 #define PRESSURE_LEAST 0.8
 #define PRESSURE_HIGH 0.95
 #define SWAPPED_LEAST ((double)(16 << 20))
+/* A spike is this many times what is usual around it, and by so much more. */
+#define SPIKE_LEAST 1.5
+#define SPIKE_LEAST_BYTES ((double)(32 << 20))
+enum { SPIKE_NEIGHBOURS = 7 }; /* on either side */
 
 #define MB 1e6
 
@@ -168,6 +173,58 @@ static void growth(sw_findings *all)
     tell_place(all, draft);
 }
 
+/* --- spikes --- */
+
+static int by_bytes(const void *left, const void *right)
+{
+    const double a = *(const double *)left;
+    const double b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+/* The median of the values around one, itself among them. */
+static double usual(const double *y, size_t count, size_t at)
+{
+    double around[2 * SPIKE_NEIGHBOURS + 1];
+    const size_t first = at > SPIKE_NEIGHBOURS ? at - SPIKE_NEIGHBOURS : 0;
+    size_t end = at + SPIKE_NEIGHBOURS + 1;
+    end = end < count ? end : count;
+    memcpy(around, y + first, (end - first) * sizeof *y);
+    qsort(around, end - first, sizeof *around, by_bytes);
+    return around[(end - first) / 2];
+}
+
+/* Memory that is far above its surroundings at the end of a step: no fault of itself, but it sets what the program needs. */
+static void spikes(sw_findings *all)
+{
+    double *x;
+    double *y;
+    double resident = NAN;
+    const size_t count = read_series(all, &x, &y, &resident);
+    size_t found = 0;
+    size_t worst = 0;
+    double worst_usual = 0;
+    bool inside = false;
+    for (size_t i = 0; count >= SW__GROWTH_LEAST && i < count; i++) {
+        const double level = usual(y, count, i);
+        const bool spike = y[i] > SPIKE_LEAST * level && y[i] - level > SPIKE_LEAST_BYTES;
+        found += spike && !inside;
+        inside = spike;
+        if (spike && (worst_usual == 0 || y[i] - level > y[worst] - worst_usual)) {
+            worst = i;
+            worst_usual = level;
+        }
+    }
+    if (found) {
+        sw__findings_note(
+            all,
+            "Memory has a spike at step %.0f: %.3g MB, beside %.3g MB around "
+            "it%s.",
+            x[worst], y[worst] / MB, worst_usual / MB,
+            found > 1 ? sw__findings_format(all, "; there are %zu of them", found) : "");
+    }
+}
+
 /* --- pressure --- */
 
 static void pressure(sw_findings *all)
@@ -249,6 +306,7 @@ static void retries(sw_findings *all)
 void sw__rules_memory(sw_findings *all)
 {
     growth(all);
+    spikes(all);
     pressure(all);
     retries(all);
 }

@@ -190,7 +190,7 @@ void sw_json_key(sw_writer *writer, const char *key)
     json->after_key = true;
 }
 
-static void put_raw(sw_writer *writer, const char *text, size_t length)
+void sw__json_raw(sw_writer *writer, const char *text, size_t length)
 {
     if (value_may_follow(writer)) {
         sw_write_bytes(writer, text, length);
@@ -215,14 +215,18 @@ void sw_json_int(sw_writer *writer, int64_t value)
 {
     char digits[24];
     int length = snprintf(digits, sizeof digits, "%" PRId64, value);
-    put_raw(writer, digits, (size_t)length);
+    sw__json_raw(writer, digits, (size_t)length);
 }
 
 void sw_json_uint(sw_writer *writer, uint64_t value)
 {
     char digits[24];
-    int length = snprintf(digits, sizeof digits, "%" PRIu64, value);
-    put_raw(writer, digits, (size_t)length);
+    size_t at = sizeof digits;
+    do { /* by hand: traces have millions of numbers */
+        digits[--at] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value);
+    sw__json_raw(writer, digits + at, sizeof digits - at);
 }
 
 /* Makes printf's form JSON's, in place: whatever the locale has for a decimal point
@@ -268,15 +272,15 @@ void sw_json_double(sw_writer *writer, double value)
     if (precision == 17) {
         snprintf(text, sizeof text, "%.17g", value);
     }
-    put_raw(writer, text, tidy_number(text));
+    sw__json_raw(writer, text, tidy_number(text));
 }
 
 void sw_json_bool(sw_writer *writer, bool value)
 {
-    put_raw(writer, value ? "true" : "false", value ? 4 : 5);
+    sw__json_raw(writer, value ? "true" : "false", value ? 4 : 5);
 }
 
 void sw_json_null(sw_writer *writer)
 {
-    put_raw(writer, "null", 4);
+    sw__json_raw(writer, "null", 4);
 }

@@ -43,4 +43,7 @@ static inline bool sw__writer_is_good(const sw_writer *writer)
 
 void sw__writer_fail(sw_writer *writer, int error, int os_errno);
 
+/* Puts text that is a JSON value already. */
+void sw__json_raw(sw_writer *writer, const char *text, size_t length);
+
 #endif

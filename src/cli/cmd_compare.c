@@ -26,8 +26,8 @@ static const struct command command = {
     .purpose =
         "Says what changed from A, the baseline, to B and each further one. They are "
         "run\n"
-        "directories, native files (*.stepwatch) and reports (report.json), or else\n"
-        "function profiles (*.stats, *.prof).",
+        "directories, native files (*.stepwatch), reports (report.json) and traces\n"
+        "(*.json), or else function profiles (*.stats, *.prof).",
     .options = options,
     .option_count = OPTIONS,
     .epilogue = "Exit code 1: a run is slower than A by more than the threshold.\n"

@@ -7,20 +7,24 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <stepwatch/tensorboard.h>
+
 #include "cli/cli.h"
+#include "cli/export_trace.h"
 #include "cli/option_parser.h"
 #include "cli/out_file.h"
 
-enum { TO, OUT, WAITING, LINES, THREADS, SECTIONS, MEMORY, OPTIONS };
+enum { TO, OUT, WAITING, LINES, THREADS, SECTIONS, MEMORY, STEPS, OPTIONS };
 
 static const struct option_spec options[OPTIONS] = {
-    [TO] = {"to", 0, "FORMAT", "collapsed, json, pstats or speedscope"},
+    [TO] = {"to", 0, "FORMAT", "one of those below"},
     [OUT] = {"out", 'o', "FILE", "write there instead of stdout; replaces FILE"},
     [WAITING] = {"waiting", 0, NULL, "samples of waiting threads too"},
     [LINES] = {"lines", 0, NULL, "tell lines of a function apart"},
     [THREADS] = {"threads", 0, NULL, "the thread as first frame (collapsed)"},
     [SECTIONS] = {"sections", 0, NULL, "the innermost section as a frame"},
     [MEMORY] = {"memory", 0, "VIEW", "bytes, not samples: peak, live or allocated"},
+    [STEPS] = {"steps", 0, "A-B", "these steps alone (chrome, kineto)"},
 };
 
 static const struct command command = {
@@ -31,10 +35,16 @@ static const struct command command = {
     .option_count = OPTIONS,
     .epilogue =
         "Formats:\n"
+        "  chrome      single events, for chrome://tracing and Perfetto\n"
         "  collapsed   sampled stacks, one a line, for flame graphs\n"
         "  json        the report, schema stepwatch.report/1\n"
+        "  kineto      single events as torch.profiler writes them; FILE may be a "
+        "folder\n"
         "  pstats      exact calls of functions, for python -m pstats and snakeviz\n"
-        "  speedscope  sampled stacks, for speedscope",
+        "  speedscope  sampled stacks, for speedscope\n"
+        "  tensorboard scalars of each step, charts and the report, for TensorBoard; "
+        "FILE "
+        "is a folder",
 };
 
 struct request {
@@ -42,6 +52,7 @@ struct request {
     bool given[OPTIONS];
     sw_stack_options stacks;
     enum sw_memory_view view;
+    sw_trace_options trace;
 };
 
 /* Each returns 0 or, when the run has nothing of the kind, an error with a sentence. */
@@ -59,7 +70,10 @@ static const struct format {
                  const struct request *request, sw_error_info *info);
     bool takes[OPTIONS]; /* options that mean something here */
     bool binary;         /* not for terminals */
+    int trace;           /* a trace: 1 + enum sw_trace_format; needs no summary */
+    bool folder;         /* -o names one, and is needed */
 } formats[] = {
+    {"chrome", NULL, {[STEPS] = true}, false, 1 + SW_TRACE_CHROME, false},
     {"collapsed",
      write_stacks,
      {[WAITING] = true,
@@ -67,13 +81,19 @@ static const struct format {
       [THREADS] = true,
       [SECTIONS] = true,
       [MEMORY] = true},
+     false,
+     0,
      false},
-    {"json", write_json, {false}, false},
-    {"pstats", write_pstats, {false}, true},
+    {"json", write_json, {false}, false, 0, false},
+    {"kineto", NULL, {[STEPS] = true}, false, 1 + SW_TRACE_KINETO, false},
+    {"pstats", write_pstats, {false}, true, 0, false},
     {"speedscope",
      write_stacks,
      {[WAITING] = true, [LINES] = true, [SECTIONS] = true, [MEMORY] = true},
+     false,
+     0,
      false},
+    {"tensorboard", NULL, {false}, false, 0, true},
 };
 #define FORMATS (sizeof formats / sizeof formats[0])
 
@@ -227,6 +247,9 @@ static bool parse(struct request *request, int argc, char **argv, int *code)
         if (option == MEMORY && !view_of(value, &request->view)) {
             return false;
         }
+        if (option == STEPS && !export_steps(value, &request->trace)) {
+            return false;
+        }
     }
     request->stacks = (sw_stack_options){.waiting = request->given[WAITING],
                                          .lines = request->given[LINES],
@@ -252,6 +275,10 @@ static bool check_format(const struct request *request, const struct format *for
                          format->name);
             return false;
         }
+    }
+    if (format->folder && (!request->out || strcmp(request->out, "-") == 0)) {
+        cli_complain("export: %s is a folder of files; name it with -o.", format->name);
+        return false;
     }
     if (format->binary && !request->out && isatty(STDOUT_FILENO)) {
         cli_complain("export: %s is not for terminals; name a file with -o.",
@@ -304,6 +331,22 @@ static int write_result(const struct request *request, const struct format *form
     return CLI_GOOD;
 }
 
+/* An event file in a folder. */
+static int write_events(const struct request *request, const sw_summary *summary)
+{
+    sw_error_info info = {0};
+    sw_findings *findings = NULL;
+    int error = sw_findings_of_summary(&findings, summary, &info);
+    if (!error) {
+        error = sw_export_tensorboard(request->out, summary, findings, &info);
+    }
+    sw_findings_free(findings);
+    if (error) {
+        cli_complain("%s", info.message[0] ? info.message : sw_error_text(error));
+    }
+    return error ? CLI_UNREADABLE : CLI_GOOD;
+}
+
 int cmd_export(int argc, char **argv)
 {
     struct request request = {0};
@@ -315,6 +358,11 @@ int cmd_export(int argc, char **argv)
     if (!format || !check_format(&request, format)) {
         return CLI_USAGE;
     }
+    signal(SIGPIPE, SIG_IGN);
+    if (format->trace) {
+        request.trace.format = (enum sw_trace_format)(format->trace - 1);
+        return export_trace(request.path, &request.trace, request.out);
+    }
     sw_run *run;
     sw_summary *summary;
     sw_error_info info = {0};
@@ -323,8 +371,8 @@ int cmd_export(int argc, char **argv)
         cli_complain("%s", info.message[0] ? info.message : sw_error_text(error));
         return CLI_UNREADABLE;
     }
-    signal(SIGPIPE, SIG_IGN);
-    code = write_result(&request, format, run, summary);
+    code = format->folder ? write_events(&request, summary)
+                          : write_result(&request, format, run, summary);
     sw_summary_free(summary);
     sw_run_free(run);
     return code;

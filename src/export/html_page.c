@@ -18,11 +18,17 @@ void sw__html_text_n(sw_writer *w, const char *bytes, size_t length)
     size_t rest = 0;
     const char *text = sw_writer_text(visible, &rest);
     while (text && rest > 0) {
-        const size_t plain = strcspn(text, "&<>\"'");
+        const size_t plain = strcspn(text, "&<>\"'\xEF");
         sw_write_bytes(w, text, plain);
         text += plain;
         rest -= plain;
-        if (rest > 0) {
+        if (rest >= 3 && *text == '\xEF') {
+            /* U+FFFE and U+FFFF are no characters, and XML does not allow them. */
+            const bool none = text[1] == '\xBF' && (unsigned char)text[2] >= 0xBE;
+            sw_write_bytes(w, none ? "\xEF\xBF\xBD" : text, 3);
+            text += 3;
+            rest -= 3;
+        } else if (rest > 0) {
             sw_write_text(w, *text == '&'   ? "&amp;"
                              : *text == '<' ? "&lt;"
                              : *text == '>' ? "&gt;"

@@ -156,6 +156,23 @@ void sw_record_put(const sw_record *record)
     sw__lane_leave(lane);
 }
 
+void sw_record_put_past(const sw_record *record)
+{
+    if (!record || record->units == 0 || !sw__session_ready()) {
+        return;
+    }
+    struct sw__lane *lane = sw__lane_enter(0);
+    if (!lane) {
+        sw__emit_missed(0);
+        return;
+    }
+    if (sw__session.settings.events) {
+        lane->thread->wanted = true;
+        sw__put_record(lane->thread, record);
+    }
+    sw__lane_leave(lane);
+}
+
 uint64_t sw_now(void)
 {
     sw__clock_init();

@@ -182,7 +182,12 @@ bool sw__thread_new_chunk(struct sw__thread *thread)
     thread->patience = 0;
     thread->sequence++;
     struct sw__lane *main = thread->lane[0];
-    main->data = (uint8_t *)(sw__session.pool.chunks[chunk].block + 1);
+    struct sw__fmt_block *block = sw__session.pool.chunks[chunk].block;
+    /* Who names steps wants them, however long ago they were when others come. */
+    if (thread->wanted || sw__session.settings.schedule.form != SW_SCHEDULE_ALWAYS) {
+        block->flags |= SW__BLOCK_WANTED;
+    }
+    main->data = (uint8_t *)(block + 1);
     main->cursor = main->data;
     main->end = main->data + SW__FMT_CHUNK - sizeof(struct sw__fmt_block);
     thread->extra_units = 0;
@@ -301,6 +306,7 @@ static struct sw__thread *sw__thread_inherit(const char *name)
     }
     if (found) {
         found->dead = false;
+        found->wanted = false;
         sw__session.threads_dead--;
         for (unsigned i = 0; i < SW__DOMAINS; i++) {
             if (found->lane[i] != &sw__no_lane) {

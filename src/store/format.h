@@ -131,7 +131,7 @@ enum sw__fmt_kind {
 struct sw__fmt_block {
     uint32_t magic;
     uint16_t kind;
-    uint16_t flags; /* SW__BLOCK_SEALED */
+    uint16_t flags; /* SW__BLOCK_SEALED, SW__BLOCK_WANTED */
     uint32_t size;  /* header included, a multiple of SW__FMT_PAGE */
     _Atomic uint32_t used;
     uint64_t address;  /* offset in the hot file */
@@ -150,6 +150,7 @@ struct sw__fmt_block {
     uint64_t reserved;
 };
 #define SW__BLOCK_SEALED 0x0001
+#define SW__BLOCK_WANTED 0x0002 /* asked for by step: policy auto keeps it */
 
 /* Definitions: entries of a multiple of 8 bytes, in order of their making. */
 enum sw__fmt_def_kind {

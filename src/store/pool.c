@@ -250,7 +250,7 @@ void sw__pool_seal(struct sw__pool *pool, uint32_t chunk, uint32_t records,
     struct sw__chunk *entry = &pool->chunks[chunk];
     entry->block->last_ticks = last_ticks;
     entry->block->records = records;
-    entry->block->flags = SW__BLOCK_SEALED;
+    entry->block->flags |= SW__BLOCK_SEALED;
     if (entry->block->kind == SW__BLOCK_EVENTS) {
         atomic_fetch_add_explicit(&entry->owner->records, records, memory_order_relaxed);
     }
@@ -443,7 +443,9 @@ static void sw__pool_settle(struct sw__pool *pool, uint32_t chunk, enum sw__fate
         sw__retain_remember(pool, chunk, slot);
     } else if (pool->config.policy == SW__POOL_AUTO) {
         pthread_mutex_lock(&pool->lock);
-        pool->first_bytes +=
+        uint64_t *bytes =
+            block->flags & SW__BLOCK_WANTED ? &pool->wanted_bytes : &pool->first_bytes;
+        *bytes +=
             sizeof(*block) + atomic_load_explicit(&block->used, memory_order_relaxed);
         pthread_mutex_unlock(&pool->lock);
     }

@@ -63,9 +63,10 @@ struct sw__pool {
     uint64_t collected, collected_before; /* full chunks so far, and at the last round */
     uint32_t *steps_full;                 /* the same for STEPS chunks */
     uint32_t steps_full_count;
-    uint64_t first_bytes; /* written for the first steps */
-    uint64_t worst_bytes; /* written for the slowest ones */
-    uint64_t first_end;   /* ticks at which the first steps ended; UINT64_MAX: not yet */
+    uint64_t first_bytes;  /* written for the first steps */
+    uint64_t wanted_bytes; /* written because it was asked for */
+    uint64_t worst_bytes;  /* written for the slowest ones */
+    uint64_t first_end;    /* ticks at which the first steps ended; UINT64_MAX: not yet */
     struct sw__extent worst[SW__WORST_MAX];
     unsigned worst_count;
     bool

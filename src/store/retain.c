@@ -1,4 +1,4 @@
-/* What policy auto keeps: the first steps, the last ones and the slowest ones, whole. */
+/* What policy auto keeps: what was asked for, and the first steps, the last ones and the slowest ones, whole. */
 #include "base/memory.h"
 #include "store/pool.h"
 #include <string.h>
@@ -145,9 +145,12 @@ void sw__retain_remember(struct sw__pool *pool, uint32_t chunk, uint64_t slot)
 enum sw__fate sw__retain_fate(const struct sw__pool *pool, uint32_t chunk, bool tight)
 {
     const struct sw__fmt_block *block = pool->chunks[chunk].block;
-    /* Twice this, and what is kept in memory for the last steps, is what events may take of the cap. */
+    /* Three times this, and what is kept in memory for the last steps, is what events may take of the cap. */
     const uint64_t most =
         pool->config.max_bytes ? pool->config.max_bytes / 8 : (uint64_t)64 << 20;
+    if (block->flags & SW__BLOCK_WANTED && pool->wanted_bytes < most) {
+        return SW__FATE_WRITE;
+    }
     if (block->first_ticks <= pool->first_end && pool->config.keep_first &&
         pool->first_bytes < most) {
         return SW__FATE_WRITE;

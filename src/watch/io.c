@@ -10,6 +10,7 @@
 #include "watch/ticker.h"
 #include <pthread.h>
 #include <stepwatch/redact.h>
+#include <stepwatch/watch.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -190,7 +191,7 @@ static void put_all(void)
     put_watched();
 }
 
-void sw__io_flush(void)
+void sw_io_flush(void)
 {
     pthread_mutex_lock(&io.sums);
     if (io.begun) {
@@ -203,7 +204,7 @@ void sw__io_flush(void)
 static void tick(void)
 {
     sw__plt_refresh();
-    sw__io_flush();
+    sw_io_flush();
 }
 
 /* ---- start and end ---- */
@@ -286,7 +287,7 @@ static void on_end(void)
         sw__plt_remove(&sw__io_set);
         (void)sw__ticker_stop(&io.ticker, false);
         settle();
-        sw__io_flush();
+        sw_io_flush();
         sw__io_settle();
         io.begun = false;
     }

@@ -160,7 +160,5 @@ extern struct sw__plt_set sw__io_set;
 
 struct sw__watcher;
 extern const struct sw__watcher sw__io_watcher;
-/* Puts all sums into the trace now. */
-void sw__io_flush(void);
 
 #endif

@@ -272,7 +272,7 @@ def test_wrong_usage(stepwatch: Run, words: list[str], complaint: str) -> None:
         ("nothing.stats", None, "nothing.stats cannot be opened"),
         ("bad.stepwatch", b"\0" * 4096, "bad.stepwatch"),
         ("empty.json", b"", "empty.json is no report of stepwatch"),
-        ("trace.json", b'{"traceEvents": []}', "trace.json is no report of stepwatch"),
+        ("trace.json", b'{"traceEvents": []}', "trace.json is a trace without spans"),
         ("new.json", b'{"schema": "stepwatch.report/7"}', "newer version"),
         ("cut.json", b'{"schema": "stepwatch.report/1", "run": {', "cut.json is damaged"),
         ("bad.stats", b"not marshalled", "bad.stats is not a table of pstats"),

@@ -200,12 +200,12 @@ def test_a_sampler_that_saw_nothing(stepwatch: Run, program: Path) -> None:
 
 
 def test_unknown_formats_name_those_there_are(stepwatch: Run, sampled: Path) -> None:
-    for name in ("chrome", "Collapsed", "", "pprof"):
+    for name in ("Chrome", "Collapsed", "", "pprof"):
         result = stepwatch("export", sampled, "--to", name)
         assert result.returncode == 2
         assert result.stdout == ""
         assert len(result.stderr.splitlines()) == 1
-        for known in ("collapsed", "json", "pstats", "speedscope"):
+        for known in ("chrome", "collapsed", "json", "kineto", "pstats", "speedscope"):
             assert known in result.stderr
     help_text = stepwatch("export", "--help").stdout
     assert re.findall(r"^  (\w+) +\S", help_text.split("Formats:")[1], re.MULTILINE) == re.findall(

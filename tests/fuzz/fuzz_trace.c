@@ -2,11 +2,15 @@
  * with the eight bytes "SW__PAIR" and a length is a home file of that length,
  * followed by its hot file. */
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <stepwatch/export.h>
+
 #include "analyze/aside.h"
+#include "analyze/json_scan.h"
 #include "analyze/stacks.h"
 #include "analyze/training.h"
 #include "read/trace_internal.h"
@@ -41,6 +45,43 @@ static void walk_asides(struct trace_walk *walk, const sw_trace *trace)
         }
         walk_bytes(walk, gaps, sizeof gaps);
         sw__aside_free(&aside);
+    }
+}
+
+/* What viewers get of it is valid, or there is an error. A run is opened by its name. */
+static void walk_viewers(const uint8_t *data, size_t size)
+{
+    char path[] = "/tmp/fuzz_trace_XXXXXX.stepwatch";
+    const int fd = mkstemps(path, 10);
+    walk_check(fd >= 0 && write(fd, data, size) == (ssize_t)size);
+    close(fd);
+    sw_run *run;
+    const int error = sw_run_open(&run, path, NULL);
+    unlink(path);
+    for (int i = 0; i < 4 && !error; i++) {
+        const sw_trace_options options = {.format =
+                                              i % 2 ? SW_TRACE_KINETO : SW_TRACE_CHROME,
+                                          .part = (size_t)(i % 2),
+                                          .some_steps = i > 1,
+                                          .first_step = 3,
+                                          .last_step = 12};
+        char name[SW_TRACE_FILE_NAME];
+        sw_error_info info = {0};
+        sw_writer *writer = sw_writer_to_memory();
+        if (sw_export_trace(writer, run, &options, &info) == SW_OK) {
+            struct sw__scan json = {0};
+            size_t length;
+            json.at = sw_writer_text(writer, &length);
+            json.end = json.at + length;
+            walk_check(sw__scan_skip(&json) && !json.bad);
+        } else {
+            walk_check(info.message[0] != '\0');
+        }
+        walk_check(sw_writer_close(writer, NULL) == SW_OK);
+        (void)sw_export_trace_file_name(name, run, &options, NULL);
+    }
+    if (!error) {
+        sw_run_free(run);
     }
 }
 
@@ -79,6 +120,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         walk_monitor(&walk, monitor);
         sw_monitor_free(monitor);
         sw_trace_free(trace);
+        walk_viewers(data, home_size);
     }
     return 0;
 }

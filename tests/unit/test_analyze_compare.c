@@ -585,6 +585,50 @@ static void odd_reports(void **state)
     }
 }
 
+/* Traces of Chrome's format, in both of its forms: 8 spans of 2 ms against 8 of 1 ms. */
+static void traces(void **state)
+{
+    (void)state;
+    sw_compare_input *inputs[2];
+    sw_comparison *comparison;
+    for (size_t side = 0; side < 2; side++) {
+        char text[4096];
+        size_t used = (size_t)snprintf(
+            text, sizeof text,
+            "%s{\"ph\": \"M\", \"name\": \"process_name\", \"args\": {\"name\": \"x\"}}",
+            side ? "[" : "{\"schemaVersion\": 1, \"traceEvents\": [");
+        for (int i = 0; i < 8; i++) {
+            used += (size_t)snprintf(
+                text + used, sizeof text - used,
+                ", {\"ph\": \"X\", \"name\": \"decoding\", \"ts\": %d.5, \"dur\": %d}",
+                1700000000 + i * 2000, side ? 1000 : 2000);
+        }
+        used += (size_t)snprintf(text + used, sizeof text - used,
+                                 ", {\"ph\": \"X\", \"name\": \"bad\", \"dur\": -1}, 7%s",
+                                 side ? "]" : "]}");
+        assert_int_equal(
+            sw_compare_input_read_report(&inputs[side], text, used, "t.json", NULL), 0);
+    }
+    assert_int_equal(sw_compare_inputs(&comparison,
+                                       (const sw_compare_input *const *)inputs, 2, NULL,
+                                       NULL),
+                     0);
+    const sw_compared *run = sw_comparison_get(comparison, 0);
+    size_t count;
+    const sw_compared_part *part =
+        sw_comparison_parts(comparison, 0, SW_COMPARED_SECTION, &count);
+    assert_int_equal(run->basis, SW_BASIS_DURATION);
+    assert_int_equal(run->verdict, SW_VERDICT_FASTER);
+    assert_true(fabs(run->speedup - 16.0 / 15) < 1e-6);
+    assert_int_equal(count, 1);
+    assert_string_equal(part->name, "decoding");
+    assert_true(part->before_ns == 2e6 && part->after_ns == 1e6);
+    assert_true(part->before_calls == 8 && part->changed == 1);
+    sw_comparison_free(comparison);
+    sw_compare_input_free(inputs[0]);
+    sw_compare_input_free(inputs[1]);
+}
+
 static void steps_of_other_kinds(void **state)
 {
     (void)state;
@@ -723,6 +767,7 @@ int main(void)
         cmocka_unit_test(bad_reports),
         cmocka_unit_test(odd_reports),
         cmocka_unit_test(steps_of_other_kinds),
+        cmocka_unit_test(traces),
         cmocka_unit_test(steps_one_by_one),
         cmocka_unit_test(function_profiles),
     };

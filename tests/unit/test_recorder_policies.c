@@ -433,6 +433,82 @@ static void test_cap_with_steps_and_names(void **state)
     }
 }
 
+/* Steps that a schedule names are kept, though they are neither the first nor the last nor the slowest. */
+static void test_scheduled_steps_are_kept(void **state)
+{
+    (void)state;
+    ru_start((sw_config){.max_mb = 16,
+                         .keep_first = 1,
+                         .keep_last = 1,
+                         .keep_worst = 1,
+                         .schedule = "steps=20,40",
+                         .step_usage = SW_OFF});
+    for (int i = 0; i < 3000; i++) {
+        sw_step_begin();
+        rounds(0, i == 20 || i == 40 ? 5000 : 10);
+        if (i == 100) {
+            ru_spin(30000000); /* the slowest */
+        }
+        sw_step_end();
+    }
+    struct ru_trace trace = ru_finish();
+    assert_int_equal(trace.info->present, 2 * 2 * 5000);
+    assert_int_equal(trace.info->overwritten, 0);
+    ru_free(&trace);
+}
+
+#define PAST 20000
+
+static void *tell_the_past(void *arg)
+{
+    const uint32_t *id = arg;
+    sw_thread_name("teller");
+    for (uint64_t i = 0; i < PAST; i++) {
+        const sw_record_mark mark = {
+            .head = {.kind = SW_RECORD_MARK, .units = 1, .id = *id, .ticks = sw_now()}};
+        sw_record_put_past(&mark.head);
+    }
+    return NULL;
+}
+
+/* So is what is told afterwards, whatever the schedule says of the present. */
+static void test_the_past_is_kept(void **state)
+{
+    (void)state;
+    static const char *const schedules[] = {"always", "steps=1000000"};
+    for (size_t i = 0; i < 2; i++) {
+        pthread_t thread;
+        ru_start((sw_config){.max_mb = 16,
+                             .keep_first = 1,
+                             .keep_last = 1,
+                             .keep_worst = 1,
+                             .schedule = schedules[i],
+                             .out = ru_path(schedules[i]),
+                             .step_usage = SW_OFF});
+        uint32_t id = sw_name("past", 4);
+        for (int step = 0; step < 2000; step++) {
+            sw_step_begin();
+            rounds(0, 50);
+            if (step == 10) {
+                assert_int_equal(pthread_create(&thread, NULL, tell_the_past, &id), 0);
+                assert_int_equal(pthread_join(thread, NULL), 0);
+            }
+            sw_step_end();
+        }
+        struct ru_trace trace = ru_finish();
+        assert_int_equal(ru_count(&trace, 1u << SW_RECORD_MARK), PAST);
+        check_sums(&trace, PAST + (i ? 0 : 2000 * 100));
+        ru_free(&trace);
+    }
+    /* Where there are no events at all, there is no past either. */
+    ru_start((sw_config){.events = SW_OFF, .out = ru_path("totals")});
+    uint32_t id = sw_name("past", 4);
+    tell_the_past(&id);
+    struct ru_trace trace = ru_finish();
+    assert_int_equal(trace.info->present, 0);
+    ru_free(&trace);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -449,6 +525,8 @@ int main(void)
         ru_test(test_auto_without_steps),
         ru_test(test_statistics_when_memory_is_full),
         ru_test(test_cap_with_steps_and_names),
+        ru_test(test_scheduled_steps_are_kept),
+        ru_test(test_the_past_is_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

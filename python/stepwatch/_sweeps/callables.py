@@ -28,20 +28,31 @@ def benchmark_callable(
     result, a call lasts until the device has done it. ``throughput`` is calls a second. A recording
     gets one section for all calls, ``benchmark_callable``.
     """
+    times, before, grown = measure_calls(f, args, kwargs, number, warmup, "benchmark_callable")
+    return _result(_name(f), times, before, grown)
+
+
+def measure_calls(
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    number: int,
+    warmup: int,
+    caller: str,
+) -> tuple[array[float], array[float], int]:
+    """Return the seconds of each call, of those before them, and what memory grew by."""
     _state.check_count("number", number)
     _state.check_count("warmup", warmup, 0)
     if not callable(f):
-        raise TypeError(f"benchmark_callable takes a function, not {type(f).__name__}")
+        raise TypeError(f"{caller} takes a function, not {type(f).__name__}")
     if inspect.iscoroutinefunction(f):
-        raise TypeError(
-            "benchmark_callable takes a plain function: calling this one gives a coroutine"
-        )
+        raise TypeError(f"{caller} takes a plain function: calling this one gives a coroutine")
     times = array("d", bytes(8 * number))
     before = array("d", bytes(8 * warmup))
     # Random states are the function's own affair: it may be called for what it draws.
     _core.train_aside(True)
     try:
-        with _core.section("benchmark_callable"):
+        with _core.section(caller):
             waits = _Waits()
             if warmup:
                 _core.time_calls(f, args, kwargs, waits.find, before)
@@ -50,7 +61,7 @@ def benchmark_callable(
             grown = _core.resident([0]) - grown
     finally:
         _core.train_aside(False)
-    return _result(_name(f), times, before, grown)
+    return times, before, grown
 
 
 def _name(f: Callable[..., Any]) -> str:

@@ -13,7 +13,7 @@ from stepwatch._sweeps._result import MIB, Sweep, number, plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from typing import Any
 
 _PREFETCH = (2, 4, 8)
@@ -121,6 +121,8 @@ class _Bench:
         self.rows: dict[Setting, _Row] = {}
         self.sizes = _batches.Sizes(passes.batch_size)
         self.length = passes.length
+        self.looks = _LOOKS
+        self.shown: Callable[[Any], object] | None = None  # Is given the first batch.
         self.cut = False  # The time was over before everything was measured.
 
     @property
@@ -162,12 +164,14 @@ class _Bench:
             if batch is _END:
                 raise ValueError("the loader gives no batches: there is nothing to measure")
             waits, sizes, size = [first], [self.sizes.of(batch)], _batches.bytes_of(batch)
+            if self.shown is not None:
+                self.shown(batch)
             memory: list[tuple[int, int]] = []
             pids = [0, *workers_of(iterator)]
-            every = max(1, count // _LOOKS)
+            every = max(1, count // self.looks)
             while len(waits) < skip + count:
                 index = len(waits)
-                look = index >= skip and (index - skip) % every == 0 and len(row.bytes) < _LOOKS
+                look = index >= skip and (index - skip) % every == 0 and len(row.bytes) < self.looks
                 batch = None  # So that only one is there at a time.
                 before = _core.resident(pids) if look else 0
                 begin = _core.now()
@@ -359,6 +363,32 @@ def benchmark_dataloader(
     with _state.measuring("benchmark_dataloader"):
         bench = _Bench(passes, num_batches, rounds, budget)
         return _run(bench, asked, ahead)
+
+
+class Waits:
+    """The batches of a loader as it is, one by one: seconds, samples, bytes that memory grew by."""
+
+    def __init__(self, row: _Row, passes: Passes) -> None:
+        self.times, self.sizes, self.growth = row.times, row.sizes, row.growth
+        self.numbers = row.to_dict(given=True)
+        self.notes = passes.notes
+
+
+def measure_batches(
+    loader: Any, num_batches: int, caller: str, shown: Callable[[Any], object] | None = None
+) -> Waits:
+    """Measure a loader as :func:`benchmark_dataloader` does, with no settings but its own.
+
+    ``shown`` is called with the first batch.
+    """
+    _state.check_count("num_batches", num_batches)
+    passes = Passes(loader, caller)
+    with _state.measuring(caller):
+        bench = _Bench(passes, num_batches, 1, math.inf)
+        bench.looks = num_batches + (passes.given.workers or 0)
+        bench.shown = shown
+        bench.measure(passes.given, 1, math.inf)
+    return Waits(bench.rows[passes.given], passes)
 
 
 def _run(bench: _Bench, asked: list[int] | None, ahead: list[int] | None) -> Sweep:

@@ -50,11 +50,36 @@ def benchmark_training(
     taken with the device at rest. One step with the first batch comes before those that count.
     ``throughput`` is batches a second, waiting for them not counted.
     """
+    found = measure_steps(model, loader, num_batches, optimizer, loss_fn, "benchmark_training")
+    return found.measurement()
+
+
+class Steps:
+    """The steps of a training, one by one, and what they were done with."""
+
+    def __init__(self, trainer: Trainer, times: _Times, passes: Passes, made: bool) -> None:
+        """Keep what was measured; ``made``: the optimizer was made for it."""
+        self.trainer, self.times, self.passes, self.made = trainer, times, passes, made
+
+    def measurement(self) -> Measurement:
+        """Return the numbers."""
+        return _result(self.trainer, self.times, self.passes, self.made)
+
+
+def measure_steps(
+    model: Any,
+    loader: Any,
+    num_batches: int,
+    optimizer: Any,
+    loss_fn: Callable[..., Any] | None,
+    caller: str,
+) -> Steps:
+    """Train with some batches, and put everything back; what :func:`benchmark_training` does."""
     _state.check_count("num_batches", num_batches)
-    torch = _state.need_torch("benchmark_training")
-    check_model(torch, model, "benchmark_training", optimizer)
-    passes = Passes(loader, "benchmark_training")
-    with _state.measuring("benchmark_training"):
+    torch = _state.need_torch(caller)
+    check_model(torch, model, caller, optimizer)
+    passes = Passes(loader, caller)
+    with _state.measuring(caller):
         snapshot = Snapshot(torch, model, optimizer)
         try:
             with torch.enable_grad():
@@ -64,7 +89,17 @@ def benchmark_training(
                 times = _run(trainer, passes, num_batches)
         finally:
             snapshot.put_back()
-    return _result(trainer, times, passes, optimizer is None)
+    return Steps(trainer, times, passes, optimizer is None)
+
+
+def _gradients(trainer: Trainer) -> int:
+    """Return what the gradients take on the device, in the allocator's pieces of 512 bytes."""
+    sizes = (
+        parameter.grad.untyped_storage().nbytes()
+        for parameter in trainer.model.parameters()
+        if parameter.grad is not None
+    )
+    return sum((size + 511) // 512 * 512 for size in sizes)
 
 
 def _run(trainer: Trainer, passes: Passes, num_batches: int) -> _Times:
@@ -85,7 +120,8 @@ def _run(trainer: Trainer, passes: Passes, num_batches: int) -> _Times:
             if times.first is None:
                 times.first = trainer.step(batch)["total"]
             before = _core.resident([0])
-            on_device = cuda.memory_allocated(trainer.device) if cuda else 0
+            # The step gives up the gradients of the one before, first of all.
+            on_device = cuda.memory_allocated(trainer.device) - _gradients(trainer) if cuda else 0
 
             def looked(on_device: int = on_device) -> None:
                 # What the forward keeps for the backward is there now.

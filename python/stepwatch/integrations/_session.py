@@ -23,6 +23,11 @@ class Session:
         """Leave out what belongs to this process."""
         return {"_config": self._config, "_own": False, "run": None}
 
+    @property
+    def records(self) -> bool:
+        """Whether the recording is the one that began here."""
+        return self._own
+
     def begin(self) -> None:
         """Begin, and watch the frameworks."""
         if not stepwatch.is_recording():

@@ -14,7 +14,8 @@ _watchers: list[tuple[Callable[[int], object], int]] = []
 
 def watch(function: Callable[[int], object], every: int = 1) -> None:
     """Call the function with the number of each step that begins, or of one step in ``every``."""
-    if all(known is not function for known, _ in _watchers):
+    # Not by identity: a method is another object each time it is asked for.
+    if all(known != function for known, _ in _watchers):
         _watchers.append((function, every))
         common = 0
         for _, each in _watchers:
@@ -25,13 +26,13 @@ def watch(function: Callable[[int], object], every: int = 1) -> None:
 
 def forget(function: Callable[[int], object]) -> None:
     """Call the function no more."""
-    _watchers[:] = [entry for entry in _watchers if entry[0] is not function]
+    _watchers[:] = [entry for entry in _watchers if entry[0] != function]
     if not _watchers:
         _core.on_step(None)
 
 
 def _tell(number: int) -> None:
-    for function, every in _watchers:
+    for function, every in tuple(_watchers):
         if number % every == 0:
             try:
                 function(number)

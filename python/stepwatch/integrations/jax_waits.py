@@ -7,6 +7,8 @@ own place in the report, by the line of the program that made it. Nothing here w
 
 from __future__ import annotations
 
+import sys
+
 from stepwatch import _core
 from stepwatch.integrations import _patch
 
@@ -65,8 +67,9 @@ def remove() -> None:
 
 def block(result: Any) -> None:
     """Wait for a result, as ``stepwatch.jax.profile(sync=True)`` asks for."""
-    if _block is not None:
-        _block(result)
+    block = _block or getattr(sys.modules.get("jax"), "block_until_ready", None)
+    if block is not None:
+        block(result)
 
 
 def _replace(module: Any, name: str, make: Callable[[Any], Callable[..., Any]]) -> None:

@@ -25,8 +25,17 @@ _SETTING = 14  # the table
 _MOST_SPANS = 200_000
 _LONGEST_SHAPES = 200
 _LONGEST_NAME = 300
+_MEMORY = "[memory]"  # what the profiler calls an allocation
 # Numbers of phases, as steps have them.
 _OTHER, _DATA_WAIT, _FORWARD, _BACKWARD, _OPTIMIZER, _ZERO_GRAD = 0, 1, 6, 8, 9, 10
+_PHASES = {
+    _OTHER: "other",
+    _DATA_WAIT: "data_wait",
+    _FORWARD: "forward",
+    _BACKWARD: "backward",
+    _OPTIMIZER: "optimizer",
+    _ZERO_GRAD: "zero_grad",
+}
 _ACTIVITIES = {"kernel": 1, "gpu_memcpy": 2, "gpu_memset": 3}
 # The profiler writes lines of its own to stderr; this says how grave they must be.
 _LOG_LEVEL = "KINETO_LOG_LEVEL"
@@ -41,10 +50,18 @@ def install(torch: Any) -> None:
     wanted = os.environ.get("STEPWATCH_OPERATORS") or _core.option("operators")
     if _state is not None or wanted not in ("1", "true", "on", "yes"):
         return
-    _state = _Operators(torch)
+    schedule = _core.option("schedule")
+    open_for(torch, _SCHEDULE if schedule in ("", "always") else schedule)
+
+
+def open_for(torch: Any, schedule: str, who: str = "--operators") -> None:
+    """Open the profiler in the steps of this schedule, and in no others; ``who`` asked for it."""
+    global _state
+    remove()
+    _state = _Operators(torch, schedule, who)
     _steps.watch(_state.step)
-    _imports.watch("torch.autograd.profiler", _state.give_way_to)
-    atexit.register(_state.finish)
+    _imports.watch("torch.autograd.profiler", _give_way_to)
+    atexit.register(remove)
 
 
 def remove() -> None:
@@ -54,15 +71,34 @@ def remove() -> None:
         _steps.forget(_state.step)
         _state.finish()
         _state = None
+        atexit.unregister(remove)
+
+
+def _give_way_to(module: Any) -> None:
+    """Close the window before a profiler of the program's begins, which else would fail."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def method(*args: Any, **kwargs: Any) -> Any:
+            if _state is not None:
+                _state.give_way()
+            return original(*args, **kwargs)
+
+        return method
+
+    for kind in ("profile", "emit_nvtx", "emit_itt"):
+        owner = getattr(module, kind, None)
+        for name in ("__enter__", "_prepare_trace", "_start_trace"):
+            if owner is not None and name in vars(owner):
+                _patch.replace(owner, name, make)
 
 
 class _Operators:
     """The windows of one process, which one thread opens and closes."""
 
-    def __init__(self, torch: Any) -> None:
+    def __init__(self, torch: Any, schedule: str, who: str) -> None:
         self._torch = torch
-        schedule = _core.option("schedule")
-        self._schedule = _SCHEDULE if schedule in ("", "always") else schedule
+        self._who = who
+        self._schedule = schedule
         self._thread = 0
         self._window: _Window | None = None
         self._seen = False  # that there are steps
@@ -104,35 +140,20 @@ class _Operators:
             self._close(max(0, _core.step_number()))
         elif self._window is None and not self._seconds and not self._over and self._seen:
             _notes.note_once(
-                "--operators saw no operators: the program ended before the first step that its"
+                f"{self._who} saw no operators: the program ended before the first step that its"
                 f" schedule ({self._schedule}) asks for"
             )
         self._over = True
 
-    def give_way_to(self, module: Any) -> None:
-        """Close the window before a profiler of the program's begins, which else would fail."""
-
-        def make(original: Callable[..., Any]) -> Callable[..., Any]:
-            def method(*args: Any, **kwargs: Any) -> Any:
-                self._give_way()
-                return original(*args, **kwargs)
-
-            return method
-
-        for kind in ("profile", "emit_nvtx", "emit_itt"):
-            owner = getattr(module, kind, None)
-            for name in ("__enter__", "_prepare_trace", "_start_trace"):
-                if owner is not None and name in vars(owner):
-                    _patch.replace(owner, name, make)
-
-    def _give_way(self) -> None:
+    def give_way(self) -> None:
+        """The program opens a profiler of its own."""
         if not self._over:
             self._close(max(0, _core.step_number()))
             self._stop_for_good("the program uses torch.profiler itself")
 
     def _stop_for_good(self, why: str) -> None:
         self._over = True
-        _notes.note_once(f"--operators has no more operators: {why}")
+        _notes.note_once(f"{self._who} has no more operators: {why}")
 
     def _open(self) -> None:
         try:
@@ -179,18 +200,111 @@ def _sentence(error: BaseException) -> str:
     return f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:200]}"
 
 
+class Block:
+    """Operators of a block of the program, which begins now; it needs no steps.
+
+    A profiler that the program itself begins inside gets what it wants: ours ends there.
+    """
+
+    def __init__(
+        self,
+        torch: Any,
+        *,
+        host: bool = True,
+        device: bool = True,
+        shapes: bool = True,
+        memory: bool = False,
+    ) -> None:
+        """Open the window, or say why there are no operators."""
+        self._window: _Window | None = None
+        self._thread = threading.get_ident()
+        self._replaced: list[tuple[Any, str, Any]] = []
+        self.rows: list[dict[str, Any]] = []  # what it saw, as Run.operators has them
+        try:
+            if torch._C._autograd._profiler_enabled():
+                _notes.note_once("torch.profiler is running already: the trace has no operators")
+                return
+            self._window = _Window(torch, host=host, device=device, shapes=shapes, memory=memory)
+            self._watch(torch.autograd.profiler.profile)
+            self._window.keep_from(0)
+        except Exception as error:
+            _notes.note_once(f"the trace has no operators: {_sentence(error)}")
+
+    def close(self) -> None:
+        """Close the window, and put what it saw into the recording."""
+        window, self._window = self._window, None
+        for owner, name, original in self._replaced:
+            setattr(owner, name, original)
+        self._replaced = []
+        if window is None:
+            return
+        try:
+            events = window.close()
+            if events is None:
+                return
+            read = _Reader(window, events)
+            rows = _totals.Totals(15)
+            for key, values in read.totals().items():
+                rows.add(key, values)
+                self.rows.append(_row(key, values))
+            for thread, spans in read.spans().items():
+                _core.put_operators(thread, spans)
+        except Exception as error:
+            _notes.note_once(f"the trace has no operators: {_sentence(error)}")
+
+    def _watch(self, profile: Any) -> None:
+        def make(original: Callable[..., Any]) -> Callable[..., Any]:
+            def method(*args: Any, **kwargs: Any) -> Any:
+                if self._thread == threading.get_ident():
+                    self.close()
+                return original(*args, **kwargs)
+
+            return method
+
+        for name in ("__enter__", "_prepare_trace", "_start_trace"):
+            if name in vars(profile):
+                original = vars(profile)[name]
+                self._replaced.append((profile, name, original))
+                setattr(profile, name, make(original))
+
+
+def _row(key: tuple[str, str, int, int], values: list[int]) -> dict[str, Any]:
+    name, shapes, phase, device = key
+    return {
+        "name": name,
+        "shapes": shapes or None,
+        "phase": _PHASES[phase],
+        "device": "gpu" if device else "cpu",
+        **dict(zip(("calls", "self_ns", "total_ns", "bytes", "flops"), values)),
+    }
+
+
 class _Window:
     """torch's profiler while it is open, and the clocks at both ends."""
 
-    def __init__(self, torch: Any) -> None:
+    def __init__(
+        self,
+        torch: Any,
+        *,
+        host: bool = True,
+        device: bool = True,
+        shapes: bool = True,
+        memory: bool = False,
+    ) -> None:
         self._torch = torch
         self.first: int | None = None  # step that counts
         self.seconds = 0.0
         profiler = torch.autograd.profiler
         cuda = getattr(torch, "cuda", None)
-        self.device = "cuda" if cuda is not None and cuda.is_initialized() else None
+        there = device and cuda is not None and cuda.is_initialized()
+        self.device = "cuda" if there else None
         profile = profiler.profile(
-            use_device=self.device, record_shapes=True, with_flops=True, use_kineto=True
+            use_cpu=host or not there,
+            use_device=self.device,
+            record_shapes=shapes,
+            profile_memory=memory,
+            with_flops=shapes,
+            use_kineto=True,
         )
         # Not through the object's own methods, which tell everybody that a profiler is on: compiled
         # functions would be compiled again for it.
@@ -253,7 +367,18 @@ class _Quiet:
 class _Operator:
     """One call of an operator, or one piece of a device's work."""
 
-    __slots__ = ("activity", "begin", "depth", "end", "event", "inner", "name", "phase", "track")
+    __slots__ = (
+        "activity",
+        "allocated",
+        "begin",
+        "depth",
+        "end",
+        "event",
+        "inner",
+        "name",
+        "phase",
+        "track",
+    )
 
     def __init__(self, event: Any, name: str, begin: int, end: int, track: str) -> None:
         self.event = event
@@ -262,6 +387,7 @@ class _Operator:
         self.end = end
         self.track = track
         self.activity = 0
+        self.allocated = 0
         self.inner = 0
         self.depth = 0
         self.phase = _OTHER
@@ -274,21 +400,32 @@ class _Reader:
         self._window = window
         self._host: dict[str, list[_Operator]] = {}
         self._device: list[_Operator] = []
+        self._memory: list[tuple[int, int, str, str]] = []  # moment, bytes, device, track
+        self._hosts: dict[Any, bool] = {}
         self.count = 0
         for event in events:
             self._take(event)
         for track in self._host.values():
             self._nest(track)
         self._link()
+        self._allocate()
 
     def _take(self, event: Any) -> None:
-        begin, length = event.start_ns(), event.duration_ns()
-        if length < 0 or begin < self._window.begin[1] or _is_hidden(event):
+        begin = event.start_ns()
+        name = event.name()[:_LONGEST_NAME]
+        place = event.device_resource_id()
+        if begin < self._window.begin[1]:
+            return
+        if name == _MEMORY:
+            device = "cpu" if self._on_host(event) else "device"
+            track = f"operators of thread {place}"
+            self._memory.append((begin, event.nbytes(), device, track))
+            return
+        length = event.duration_ns()
+        if length < 0 or _is_hidden(event):
             return
         self.count += 1
-        name = event.name()[:_LONGEST_NAME]
-        kind = _kind(event, name)
-        place = event.device_resource_id()
+        kind = _kind(event, name, self._on_host(event))
         if kind == "host":
             track = f"operators of thread {place}"
             operator = _Operator(event, name, begin, begin + length, track)
@@ -298,6 +435,14 @@ class _Reader:
             operator = _Operator(event, name, begin, begin + length, track)
             operator.activity = _ACTIVITIES[kind]
             self._device.append(operator)
+
+    def _on_host(self, event: Any) -> bool:
+        kind = event.device_type()
+        answer = self._hosts.get(kind)
+        if answer is None:
+            # Once for each kind: making the text takes longer than all else here.
+            answer = self._hosts[kind] = "CPU" in str(kind)
+        return answer
 
     def _nest(self, track: list[_Operator]) -> None:
         """Find what lies within what, and hand phases down."""
@@ -324,8 +469,29 @@ class _Reader:
             for work in self._device:
                 work.phase = launched.get(work.event.linked_correlation_id(), _OTHER)
 
+    def _allocate(self) -> None:
+        """Give each allocation to the innermost operator that was open on its thread."""
+        self._memory.sort()
+        for track, operators in self._host.items():
+            stack: list[_Operator] = []
+            waiting = iter(operators)
+            next_one = next(waiting, None)
+            for moment, size, _, thread in self._memory:
+                if thread != track or size <= 0:
+                    continue
+                while next_one is not None and next_one.begin <= moment:
+                    stack.append(next_one)
+                    next_one = next(waiting, None)
+                while stack and stack[-1].end < moment:
+                    stack.pop()
+                if stack:
+                    stack[-1].allocated += size
+
     def totals(self) -> dict[tuple[str, str, int, int], list[int]]:
-        """Return calls, ns without and with inner ones, bytes and flops of each operator."""
+        """Return calls, ns without and with inner ones, bytes and flops of each operator.
+
+        Bytes are those that a device moved, or that an operator of the host allocated.
+        """
         found: dict[tuple[str, str, int, int], list[int]] = {}
         for device, operators in [
             *((0, track) for track in self._host.values()),
@@ -338,7 +504,7 @@ class _Reader:
                 values[0] += 1
                 values[1] += max(0, took - one.inner)
                 values[2] += took
-                values[3] += max(0, one.event.nbytes())
+                values[3] += max(0, one.event.nbytes()) + one.allocated
                 values[4] += max(0, one.event.flops())
         return found
 
@@ -358,6 +524,11 @@ class _Reader:
             found.setdefault(one.track, []).append(
                 (one.name, begin, end, size, *place, one.activity)
             )
+        held: dict[str, int] = {}
+        for moment, size, device, _ in self._memory[: max(0, left)]:
+            held[device] = held.get(device, 0) + size
+            name = f"torch memory ({device}), bytes since the block began"
+            found.setdefault("torch memory", []).append((name, ticks(moment), float(held[device])))
         return found
 
 
@@ -373,6 +544,9 @@ def _phase(operator: _Operator, around: _Operator | None) -> int:
     if name.startswith("enumerate(DataLoader)#"):
         return _DATA_WAIT
     if around is not None:
+        # A closure that an optimizer calls runs forward and backward; its own work is not numbered.
+        if around.phase == _OPTIMIZER and operator.event.sequence_nr() >= 0:
+            return _FORWARD
         return around.phase
     if operator.event.scope() == 1:
         return _BACKWARD
@@ -380,9 +554,8 @@ def _phase(operator: _Operator, around: _Operator | None) -> int:
     return _FORWARD if operator.event.sequence_nr() >= 0 else _OTHER
 
 
-def _kind(event: Any, name: str) -> str:
+def _kind(event: Any, name: str, on_host: bool) -> str:
     """Tell work of the host from that of a device; what is only drawn for the eye is neither."""
-    on_host = "CPU" in str(event.device_type())
     if hasattr(event, "activity_type"):
         kind = str(event.activity_type())
         if on_host:

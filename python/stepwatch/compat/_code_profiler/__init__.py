@@ -1,0 +1,1 @@
+"""The parts of :mod:`stepwatch.compat.code_profiler`."""

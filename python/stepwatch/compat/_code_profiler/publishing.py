@@ -1,0 +1,121 @@
+"""From numbers to a report, and from a report to files."""
+
+from __future__ import annotations
+
+import sys
+
+from stepwatch.compat._code_profiler import facts, files, pictures, reporting, rules
+from stepwatch.compat._code_profiler.metrics import ProfilerMetrics
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from stepwatch.compat._code_profiler.collector import Collector
+    from stepwatch.compat._code_profiler.notices import Notices
+    from stepwatch.compat._code_profiler.recorder import Recorder
+    from stepwatch.compat._code_profiler.watching import Watching
+
+
+class Publisher:
+    """Knows everything that a profiler has measured, judges it, and writes it down."""
+
+    def __init__(
+        self, recorder: Recorder, watching: Watching, collector: Collector, notices: Notices
+    ) -> None:
+        """Take where the numbers are."""
+        self._recorder, self._watching = recorder, watching
+        self._collector, self._notices = collector, notices
+        self._config = recorder.config
+        self.metrics = ProfilerMetrics(recorder, watching, self.judge)
+        self.known: dict[str, Any] = {"loaders": [], "trainings": [], "batch_sizes": None}
+        self._findings: list[dict[str, Any]] = []
+        self._covered = 0  # What the newest report on disk has seen.
+
+    def look_at_recording(self) -> None:
+        """Take the findings of the recording; it has no more after its end."""
+        session = self._recorder.session
+        if session is not None and session.alive:
+            found = session.document().get("findings") or []
+            # No change of the program helps against other programs.
+            self._findings = [each for each in found if each["kind"] != "cpu_starved"]
+
+    def judge(self) -> tuple[list[dict[str, Any]], list[str]]:
+        """Return bottlenecks and recommendations."""
+        self.look_at_recording()
+        known = {**self.known, "findings": self._findings, "gc_s": self._collector.seconds}
+        data = self._watching.data()
+        return rules.judge(facts.gather(self._recorder, self.metrics, data, known))
+
+    def report(self) -> dict[str, Any]:
+        """Return the report as plain values."""
+        found = self.judge()
+        number, world = files.rank()
+        extra: dict[str, Any] = {
+            "data_loading": self.known["loaders"],
+            "training": self.known["trainings"],
+            "config": self._config.in_force(),
+            "notes": self._notes(),
+        }
+        if world > 1:
+            extra["rank"] = {"rank": number, "world_size": world}
+        return reporting.build(self.metrics, found, self._watching.data(), extra)
+
+    def _notes(self) -> list[str]:
+        notes = list(self._notices.said)
+        torch: Any = sys.modules.get("torch")
+        if self._config.is_on("track_gpu") and (torch is None or not torch.cuda.is_available()):
+            notes.append("There is no GPU that torch can use: GPU metrics are empty.")
+        session = self._recorder.session
+        if session is not None and session.why is not None:
+            notes.append(session.why)
+        wanted = self._recorder.wanted()["io"]
+        if session is not None and session.alive and wanted and not session.has("io"):
+            notes.append(
+                "Calls on files and sockets are not counted: the recording that is under way does"
+                " without (stepwatch run --io)."
+            )
+        return notes
+
+    # --- Files ---------------------------------------------------------------------------
+
+    def save_rest(self) -> None:
+        """Write a report unless one on disk has seen everything."""
+        if self._recorder.changes > self._covered:
+            self.save(self.report(), None)
+
+    def save(self, report: dict[str, Any], path: str | None) -> None:
+        """Write all files that are asked for; where that fails, one sentence says so."""
+        if not self._config.is_on("save_profiles"):
+            return
+        try:
+            self._save(report, path)
+            self._covered = self._recorder.changes
+        except OSError as error:
+            self._notices.warn(f"The profiling report could not be written: {error}")
+
+    def _save(self, report: dict[str, Any], path: str | None) -> None:
+        on, folder = self._config.is_on, self._config.folder
+        if on("export_to_json"):
+            target = path or files.of_rank(f"{folder}/{reporting.NAME}")
+            files.write_json(target, report)
+            self._notices.info(f"Profiling report saved to {target}")
+        if on("export_to_csv"):
+            reporting.write_tables(folder, self.metrics, report["performance_data"])
+        self._save_page(folder)
+        if on("create_visualizations"):
+            number, world = files.rank()
+            pictures.draw(folder, report, f"_rank{number}" if world > 1 else "")
+        if path is None and files.rank()[1] > 1 and on("export_to_json"):
+            with files.locked(folder):
+                merged = reporting.merge(folder)
+                if merged is not None:
+                    files.write_json(f"{folder}/{reporting.NAME}", merged)
+
+    def _save_page(self, folder: str) -> None:
+        session = self._recorder.session
+        run = session.run() if session is not None else None
+        if run is not None:
+            target = files.of_rank(f"{folder}/profiling_report.html")
+            files.make_folder(folder)
+            run.report().save(target)

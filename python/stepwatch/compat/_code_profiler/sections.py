@@ -1,0 +1,145 @@
+"""Sections of a code profiler: the native ones, with what is read besides the clock."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+    from typing import Any
+
+    from stepwatch.compat._code_profiler.recorder import Recorder
+
+# The part of a step that a category is, for recordings.
+PHASES: dict[str, Any] = {
+    "data_loading": "data_wait",
+    "preprocessing": "preprocess",
+    "augmentation": "augment",
+    "collate": "collate",
+    "forward": "forward",
+    "loss": "loss",
+    "backward": "backward",
+    "optimizer": "optimizer",
+    "validation": "validation",
+    "checkpoint": "checkpoint",
+}
+
+
+class Section:
+    """One activation of a section; what ``profile_section`` returns."""
+
+    __slots__ = ("_before", "_begin", "_category", "_inner", "_recorder", "name")
+
+    def __init__(self, recorder: Recorder, name: str, category: str) -> None:
+        """Take the name; nothing is measured before the block begins."""
+        self._recorder, self.name, self._category = recorder, name, category
+        self._inner: Any = None
+
+    def __enter__(self) -> Section:
+        """Begin, where profiling is on."""
+        recorder = self._recorder
+        if recorder.begin_use():
+            self._before = [probe.begin() for probe in recorder.probes]
+            self._begin = time.monotonic() if recorder.said_slow is not None else 0.0
+            self._inner = recorder.section(self.name, self._category)
+            self._inner.__enter__()
+            recorder.open_now += 1
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """End; an exception counts as an error of the section, and passes."""
+        inner, self._inner = self._inner, None
+        if inner is None:
+            return
+        inner.__exit__(exc_type, exc, traceback)
+        recorder = self._recorder
+        recorder.open_now -= 1
+        if recorder.probes:
+            with recorder.lock:
+                for probe, before in zip(reversed(recorder.probes), reversed(self._before)):
+                    probe.end(self.name, before)
+        recorder.changes += 1
+        if recorder.said_slow is not None:
+            recorder.said_slow(self.name, time.monotonic() - self._begin)
+
+
+_MOST_CALLS = 5000  # Of which arguments are looked at.
+_MOST_KEYS = 1024
+_PLAIN = (int, float, str, bytes, bool, type(None))
+
+
+class Repeats:
+    """How often a function was called with arguments that it had before."""
+
+    def __init__(self) -> None:
+        self.looked = self.repeated = 0
+        self._known: set[Any] = set()
+
+    def look(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Look at one call; only plain values are compared."""
+        if self.looked >= _MOST_CALLS:
+            return
+        values = (*args, *kwargs.values())
+        if not all(isinstance(value, _PLAIN) for value in values):
+            return
+        self.looked += 1
+        key = (args, tuple(kwargs.items()))
+        if key in self._known:
+            self.repeated += 1
+        elif len(self._known) < _MOST_KEYS:
+            self._known.add(key)
+
+    @property
+    def share(self) -> float:
+        """Of the calls that were looked at."""
+        return self.repeated / self.looked if self.looked else 0.0
+
+
+def decorate(recorder: Recorder, function: Callable[..., Any], name: str, category: str) -> Any:
+    """Return the function with each call of it as a section; twice is once."""
+    known = getattr(function, "__code_profiler__", None)
+    if known == (recorder, name):
+        return function
+    kinds = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
+    if any(kind(function) for kind in kinds):
+        wrapper = _switching(recorder, function, recorder.section(name, category)(function))
+    else:
+        wrapper = _plain(recorder, function, name, category)
+    functools.update_wrapper(wrapper, function)
+    wrapper.__code_profiler__ = (recorder, name)
+    recorder.alias(f"{category}.{getattr(function, '__name__', name)}", name)
+    return wrapper
+
+
+def _plain(recorder: Recorder, function: Callable[..., Any], name: str, category: str) -> Any:
+    repeats = recorder.repeats.setdefault(name, Repeats())
+
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        if not recorder.on:
+            return function(*args, **kwargs)
+        repeats.look(args, kwargs)
+        with Section(recorder, name, category):
+            return function(*args, **kwargs)
+
+    return wrapper
+
+
+def _switching(recorder: Recorder, function: Callable[..., Any], timed: Callable[..., Any]) -> Any:
+    """Choose at each call, so that a coroutine or a generator stays one."""
+
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        if not recorder.begin_use():
+            return function(*args, **kwargs)
+        recorder.changes += 1
+        return timed(*args, **kwargs)
+
+    return wrapper

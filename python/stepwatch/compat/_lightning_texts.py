@@ -1,0 +1,286 @@
+"""What the Lightning guide's callback prints and writes as text."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
+
+    import stepwatch
+    from stepwatch.compat.lightning_guide import ProfilerCallback
+
+_TOP = 10
+_BOTTLENECKS = 5
+_FINDINGS = 3
+_NOTES = 6
+_NAME_WIDTH = 60
+
+# What the guide calls these actions.
+_LABELS = {
+    "train_dataloader_next": "Data loading",
+    "val_next": "Validation data loading",
+    "training_step": "Forward pass",
+    "backward": "Backward pass",
+    "optimizer_step": "Optimizer steps",
+    "validation_step": "Validation",
+}
+# What the guide says to watch: the key here, its words, and the phases of a step. A loader without
+# workers makes the batches while it is waited for.
+_METRICS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    ("training_step_time", "Training step time", ()),
+    ("data_loading_time", "Data loading time", ("data_wait", "preprocess", "augment", "collate")),
+    ("forward_pass_time", "Forward pass", ("forward",)),
+    ("backward_pass_time", "Backward pass", ("backward",)),
+    ("optimizer_step_time", "Optimizer step", ("optimizer",)),
+)
+
+
+def cuda_available() -> str:
+    """Return the guide's line on CUDA, with the reason where there is none."""
+    torch: Any = sys.modules.get("torch")
+    if torch is None:
+        return "CUDA available: False (torch is not imported)"
+    if torch.cuda.is_available():
+        return f"CUDA available: True ({torch.cuda.get_device_name()})"
+    if torch.version.cuda is None:
+        why = f"torch {torch.__version__} is built without CUDA"
+    elif os.environ.get("CUDA_VISIBLE_DEVICES", "0") in ("", "-1"):
+        why = "CUDA_VISIBLE_DEVICES hides every device"
+    else:
+        why = "torch finds no usable device; `stepwatch doctor` says more"
+    return f"CUDA available: False ({why})"
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
+def beginning(callback: ProfilerCallback) -> str:
+    """Return what is said when profiling begins."""
+    cycles = callback.repeat_cycles
+    many = _count(cycles, "cycle") if cycles else "cycles without end"
+    return (
+        f"Profiling: {many} of {_count(callback.active_steps, 'active step')}, every "
+        f"{_count(callback.schedule_every_n_steps, 'step')} (wait {callback.wait_steps}, "
+        f"warm-up {callback.warmup_steps}), to {callback.output_dir}\n{cuda_available()}"
+    )
+
+
+def _open_files() -> str:
+    """Return how many files this process has open, and what to do when they are too many."""
+    advice = (
+        'should "Too many open files" appear, use fewer cycles or loader workers, '
+        "or raise the limit (ulimit -n)."
+    )
+    try:
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        used = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    except (ImportError, OSError):
+        return f"Open files: {advice}"
+    return f"Open files: {used} of {limit}; {advice}"
+
+
+def ending(callback: ProfilerCallback, cycles: int, steps: int) -> str:
+    """Return where everything is."""
+    lines = [f"Profiling done: {_count(cycles, 'cycle')}, {_count(steps, 'step')} recorded."]
+    lines += [f"Trace: {path}" for path in callback.traces]
+    if callback.chrome_trace is not None:
+        lines.append(f"Chrome trace: {callback.chrome_trace} (load it in chrome://tracing)")
+    if callback.summary is not None:
+        lines.append(f"Summary: {callback.summary}")
+    if callback.run is not None and callback.run.path is not None:
+        lines.append(f"Run: stepwatch report {_short_path(callback.run.path)}")
+    lines.append(f"View: tensorboard --logdir={callback.output_dir}")
+    lines.append(_open_files())
+    return "\n".join(lines)
+
+
+def _short_path(path: str) -> str:
+    """Return the path from here, where that is no way up."""
+    short = os.path.relpath(path)
+    return path if short.startswith(os.pardir) else short
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], rules: Sequence[int]) -> str:
+    """Draw a table; ``rules`` are the rows that a line goes under, the head being row 0."""
+    lines = [list(heads), *(list(row) for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(heads))]
+    width = sum(widths) + 3 * len(widths) + 1
+    text = ["-" * width]
+    for number, line in enumerate(lines):
+        cells = [line[0].ljust(widths[0])]
+        cells += [cell.rjust(size) for cell, size in zip(line[1:], widths[1:])]
+        text.append("| " + " | ".join(cells) + " |")
+        if number in rules or number == len(lines) - 1:
+            text.append("-" * width)
+    return "\n".join(text)
+
+
+def _shorten(name: str) -> str:
+    return name if len(name) <= _NAME_WIDTH else name[: _NAME_WIDTH - 1] + "…"
+
+
+def action_rows(rows: Iterable[Mapping[str, Any]], took: float) -> list[dict[str, Any]]:
+    """Return the actions, the longest first, with shares of the whole time in percent."""
+    found = []
+    for row in rows:
+        total, own = row["total_ns"] / 1e9, row["self_ns"] / 1e9
+        if not row["calls"]:
+            continue
+        found.append(
+            {
+                "action": row["name"],
+                "mean_s": total / row["calls"],
+                "calls": row["calls"],
+                "total_s": total,
+                "self_s": own,
+                "percent": 100 * total / took,
+                "self_percent": 100 * own / took,
+            }
+        )
+    return sorted(found, key=lambda row: -row["total_s"])
+
+
+def action_table(actions: Sequence[Mapping[str, Any]], took: float) -> str:
+    """Return the table that Lightning's simple profiler prints, with self % beside the whole."""
+    heads = (
+        "Action",
+        "Mean duration (s)",
+        "Num calls",
+        "Total time (s)",
+        "Percentage %",
+        "Self %",
+    )
+    calls = sum(row["calls"] for row in actions)
+    own = sum(row["self_percent"] for row in actions)
+    rows = [("Total", "-", str(calls), f"{took:.5g}", "100", f"{own:.4g}")]
+    rows += [
+        (
+            row["action"],
+            f"{row['mean_s']:.5g}",
+            str(row["calls"]),
+            f"{row['total_s']:.5g}",
+            f"{row['percent']:.4g}",
+            f"{row['self_percent']:.4g}",
+        )
+        for row in actions
+    ]
+    return "FIT Profiler Report\n\n" + _table(heads, rows, (0, 1))
+
+
+def bottlenecks(actions: Sequence[Mapping[str, Any]]) -> str:
+    """Return the list of key bottlenecks: the epochs as a whole, then what takes most itself."""
+    whole = [row for row in actions if row["action"] == "run_training_epoch"]
+    rest = [row for row in actions if row not in whole and row["self_percent"] > 0]
+    rest.sort(key=lambda row: -row["self_percent"])
+    lines = ["Key bottlenecks:"]
+    for number, row in enumerate([*whole, *rest][:_BOTTLENECKS], start=1):
+        name = row["action"].rpartition(".")[2]
+        label = _LABELS.get(name)
+        share = f"{row['percent']:.3g}%"
+        what = f"{label}: {share} for {name}" if label else f"{name}: {share} of total time"
+        lines.append(f"{number}. {what} (self {row['self_percent']:.3g}%)")
+    return "\n".join(lines) if len(lines) > 1 else ""
+
+
+def step_metrics(steps: Mapping[str, Any]) -> dict[str, float | None]:
+    """Return the guide's key metrics in seconds a step; None where one was not measured."""
+    phases = {row["phase"]: row["ms"] for row in steps.get("phases") or []}
+    mean = (steps.get("step_ms") or {}).get("mean")
+    found: dict[str, float | None] = {}
+    for key, _, names in _METRICS:
+        known = [phases[name] for name in names if phases.get(name) is not None]
+        value = sum(known) if known else None if names else mean
+        found[key] = None if value is None else value / 1e3
+    return found
+
+
+def metric_lines(metrics: Mapping[str, float | None], steps: Mapping[str, Any]) -> str:
+    """Return the key metrics as text."""
+    whole = metrics.get("training_step_time")
+    if not whole:
+        return ""
+    lines = [f"Key metrics, mean of {_count(steps.get('counted') or 0, 'step')}:"]
+    for key, label, _ in _METRICS:
+        value = metrics[key]
+        if value is None:
+            lines.append(f"  {label:<19} not measured")
+        else:
+            lines.append(f"  {label:<19} {value * 1e3:9.3f} ms  {100 * value / whole:5.1f}%")
+    return "\n".join(lines)
+
+
+def findings(document: Mapping[str, Any]) -> str:
+    """Return what the verdict says is wrong, the most important first."""
+    found = document.get("findings") or []
+    lines = ["Findings:"] if found else []
+    for finding in found[:_FINDINGS]:
+        advice = "; ".join(finding.get("advice", [])[:1])
+        lines.append(f"- {finding['title']}" + (f": {advice}" if advice else ""))
+    notes = document.get("notes") or []
+    lines += ["Notes:"] if notes else []
+    lines += [f"- {note}" for note in notes[:_NOTES]]
+    return "\n".join(lines)
+
+
+def overhead(document: Mapping[str, Any]) -> str:
+    """Return what recording cost, as the report measured it."""
+    percent = (document.get("overhead") or {}).get("percent")
+    return "" if percent is None else f"Profiling overhead: {percent:.2g}% of the time (measured)"
+
+
+def _operations(run: stepwatch.Run) -> dict[str, dict[str, list[int]]]:
+    """Return calls, self and total ns of each operator, by device."""
+    found: dict[str, dict[str, list[int]]] = {"cpu": {}, "gpu": {}}
+    for row in run.operators:
+        entry = found[row["device"]].setdefault(row["name"], [0, 0, 0])
+        entry[0] += row["calls"]
+        entry[1] += row["self_ns"]
+        entry[2] += row["total_ns"]
+    return found
+
+
+def _operation_table(device: str, operations: Mapping[str, Sequence[int]]) -> str:
+    whole = sum(entry[1] for entry in operations.values()) or 1
+    heads = ("Name", f"Self {device} %", f"Self {device}", f"{device} total", "Mean", "Calls")
+    top = sorted(operations.items(), key=lambda item: -item[1][2])[:_TOP]
+    rows = [
+        (
+            _shorten(name),
+            f"{100 * own / whole:.2f}",
+            _duration(own),
+            _duration(total),
+            _duration(total / calls),
+            str(calls),
+        )
+        for name, (calls, own, total) in top
+    ]
+    return _table(heads, rows, (0,))
+
+
+def _duration(ns: float) -> str:
+    for unit, size in (("s", 1e9), ("ms", 1e6)):
+        if ns >= size:
+            return f"{ns / size:.3f} {unit}"
+    return f"{ns / 1e3:.3f} us"
+
+
+def operation_summary(run: stepwatch.Run | None, steps: int) -> str:
+    """Return the text of ``profiler_summary.txt``."""
+    found = _operations(run) if run is not None else {"cpu": {}, "gpu": {}}
+    parts = [f"Profiled steps: {steps}"]
+    for device, label in (("cpu", "CPU"), ("gpu", "CUDA")):
+        parts.append(f"Top {_TOP} operations by {label} time:")
+        if found[device]:
+            parts.append(_operation_table(label, found[device]))
+        elif device == "gpu":
+            parts.append(f"none was recorded. {cuda_available()}")
+        else:
+            parts.append("none was recorded; notes on stderr say why.")
+    return "\n\n".join(parts) + "\n"
