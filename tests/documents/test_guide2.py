@@ -630,7 +630,9 @@ def test_r2_039_whether_there_is_cuda(first: Done, build_dir: Path) -> None:
         capture_output=True,
         text=True,
     )
-    checks = [check for check in json.loads(done.stdout)["checks"] if check["check"].startswith("gpu")]
+    checks = [
+        check for check in json.loads(done.stdout)["checks"] if check["check"].startswith("gpu")
+    ]
     assert checks
     assert there or "No GPU can be watched: " in checks[0]["text"]
 

@@ -267,5 +267,12 @@ def test_export_in_python(trained: Path, tmp_path: Path, read_trace: Read) -> No
         assert file.parent == tmp_path / "logs"
         assert file.name.endswith(".pt.trace.json")
         assert len(slices(read_trace(file), name="aten::linear")) == 6
+        run.export("chrome", tmp_path / "s.json", samples=True)
+        looks = [
+            e for e in read_trace(tmp_path / "s.json")["traceEvents"] if e.get("cat") == "sample"
+        ]
+        assert len(looks) == sum(1 for sample in run.samples if sample["depth"])
+        assert looks
+        assert all(e["ph"] == "i" and e["args"]["stack"][-1] == e["name"] for e in looks)
         assert run.export("kineto", str(tmp_path / "k.json")) == str(tmp_path / "k.json")
         read_trace(tmp_path / "k.json")
