@@ -896,6 +896,17 @@ def test_r1_013_the_optimizer_profiles_itself(tmp_path: Path, loaders: dict[str,
     optimizer.cleanup()
 
 
+def test_r1_013_a_slow_loader_is_found_while_training(tmp_path: Path) -> None:
+    loader = DataLoader(Sleeps(0.004, 100), batch_size=4)
+    optimizer = make_optimizer(tmp_path, {"train_loader": loader}, max_epochs=1)
+    optimizer.train_sync()
+    worst = optimizer.code_profiler.generate_profiling_report()["bottlenecks"][0]
+    assert worst["type"].startswith("loader_")  # A finding of the recording.
+    assert "RULE-06" in worst["rules"]
+    assert worst["evidence"]["wait_share"] > 0.3
+    optimizer.cleanup()
+
+
 def test_r1_014_advice_can_be_applied(tmp_path: Path, loaders: dict[str, Any]) -> None:
     optimizer = make_optimizer(tmp_path, loaders)
     before = [value.clone() for value in optimizer.model.parameters()]
