@@ -362,7 +362,7 @@ def every(work: Any, profiled: Callable[[str], Any]) -> Tool:
 def guide_ours(path: str) -> Any:
     from stepwatch.compat.ml_ops.profile import torch_profiler as profiled
 
-    return profiled(output_dir=str(Path(path).parent), trace_name=Path(path).name)
+    return profiled(enabled=True, output_dir=str(Path(path).parent), trace_name=Path(path).name)
 
 
 @contextmanager

@@ -42,9 +42,7 @@ static const struct command command = {
         "folder\n"
         "  pstats      exact calls of functions, for python -m pstats and snakeviz\n"
         "  speedscope  sampled stacks, for speedscope\n"
-        "  tensorboard scalars of each step, charts and the report, for TensorBoard; "
-        "FILE "
-        "is a folder",
+        "  tensorboard steps, charts and the report for TensorBoard; FILE is a folder",
 };
 
 struct request {

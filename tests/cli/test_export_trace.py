@@ -205,8 +205,8 @@ def test_a_file_for_each_rank(
     both = tmp_path / "both"
     both.mkdir()
     for rank in ("0", "1"):
-        ranks = {"RANK": rank, "WORLD_SIZE": "2", "LOCAL_RANK": rank}
-        stepwatch("run", "-o", f"run{rank}", "--", program, "steps", "5", extra=ranks)
+        place = {"RANK": rank, "WORLD_SIZE": "2", "LOCAL_RANK": rank}
+        stepwatch("run", "-o", f"run{rank}", "--", program, "steps", "5", extra=place)
         for file in (tmp_path / f"run{rank}").rglob("*.stepwatch"):
             shutil.copy(file, both)
     export(stepwatch, both, "--to", "kineto", "-o", "logs")

@@ -54,7 +54,34 @@ def test_growth_is_found_by_default(stepwatch: Run, tmp_path: Path) -> None:
 
 
 def test_healthy_memory_is_silent(stepwatch: Run, tmp_path: Path) -> None:
-    assert growth(report(stepwatch, tmp_path, 0)) is None
+    found = report(stepwatch, tmp_path, 0)
+    assert growth(found) is None
+    assert not [note for note in found["notes"] if "spike" in note]
+
+
+SPIKE = """
+import time
+import stepwatch
+
+held = []
+for batch in stepwatch.steps(range(60)):
+    held.clear()
+    if batch in (30, 45):
+        held.append(bytearray((200 if batch == 30 else 100) << 20))
+    time.sleep(0.012)
+"""
+
+
+def test_spikes_are_a_note(stepwatch: Run, tmp_path: Path) -> None:
+    script = tmp_path / "spike.py"
+    script.write_text(SPIKE)
+    done = stepwatch("run", "-o", str(tmp_path / "run"), str(script))
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / "run" / "report.json").read_text())
+    (note,) = [note for note in found["notes"] if note.startswith("Memory has a spike")]
+    assert "at step 30: " in note
+    assert "there are 2 of them" in note
+    assert growth(found) is None
 
 
 def test_allocations_of_a_program(stepwatch: Run, tmp_path: Path) -> None:
@@ -71,6 +98,11 @@ def test_allocations_of_a_program(stepwatch: Run, tmp_path: Path) -> None:
     finding = growth(found)
     assert finding is not None
     assert any("leak.py:6, make" in advice for advice in finding["advice"])
+    page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    part = page.split('<section id="memory">')[1].split("</section>")[0]
+    assert "<code>leak.py:6</code></td><td>make</td>" in part
+    assert "forward</td>" in part
+    assert "Memory over time" in part
 
     for view in ("peak", "allocated"):
         done = stepwatch("export", str(tmp_path / "run"), "--to", "collapsed", "--memory", view)

@@ -172,6 +172,12 @@ begin("simple")
 callback = ProfilerCallback("simple")
 found["simple"] = facts(callback, fit(callback, profiler="simple"))
 
+begin("ours")
+inner = stepwatch.lightning.Profiler(out="ours_run")
+callback = ProfilerCallback("ours", active_steps="3")
+found["ours"] = facts(callback, fit(callback, profiler=inner))
+found["ours_sections"] = {row["name"]: row["calls"] for row in inner.run.sections}
+
 begin("switched")
 os.environ["ENABLE_PROFILING"] = "false"
 callback = ProfilerCallback("switched", enabled=True)

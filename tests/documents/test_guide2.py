@@ -434,6 +434,14 @@ def test_r2_014_lightnings_own_profiler_still_reports(fits: Any) -> None:
     assert actions["run_training_batch"] == 20
 
 
+def test_r2_015_beside_a_profiler_of_ours(fits: Any) -> None:
+    found = fits[0]
+    assert found["ours"]["traces"] == [[2, 3, 4]]
+    assert found["ours_sections"]["run_training_batch"] == 20
+    calls = {row["action"]: row["calls"] for row in found["ours"]["actions"]}
+    assert calls["run_training_batch"] == 20
+
+
 def test_r2_015_lightnings_names(first: Done) -> None:
     rows = table_rows(first.out.partition("BaselineCNN: accuracy")[0])
     calls = {name: int(cells[1]) for name, cells in rows.items() if cells[1].isdigit()}
@@ -630,7 +638,9 @@ def test_r2_039_whether_there_is_cuda(first: Done, build_dir: Path) -> None:
         capture_output=True,
         text=True,
     )
-    checks = [check for check in json.loads(done.stdout)["checks"] if check["check"].startswith("gpu")]
+    checks = [
+        check for check in json.loads(done.stdout)["checks"] if check["check"].startswith("gpu")
+    ]
     assert checks
     assert there or "No GPU can be watched: " in checks[0]["text"]
 

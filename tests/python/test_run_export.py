@@ -42,6 +42,24 @@ def test_steps(run: stepwatch.Run, tmp_path: Path, read_trace: Read) -> None:
         assert names == [f"ProfilerStep#{i}" for i in wanted]
 
 
+def test_several_stretches_of_steps(run: stepwatch.Run, tmp_path: Path, read_trace: Read) -> None:
+    target = tmp_path / "trace.json"
+    for steps, wanted in (
+        ([(4, 5), (0, 1)], [0, 1, 4, 5]),
+        ([(2, 2)], [2]),
+        ([(0, 0), (3, 3), (40, 50)], [0, 3]),
+    ):
+        run.export("chrome", target, steps=steps)
+        events = [e for e in read_trace(target)["traceEvents"] if e["ph"] == "X"]
+        names = [e["name"] for e in events if e["cat"] == "step"]
+        assert names == [f"ProfilerStep#{i}" for i in wanted]
+        assert len([e for e in events if e["name"] == "forward"]) == len(wanted)
+    with pytest.raises(ValueError, match="overlap at step 3"):
+        run.export("chrome", target, steps=[(3, 5), (0, 3)])
+    with pytest.raises(ValueError, match="no step 7"):
+        run.export("chrome", target, steps=[(7, 8), (9, 9)])
+
+
 def test_kineto(run: stepwatch.Run, tmp_path: Path, read_trace: Read) -> None:
     file = Path(run.export("kineto", tmp_path / "deep" / "logs"))
     assert file.parent == tmp_path / "deep" / "logs"

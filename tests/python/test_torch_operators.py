@@ -118,6 +118,34 @@ def test_a_schedule_says_which_steps(tmp_path: Path) -> None:
     rows = {row.keys[0]: row.values for row in done.seen.rows(OPERATOR)}
     assert rows["Optimizer.step#SGD.step"][0] == 3
     assert done.seen.settings("operators")["steps"] in ("2-3", "9")
+    # They are told when their steps are over, and are there all the same.
+    names = [done.seen.names[record.id] for record in done.seen.records(SPAN)]
+    assert names.count("aten::linear") == 2 * 3
+
+
+def test_what_a_closure_runs_is_no_update(tmp_path: Path) -> None:
+    text = TRAIN.replace("optimizer.zero_grad()", "").replace(
+        """        loss = net(torch.ones(4, 8, device=device)).sum()
+        loss.backward()
+        optimizer.step()
+""",
+        """        def closure():
+            optimizer.zero_grad()
+            loss = net(torch.ones(4, 8, device=device)).sum()
+            loss.backward()
+            return loss
+        loss = optimizer.step(closure)
+""",
+    )
+    assert "closure" in text
+    done = train(tmp_path, text + "\n    for number in range(12):\n        step(number)\n")
+    phases: dict[str, set[int]] = {}
+    for row in done.seen.rows(OPERATOR):
+        phases.setdefault(str(row.keys[0]), set()).add(int(row.keys[2]))
+    assert phases["aten::linear"] == phases["aten::addmm"] == {FORWARD}
+    assert phases["AddmmBackward0"] == {BACKWARD}
+    assert phases["Optimizer.zero_grad#SGD.zero_grad"] == {ZERO_GRAD}
+    assert phases["Optimizer.step#SGD.step"] == phases["aten::add_"] == {OPTIMIZER}
 
 
 def test_off_by_default(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Callable
 
@@ -44,7 +45,7 @@ if __name__ == "__main__":
 
 
 def child(
-    build_dir: Path, words: list[str | Path], folder: Path
+    build_dir: Path, words: Sequence[str | Path], folder: Path
 ) -> subprocess.CompletedProcess[str]:
     keep = ("PATH", "HOME", "TMPDIR")
     env = {key: os.environ[key] for key in keep if key in os.environ}
@@ -68,10 +69,10 @@ def trained(build_dir: Path, stepwatch_cli: Path, tmp_path_factory: pytest.TempP
     """Return a folder with a run of 12 steps, operators in steps 5 to 7, and its traces."""
     folder = tmp_path_factory.mktemp("traces")
     (folder / "train.py").write_text(TRAIN)
-    words = [stepwatch_cli, "run", "-o", "run", "--operators", "--set", "history=off", "train.py"]
-    child(build_dir, words, folder)
-    for words in (["chrome", "-o", "chrome.json"], ["kineto", "-o", "logs"]):
-        child(build_dir, [stepwatch_cli, "export", "run", "--to", *words], folder)
+    options = ("-o", "run", "--operators", "--set", "history=off")
+    child(build_dir, (stepwatch_cli, "run", *options, "train.py"), folder)
+    for name, target in (("chrome", "chrome.json"), ("kineto", "logs")):
+        child(build_dir, (stepwatch_cli, "export", "run", "--to", name, "-o", target), folder)
     return folder
 
 
@@ -159,7 +160,8 @@ if __name__ == "__main__":
         "steps": profile.overview["steps"],
         "performance": profile.overview["performance"],
         "operators": profile.operation_table_by_name["data"],
-        "modules": [[m.name, m.occurences, [c.name for c in m.children]] for m in modules or []],
+        # Of each: name, id, calls, …, children.
+        "modules": [[m[0], m[2], [c[0] for c in m[-1]]] for m in modules or []],
         "memory": profile.memory_snapshot is not None,
     }))
 """
@@ -236,7 +238,7 @@ if __name__ == "__main__":
 def test_the_analysis_takes_it(build_dir: Path, kineto: Path, tmp_path: Path) -> None:
     pytest.importorskip("hta", reason="HolisticTraceAnalysis is not installed")
     (tmp_path / "load.py").write_text(ANALYSIS)
-    words = [sys.executable, "-W", "ignore", "load.py", kineto.parent]
+    words = (sys.executable, "-W", "ignore", "load.py", kineto.parent)
     seen = json.loads(child(build_dir, words, tmp_path).stdout.splitlines()[-1])
     assert seen["ranks"] == [0]
     assert seen["counts"]["aten::linear"] == 6

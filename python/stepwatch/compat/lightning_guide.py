@@ -57,11 +57,14 @@ class _Actions(_ProfilerBase):  # type: ignore[misc]
     def __init__(self, inner: Any, profiler: stepwatch.Profiler) -> None:
         super().__init__()
         self.inner = inner
+        # Another one of ours would only record the same again.
+        self._told = None if isinstance(inner, lightning.Profiler) else inner
         self._profiler = profiler
 
     def start(self, action_name: str) -> None:
         """Begin an action."""
-        self.inner.start(action_name)
+        if self._told is not None:
+            self._told.start(action_name)
         # What this callback itself does is no action of the training.
         if ProfilerCallback.__qualname__ not in action_name:
             phase: Any = lightning._PHASES.get(action_name.rpartition(".")[2])
@@ -78,7 +81,8 @@ class _Actions(_ProfilerBase):  # type: ignore[misc]
         """End an action, unless it began before this profiler was there."""
         if action_name in self._open:
             super().stop(action_name)
-        self.inner.stop(action_name)
+        if self._told is not None:
+            self._told.stop(action_name)
 
     def setup(self, *args: Any, **kwargs: Any) -> None:
         """Hand it on."""
@@ -261,7 +265,8 @@ class ProfilerCallback(_Base):  # type: ignore[misc]
             return
         self._forget()
         self._tried = True
-        self._state = "off"
+        for name in _NUMBERS:  # a configuration may have them as text
+            setattr(self, name, int(getattr(self, name)))
         schedule = (
             f"wait={self.wait_steps},warmup={self.warmup_steps},active={self.active_steps},"
             f"every={self.schedule_every_n_steps},repeat={self.repeat_cycles}"
@@ -276,10 +281,10 @@ class ProfilerCallback(_Base):  # type: ignore[misc]
         options = {
             "name": self.output_dir.name or "fit",
             "runs_dir": os.fspath(self.output_dir / "runs"),
-            "schedule": schedule,
             "policy": "stream",
             "monitor_interval_s": 1,
             **self._config,
+            "schedule": schedule,
         }
         self.output_dir.mkdir(parents=True, exist_ok=True)
         self._begun = time.perf_counter()
@@ -305,7 +310,7 @@ class ProfilerCallback(_Base):  # type: ignore[misc]
 
             torch_operators.open_for(torch, self._schedule, "ProfilerCallback")
         _steps.watch(self._step)
-        self._profiler = stepwatch.Profiler("actions")
+        self._profiler = stepwatch.Profiler("actions", values=0)
         inner = getattr(trainer, "profiler", None)
         if _HAS_LIGHTNING and hasattr(inner, "describe"):
             self._inner = inner
