@@ -641,6 +641,8 @@ class Run:
         path: str | os.PathLike[str],
         steps: int | Sequence[int] | Sequence[tuple[int, int]] | range | None = None,
         window: tuple[int, int] | None = None,
+        *,
+        samples: bool = False,
     ) -> str: ...
     def _export(
         self,
@@ -651,6 +653,7 @@ class Run:
         name: str,
         begin_ns: int = 0,
         end_ns: int = 0,
+        samples: bool = False,
         /,
     ) -> None: ...
     def _tensorboard(self, folder: str | os.PathLike[str], /) -> None: ...

@@ -89,6 +89,16 @@ def test_some_steps(stepwatch: Run, recorded: Path, tmp_path: Path, read_trace: 
         assert document["stepwatch"]["first_step"] == wanted[0]
 
 
+def test_samples(stepwatch: Run, recorded: Path, tmp_path: Path, read_trace: Read) -> None:
+    """Those of C programs have none; which ones there are is looked at elsewhere."""
+    export(stepwatch, recorded, "--to", "chrome", "--samples", "-o", "trace.json")
+    document = read_trace(tmp_path / "trace.json")
+    assert not any(e.get("cat") == "sample" for e in document["traceEvents"])
+    result = stepwatch("export", recorded, "--to", "collapsed", "--samples")
+    is_one_sentence(result, 2)
+    assert "--samples means nothing for the format collapsed" in result.stderr
+
+
 def test_wrong_steps(stepwatch: Run, recorded: Path, tmp_path: Path) -> None:
     for words in ("x", "", "-3", "3-", "3-x", "7-5", "1,2", "99999999999999999999999"):
         result = stepwatch("export", recorded, "--to", "chrome", f"--steps={words}", "-o", "t")

@@ -250,6 +250,61 @@ def test_the_analysis_takes_it(build_dir: Path, kineto: Path, tmp_path: Path) ->
     assert seen["negative"] == 0  # slices shorter than a microsecond are rounded inwards
 
 
+# --- several ranks ---
+
+RANKS = """
+import torch
+import torch.distributed as dist
+from torch.utils.data import DataLoader, TensorDataset
+
+dist.init_process_group("gloo")
+torch.set_num_threads(1)
+net = torch.nn.Linear(8, 2)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for (x,) in DataLoader(TensorDataset(torch.randn(24, 8)), batch_size=4):
+    optimizer.zero_grad()
+    loss = net(x).sum()
+    loss.backward()
+    optimizer.step()
+    dist.all_reduce(loss.detach().clone())
+dist.destroy_process_group()
+"""
+
+BOTH = """
+import json, sys
+from torch_tb_profiler.io.cache import Cache
+from torch_tb_profiler.profiler.loader import RunLoader
+
+if __name__ == "__main__":
+    with Cache() as cache:
+        run = RunLoader("logs", sys.argv[1], cache).load()
+    together = next(profile for (worker, _), profile in run.profiles.items() if worker == "All")
+    rows = {name: table["rows"] for name, table in together.comm_ops["data"].items()}
+    print(json.dumps({"workers": run.workers, "calls": rows}))
+"""
+
+
+def test_ranks(build_dir: Path, stepwatch_cli: Path, tmp_path: Path, read_trace: Read) -> None:
+    """Each rank has a file; the plug-in shows them side by side, with what they exchanged."""
+    pytest.importorskip("torch_tb_profiler", reason="torch-tb-profiler is not installed")
+    (tmp_path / "ranks.py").write_text(RANKS)
+    (tmp_path / "load.py").write_text(BOTH)
+    launcher = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2")
+    options = ("-o", "run", "--no-report", "--set", "history=off")
+    child(build_dir, (stepwatch_cli, "run", *options, "--", *launcher, "ranks.py"), tmp_path)
+    words = ("export", "run", "--to", "kineto", "--steps", "1-4", "-o", "logs")
+    child(build_dir, (stepwatch_cli, *words), tmp_path)
+    documents = [read_trace(file) for file in (tmp_path / "logs").iterdir()]
+    assert sorted(d["distributedInfo"]["rank"] for d in documents) == [0, 1]
+    for document in documents:
+        assert document["distributedInfo"]["backend"] == "gloo"
+        assert len(slices(document, name="gloo:all_reduce", cat="cpu_op")) == 4
+    done = child(build_dir, (sys.executable, "-W", "ignore", "load.py", "logs"), tmp_path)
+    seen = json.loads(done.stdout.splitlines()[-1])
+    assert len(seen["workers"]) == 3  # both, and all together
+    assert [rows[0][:2] for rows in seen["calls"].values()] == [["gloo:all_reduce", 4]] * 2
+
+
 # --- Run.export ---
 
 
@@ -267,5 +322,12 @@ def test_export_in_python(trained: Path, tmp_path: Path, read_trace: Read) -> No
         assert file.parent == tmp_path / "logs"
         assert file.name.endswith(".pt.trace.json")
         assert len(slices(read_trace(file), name="aten::linear")) == 6
+        run.export("chrome", tmp_path / "s.json", samples=True)
+        looks = [
+            e for e in read_trace(tmp_path / "s.json")["traceEvents"] if e.get("cat") == "sample"
+        ]
+        assert len(looks) == sum(1 for sample in run.samples if sample["depth"])
+        assert looks
+        assert all(e["ph"] == "i" and e["args"]["stack"][-1] == e["name"] for e in looks)
         assert run.export("kineto", str(tmp_path / "k.json")) == str(tmp_path / "k.json")
         read_trace(tmp_path / "k.json")

@@ -78,7 +78,9 @@ class Publisher:
     def _functions(self) -> list[dict[str, Any]]:
         """Return the functions in which the time went, as the sampler saw it; ours left out."""
         session = self._recorder.session
-        rows = [] if session is None else session.document().get("functions") or []
+        rows = None if session is None else session.document().get("functions")
+        if not isinstance(rows, list):
+            return []  # Nothing was seen; the document has a sentence about it instead.
         return [
             {key: row.get(key) for key in _FUNCTION}
             for row in rows
