@@ -451,7 +451,9 @@ def test_r2_015_lightnings_names(first: Done) -> None:
     assert calls["[_TrainingEpochLoop].train_dataloader_next"] == 600
     assert calls["[Strategy]SingleDeviceStrategy.training_step"] == 600
     assert calls["[Strategy]SingleDeviceStrategy.backward"] == 600
-    assert not any("ProfilerCallback" in name for name in calls)
+    own = [name for name in calls if "ProfilerCallback" in name]
+    assert own == ["[ProfilerCallback].write_trace"], "said, and not hidden in another's time"
+    assert calls[own[0]] == 2
 
 
 def test_r2_016_traces_for_tensorboard(first: Done) -> None:
@@ -649,7 +651,16 @@ def test_r2_040_the_cost_is_measured_and_printed(first: Done) -> None:
     (run,) = (first.folder / LOGS / "BaselineCNN" / "runs").iterdir()
     percent = stepwatch.open(run).report().to_dict()["overhead"]["percent"]
     assert percent > 0
-    assert f"Profiling overhead: {percent:.2g}% of the time (measured)" in first.out
+    form = (
+        r"^Profiling overhead: ([\d.e+-]+)% of the time \(recording ([\d.e-]+) s, "
+        r"torch's profiler ([\d.e-]+) s, writing traces ([\d.e-]+) s\)$"
+    )
+    found = re.search(form, first.out, re.MULTILINE)
+    assert found is not None
+    share, *seconds = (float(text) for text in found.groups())
+    total = float(table_rows(first.out)["Total"][2])
+    assert share == pytest.approx(100 * sum(seconds) / total, rel=0.1)
+    assert all(second > 0 for second in seconds)
 
 
 def test_r2_041_nothing_is_done_when_off(off: Done, fits: Any) -> None:

@@ -17,6 +17,7 @@ _TOP = 10
 _BOTTLENECKS = 5
 _FINDINGS = 3
 _NOTES = 6
+_USUAL_LEAST = 5
 _NAME_WIDTH = 60
 
 # What the guide calls these actions.
@@ -189,24 +190,38 @@ def bottlenecks(actions: Sequence[Mapping[str, Any]]) -> str:
     return "\n".join(lines) if len(lines) > 1 else ""
 
 
-def step_metrics(steps: Mapping[str, Any]) -> dict[str, float | None]:
+def usual_steps(
+    rows: Sequence[Mapping[str, Any]], cycles: Sequence[tuple[int, int]]
+) -> list[Mapping[str, Any]]:
+    """Return the steps that profiling did not make longer; where these are few, active ones.
+
+    The step before a cycle opens torch's profiler, the one after it closes that and writes.
+    """
+    active = {step for first, last in cycles for step in range(first, last + 1)}
+    edges = {step for first, last in cycles for step in (first - 1, last + 1)}
+    whole = [row for row in rows if not row["incomplete"] and row["step"] not in edges - active]
+    plain = [row for row in whole if row["step"] not in active and not row["warmup"]]
+    if len(plain) >= _USUAL_LEAST:
+        return plain
+    return [row for row in whole if row["step"] in active] or whole
+
+
+def step_metrics(rows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
     """Return the guide's key metrics in seconds a step; None where one was not measured."""
-    phases = {row["phase"]: row["ms"] for row in steps.get("phases") or []}
-    mean = (steps.get("step_ms") or {}).get("mean")
     found: dict[str, float | None] = {}
-    for key, _, names in _METRICS:
-        known = [phases[name] for name in names if phases.get(name) is not None]
-        value = sum(known) if known else None if names else mean
-        found[key] = None if value is None else value / 1e3
+    for key, _, phases in _METRICS:
+        names = [f"{phase}_ns" for phase in phases] or ["duration_ns"]
+        known = [row[name] for row in rows for name in names if row[name] is not None]
+        found[key] = sum(known) / len(rows) / 1e9 if known else None
     return found
 
 
-def metric_lines(metrics: Mapping[str, float | None], steps: Mapping[str, Any]) -> str:
+def metric_lines(metrics: Mapping[str, float | None], count: int) -> str:
     """Return the key metrics as text."""
     whole = metrics.get("training_step_time")
     if not whole:
         return ""
-    lines = [f"Key metrics, mean of {_count(steps.get('counted') or 0, 'step')}:"]
+    lines = [f"Key metrics, mean of {_count(count, 'step')}:"]
     for key, label, _ in _METRICS:
         value = metrics[key]
         if value is None:
@@ -229,10 +244,36 @@ def findings(document: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def overhead(document: Mapping[str, Any]) -> str:
-    """Return what recording cost, as the report measured it."""
-    percent = (document.get("overhead") or {}).get("percent")
-    return "" if percent is None else f"Profiling overhead: {percent:.2g}% of the time (measured)"
+def overhead(costs: Mapping[str, float], took: float) -> str:
+    """Return what profiling cost, in all and by what; costs are in seconds."""
+    parts = ", ".join(f"{name} {seconds:.3g} s" for name, seconds in costs.items())
+    return f"Profiling overhead: {100 * sum(costs.values()) / took:.2g}% of the time ({parts})"
+
+
+def costs(
+    document: Mapping[str, Any],
+    run: stepwatch.Run,
+    rows: Sequence[Mapping[str, Any]],
+    cycles: Sequence[tuple[int, int]],
+    writing: float,
+) -> dict[str, float]:
+    """Return what recording, torch's profiler and writing took.
+
+    Torch's profiler took what opening, closing and reading it did, and by how much active steps
+    are longer than the usual one.
+    """
+    opened = sum(
+        row["number"] or 0
+        for row in run.settings
+        if row["what"] == "operators" and row["name"] == "overhead_seconds"
+    )
+    active = {step for first, last in cycles for step in range(first, last + 1)}
+    longer = [row["duration_ns"] for row in rows if row["step"] in active]
+    usual = sorted(row["duration_ns"] for row in usual_steps(rows, cycles))
+    if usual:
+        opened += max(0, sum(longer) - len(longer) * usual[len(usual) // 2]) / 1e9
+    recording = (document.get("overhead") or {}).get("seconds") or 0.0
+    return {"recording": recording, "torch's profiler": opened, "writing traces": writing}
 
 
 def _operations(run: stepwatch.Run) -> dict[str, dict[str, list[int]]]:

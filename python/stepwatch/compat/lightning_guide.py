@@ -41,6 +41,10 @@ _NO_CYCLE = {
     "stepwatch": {"missing": ["The training ended before the first active step."]},
 }
 _TRACES = "*.pt.trace.json"
+# What the callback itself does between steps, among Lightning's actions.
+_WRITING = "[ProfilerCallback].write_trace"
+# Enough to know the mean of a step.
+_STEPS_MOST = 20_000
 # Keys of the configuration that are arguments of the callback.
 _NUMBERS = (
     "schedule_every_n_steps",
@@ -189,6 +193,7 @@ class ProfilerCallback(_Base):  # type: ignore[misc]
         self.summary: Path | None = None
         self.actions: list[dict[str, Any]] = []
         self.metrics: dict[str, float | None] = {}
+        self.costs: dict[str, float] = {}
         self._state = "off"  # "on" while it profiles
         self._tried = False
         self._session: Session | None = None
@@ -197,6 +202,7 @@ class ProfilerCallback(_Base):  # type: ignore[misc]
         self._rank = 0
         self._shares = False  # the recording with other ranks
         self._inner: Any = None
+        self._first = 0  # number of the fit's first step in the recording
         self._cycle: list[int] | None = None
         self._cycles: list[tuple[int, int]] = []
         self._waits: bool | None = None  # None: Lightning's own loop gives the steps
@@ -298,8 +304,8 @@ class ProfilerCallback(_Base):  # type: ignore[misc]
         self._rank = int(getattr(trainer, "global_rank", 0) or 0)
         ranks = int(getattr(trainer, "world_size", 1) or 1)
         self._shares = ranks > 1 and not self._session.records
-        first = max(0, _core.step_number())
-        self._schedule = f"{schedule},skip_first={first}" if first else schedule
+        self._first = max(0, _core.step_number())
+        self._schedule = f"{schedule},skip_first={self._first}" if self._first else schedule
         self._watch(trainer)
         self._say(texts.beginning(self))
 
@@ -374,7 +380,8 @@ class ProfilerCallback(_Base):  # type: ignore[misc]
         # Ranks that one recording has together are written together, when all are done.
         if run is None or (self._shares and self.run is None):
             return
-        with stepwatch.section("stepwatch export"):
+        profiler = self._profiler
+        with profiler.section(_WRITING) if profiler else stepwatch.section(_WRITING):
             self.output_dir.mkdir(parents=True, exist_ok=True)
             if self._shares:
                 before = set(self.output_dir.glob(_TRACES))
@@ -455,19 +462,22 @@ class ProfilerCallback(_Base):  # type: ignore[misc]
 
     def _report(self, took: float) -> None:
         """Print the tables and where everything is."""
-        document = self.run.report().to_dict() if self.run is not None else {}
-        steps = document.get("steps") or {}
-        self.metrics = texts.step_metrics(steps)
         if self._profiler is not None:
             self.actions = texts.action_rows(self._profiler.rows(), took)
-        parts = [
-            texts.action_table(self.actions, took),
-            texts.bottlenecks(self.actions),
-            texts.metric_lines(self.metrics, steps),
-            texts.findings(document),
-            texts.overhead(document),
-            texts.ending(self, len(self._cycles), self._recorded()),
-        ]
+        parts = [texts.action_table(self.actions, took), texts.bottlenecks(self.actions)]
+        if self.run is not None:
+            document = self.run.report().to_dict()
+            rows = [row for row in self.run.steps[:_STEPS_MOST] if row["step"] >= self._first]
+            usual = texts.usual_steps(rows, self._cycles)
+            self.metrics = texts.step_metrics(usual)
+            writing = sum(row["total_s"] for row in self.actions if row["action"] == _WRITING)
+            self.costs = texts.costs(document, self.run, rows, self._cycles, writing)
+            parts += [
+                texts.metric_lines(self.metrics, len(usual)),
+                texts.findings(document),
+                texts.overhead(self.costs, took),
+            ]
+        parts.append(texts.ending(self, len(self._cycles), self._recorded()))
         self._say("\n\n".join(part for part in parts if part))
 
     def _say(self, text: str) -> None:
