@@ -146,7 +146,7 @@ _stepwatch()
             ;;
         esac
         if [[ $current == -* ]]; then
-            mapfile -t COMPREPLY < <(compgen -W "--to -o --out --steps --waiting --lines --threads --sections \
+            mapfile -t COMPREPLY < <(compgen -W "--to -o --out --steps --samples --waiting --lines --threads --sections \
                 --memory --help" -- "$current")
         else
             mapfile -t COMPREPLY < <(compgen -d -- "$current"; compgen -f -X '!*.stepwatch' -- "$current")

@@ -2,8 +2,8 @@
 
     python examples/ml_training_example.py [--epochs N] [--no-torch]
 
-The profiles are in ``ml_profiling_output``. With torch the network is torch's; without, one in plain
-Python does the same, slower and smaller.
+The profiles are in ``ml_profiling_output``. With torch the network is of torch; without, one in
+plain Python does the same, slower and smaller.
 """
 
 from __future__ import annotations

@@ -39,8 +39,19 @@ def measure(bench: Bench) -> Result:
         for _ in range(bench.times(5, 2)):
             done = bench.run([bench.command, "report", run_dir])
             reports.append({"seconds": done.seconds, "peak_rss_bytes": done.peak_rss_bytes})
+        exports = []
+        for _ in range(bench.times(3, 1)):
+            options = ("--to", "chrome", "-o", "/dev/null")
+            done = bench.run([bench.command, "export", run_dir, *options])
+            exports.append({"seconds": done.seconds, "peak_rss_bytes": done.peak_rss_bytes})
         file_bytes = Path(runs[-1]["path"]).stat().st_size
-    return {"runs": runs, "plain": plain, "reports": reports, "file_bytes": file_bytes}
+    return {
+        "runs": runs,
+        "plain": plain,
+        "reports": reports,
+        "exports": exports,
+        "file_bytes": file_bytes,
+    }
 
 
 def lost(result: Result) -> int:
@@ -86,12 +97,19 @@ def reading_table(result: Result) -> Table:
     seconds = spread([report["seconds"] for report in result["reports"]])
     memory = spread([report["peak_rss_bytes"] / 2**20 for report in result["reports"]])
     rate = spread([rate for run in result["runs"] for rate in run["trace"]["million_events_per_s"]])
+    exports = result.get("exports", [])  # older baselines have none
+    present = result["runs"][-1]["trace"]["present"] / 1e6
+    traced = [
+        ("export --to chrome, million events/s", [present / e["seconds"] for e in exports]),
+        ("export --to chrome, peak MiB", [e["peak_rss_bytes"] / 2**20 for e in exports]),
+    ]
     rows = tuple(
         (name, *(number(figures[key]) for key in ("median", "min", "p10", "p90")))
         for name, figures in (
             ("stepwatch report, s", seconds),
             ("stepwatch report, peak MiB", memory),
             ("sw_cursor, million events/s", rate),
+            *((name, spread(values)) for name, values in traced if values),
         )
     )
     return Table("Reading that file", ("", "median", "min", "p10", "p90"), rows)

@@ -132,6 +132,7 @@ typedef struct sw_trace_options {
     size_t stretch_count;
     /* Only what lies within these moments of CLOCK_MONOTONIC; end_ns 0: no limit. */
     uint64_t begin_ns, end_ns;
+    bool samples;     /* looks of the sampler too, each a moment of its thread */
     const char *name; /* "traceName"; NULL: none */
 } sw_trace_options;
 

@@ -22,6 +22,15 @@ SW_API uint64_t sw_host_resident_peak(void);
 /* Bytes of this process that were swapped out; UINT64_MAX: unknown. */
 SW_API uint64_t sw_host_swapped(void);
 
+/* What this process has read and written since it began, as the kernel counts it. */
+typedef struct sw_host_io {
+    uint64_t read_bytes,
+        written_bytes; /* that calls asked for, pipes and sockets among them */
+    uint64_t read_calls, write_calls;
+    uint64_t device_read_bytes, device_written_bytes;
+} sw_host_io;
+SW_API void sw_host_io_read(sw_host_io *io);
+
 #ifdef __cplusplus
 }
 #endif

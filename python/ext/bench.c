@@ -195,6 +195,29 @@ static PyObject *resident_peak(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(
     return known(sw_host_resident_peak());
 }
 
+static PyObject *process_io(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    sw_host_io io;
+    sw_host_io_read(&io);
+    const uint64_t values[] = {io.read_bytes,        io.written_bytes,
+                               io.read_calls,        io.write_calls,
+                               io.device_read_bytes, io.device_written_bytes};
+    const Py_ssize_t count = (Py_ssize_t)(sizeof values / sizeof values[0]);
+    if (values[0] == UINT64_MAX) {
+        Py_RETURN_NONE;
+    }
+    PyObject *numbers = PyTuple_New(count);
+    for (Py_ssize_t i = 0; numbers && i < count; i++) {
+        PyObject *number = known(values[i]);
+        if (!number) {
+            Py_CLEAR(numbers);
+            break;
+        }
+        PyTuple_SET_ITEM(numbers, i, number);
+    }
+    return numbers;
+}
+
 static PyObject *memory_available(PyObject *Py_UNUSED(module),
                                   PyObject *Py_UNUSED(ignored))
 {
@@ -233,6 +256,10 @@ static PyMethodDef bench_methods[] = {
                "Bytes of these processes in memory together; 0 is this one.")},
     {"resident_peak", resident_peak, METH_NOARGS,
      PyDoc_STR("The most that this process ever had in memory, or None.")},
+    {"process_io", process_io, METH_NOARGS,
+     PyDoc_STR(
+         "What this process has read and written: bytes, calls, bytes of devices, each\n"
+         "in and out; None where the kernel does not tell.")},
     {"memory_available", memory_available, METH_NOARGS,
      PyDoc_STR("Bytes that this process could still take, or None.")},
     {"cpus_usable", cpus_usable, METH_NOARGS,

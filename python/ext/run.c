@@ -563,12 +563,12 @@ static PyObject *run_report(run_object *self, PyObject *Py_UNUSED(ignored))
 
 PyDoc_STRVAR(
     export_doc,
-    "export(format, path, steps=None, window=None)\n--\n\n"
+    "export(format, path, steps=None, window=None, *, samples=False)\n--\n\n"
     "Write the run as another tool reads it, and return the path of what was written.\n\n"
     "Formats: chrome and kineto (single events on a timeline), collapsed, json, pstats,\n"
     "speedscope, tensorboard (a folder). steps, a number or (first, last) or a list of\n"
     "such pairs, takes these alone (chrome, kineto); window, two moments of\n"
-    "time.monotonic_ns(), what lies between them.\n"
+    "time.monotonic_ns(), what lies between them; samples adds looks of the sampler.\n"
     "A kineto trace goes into the folder path, one file a rank, unless it ends in "
     ".json.\n\n"
     ">>> run.export('chrome', 'trace.json', steps=(100, 102))\n"

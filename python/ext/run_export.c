@@ -128,13 +128,15 @@ PyObject *core_run_export_fd(PyObject *self, PyObject *args)
     PyObject *steps;
     Py_ssize_t part;
     unsigned long long begin_ns = 0, end_ns = 0;
-    if (!PyArg_ParseTuple(args, "sinOs|KK:_export", &request.format, &request.fd, &part,
-                          &steps, &request.trace.name, &begin_ns, &end_ns) ||
+    int samples = 0;
+    if (!PyArg_ParseTuple(args, "sinOs|KKp:_export", &request.format, &request.fd, &part,
+                          &steps, &request.trace.name, &begin_ns, &end_ns, &samples) ||
         steps_get(steps, &request.trace) != 0) {
         return NULL;
     }
     request.trace.begin_ns = begin_ns;
     request.trace.end_ns = end_ns;
+    request.trace.samples = samples != 0;
     request.trace.part = part > 0 ? (size_t)part : 0;
     request.trace.format =
         strcmp(request.format, "kineto") == 0 ? SW_TRACE_KINETO : SW_TRACE_CHROME;

@@ -57,7 +57,7 @@ def load_ipython_extension(shell: object) -> None:
 
 def __getattr__(name: str) -> object:
     """Import what is seldom asked for when it is; the face of a framework imports the framework."""
-    if name in ("hf", "hydra", "jax", "keras", "lightning", "torch"):
+    if name in ("charts", "hf", "hydra", "jax", "keras", "lightning", "tensorboard", "torch"):
         __import__(f"{__name__}.{name}")
         return globals()[name]
     if name == "monitor":

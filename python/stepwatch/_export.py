@@ -20,6 +20,8 @@ def export(
     path: str | os.PathLike[str],
     steps: int | Sequence[int] | Sequence[tuple[int, int]] | range | None = None,
     window: tuple[int, int] | None = None,
+    *,
+    samples: bool = False,
 ) -> str:
     """Do what ``Run.export`` says."""
     if format not in FORMATS:
@@ -27,6 +29,8 @@ def export(
     wanted = _steps(steps)
     if (wanted is not None or window is not None) and format not in ("chrome", "kineto"):
         raise ValueError(f"steps and windows mean nothing for the format {format!r}")
+    if samples and format not in ("chrome", "kineto"):
+        raise ValueError(f"samples mean nothing for the format {format!r}")
     begin_ns, end_ns = window or (0, 0)
     target = os.fspath(path)
     if isinstance(target, bytes):
@@ -39,7 +43,11 @@ def export(
         if part and len(run._trace_files(wanted)) > 1:
             raise ValueError(f"each rank makes a file of its own; {target!r} must be a folder")
         name = os.path.basename(target)  # noqa: PTH119
-        _replace(target, lambda fd: run._export(format, fd, part, wanted, name, begin_ns, end_ns))
+
+        def write_one(fd: int) -> None:
+            run._export(format, fd, part, wanted, name, begin_ns, end_ns, samples)
+
+        _replace(target, write_one)
         return target
     file = target
     names = run._trace_files(wanted)
@@ -48,7 +56,7 @@ def export(
         file = os.path.join(target, name)  # noqa: PTH118
 
         def write(fd: int, part: int = part, name: str = name) -> None:
-            run._export(format, fd, part, wanted, name, begin_ns, end_ns)
+            run._export(format, fd, part, wanted, name, begin_ns, end_ns, samples)
 
         _replace(file, write)
     return file if len(names) == 1 else target

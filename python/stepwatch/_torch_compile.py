@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 
 from stepwatch import _imports
-from stepwatch._core import decorated, section, stretches
+from stepwatch._core import Profiler, decorated, profiler_section, section, stretches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,6 +70,21 @@ def _register() -> None:
         def python_type(self) -> type:
             return section
 
+    class ProfilerVariable(variables.base.VariableTracker):  # type: ignore[misc]
+        """A profiler while tracing: its sections do nothing."""
+
+        def call_method(self, tx: Any, name: str, args: Any, kwargs: Any) -> Any:
+            if name == "section":
+                return SectionVariable()
+            return super().call_method(tx, name, args, kwargs)
+
+        def python_type(self) -> type:
+            return Profiler
+
+    def known_profiler(wrap: Any, _: Any) -> Any:
+        wrap.install_guards(id_match)
+        return ProfilerVariable(source=wrap.source)
+
     def known_section(wrap: Any, _: Any) -> Any:
         wrap.install_guards(id_match)
         return SectionVariable(source=wrap.source)
@@ -90,13 +105,14 @@ def _register() -> None:
     # There is a table of types for either value of one setting.
     for trace_numpy in (True, False):
         types = builder.VariableBuilder._type_dispatch_impl(trace_numpy)
-        types[section] = known_section
+        types[section] = types[profiler_section] = known_section
+        types[Profiler] = known_profiler
         types[decorated] = known_function
     objects = builder.VariableBuilder._id_dispatch()
     objects[id(section)] = section_type
     objects[id(stretches)] = stretches_type
     handlers = builder.SourcelessBuilder._type_handlers
-    handlers[section] = lambda *_: SectionVariable()
+    handlers[section] = handlers[profiler_section] = lambda *_: SectionVariable()
     handlers[decorated] = lambda tx, value: build(tx, value.__stepwatch_function__)
 
     # Methods do not pass through those tables. What dynamo looks at later, the defaults among it,

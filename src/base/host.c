@@ -114,6 +114,24 @@ uint64_t sw_host_resident(int64_t pid)
     return strtoull(space + 1, NULL, 10) * (uint64_t)size;
 }
 
+void sw_host_io_read(sw_host_io *io)
+{
+    char text[512];
+    int saved = errno;
+    if (sw__os_read_file("/proc/self/io", text, sizeof text) <= 0) {
+        text[0] = '\0';
+    }
+    errno = saved;
+    *io = (sw_host_io){
+        .read_bytes = number_after(text, "rchar:"),
+        .written_bytes = number_after(text, "wchar:"),
+        .read_calls = number_after(text, "syscr:"),
+        .write_calls = number_after(text, "syscw:"),
+        .device_read_bytes = number_after(text, "read_bytes:"),
+        .device_written_bytes = number_after(text, "write_bytes:"),
+    };
+}
+
 uint64_t sw_host_swapped(void)
 {
     int saved = errno;

@@ -14,7 +14,7 @@
 #include "cli/option_parser.h"
 #include "cli/out_file.h"
 
-enum { TO, OUT, WAITING, LINES, THREADS, SECTIONS, MEMORY, STEPS, OPTIONS };
+enum { TO, OUT, WAITING, LINES, THREADS, SECTIONS, MEMORY, STEPS, SAMPLES, OPTIONS };
 
 static const struct option_spec options[OPTIONS] = {
     [TO] = {"to", 0, "FORMAT", "one of those below"},
@@ -25,6 +25,7 @@ static const struct option_spec options[OPTIONS] = {
     [SECTIONS] = {"sections", 0, NULL, "the innermost section as a frame"},
     [MEMORY] = {"memory", 0, "VIEW", "bytes, not samples: peak, live or allocated"},
     [STEPS] = {"steps", 0, "A-B", "these steps alone (chrome, kineto)"},
+    [SAMPLES] = {"samples", 0, NULL, "looks of the sampler too (chrome, kineto)"},
 };
 
 static const struct command command = {
@@ -42,9 +43,7 @@ static const struct command command = {
         "folder\n"
         "  pstats      exact calls of functions, for python -m pstats and snakeviz\n"
         "  speedscope  sampled stacks, for speedscope\n"
-        "  tensorboard scalars of each step, charts and the report, for TensorBoard; "
-        "FILE "
-        "is a folder",
+        "  tensorboard steps, charts and the report for TensorBoard; FILE is a folder",
 };
 
 struct request {
@@ -73,7 +72,12 @@ static const struct format {
     int trace;           /* a trace: 1 + enum sw_trace_format; needs no summary */
     bool folder;         /* -o names one, and is needed */
 } formats[] = {
-    {"chrome", NULL, {[STEPS] = true}, false, 1 + SW_TRACE_CHROME, false},
+    {"chrome",
+     NULL,
+     {[STEPS] = true, [SAMPLES] = true},
+     false,
+     1 + SW_TRACE_CHROME,
+     false},
     {"collapsed",
      write_stacks,
      {[WAITING] = true,
@@ -85,7 +89,12 @@ static const struct format {
      0,
      false},
     {"json", write_json, {false}, false, 0, false},
-    {"kineto", NULL, {[STEPS] = true}, false, 1 + SW_TRACE_KINETO, false},
+    {"kineto",
+     NULL,
+     {[STEPS] = true, [SAMPLES] = true},
+     false,
+     1 + SW_TRACE_KINETO,
+     false},
     {"pstats", write_pstats, {false}, true, 0, false},
     {"speedscope",
      write_stacks,
@@ -360,6 +369,7 @@ int cmd_export(int argc, char **argv)
     }
     signal(SIGPIPE, SIG_IGN);
     if (format->trace) {
+        request.trace.samples = request.given[SAMPLES];
         request.trace.format = (enum sw_trace_format)(format->trace - 1);
         return export_trace(request.path, &request.trace, request.out);
     }

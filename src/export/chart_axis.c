@@ -135,8 +135,7 @@ void sw__chart_value(char out[SW__VALUE], double value, const char *unit)
         return;
     }
     short_number(number, value == 0 ? 0 : value / measure.size);
-    snprintf(out, SW__VALUE, "%s%s%.20s", number,
-             measure.name[0] && strcmp(measure.name, "%") != 0 ? " " : "",
+    snprintf(out, SW__VALUE, "%s%s%.20s", number, measure.name[0] ? " " : "",
              value == 0 && seconds_of(unit) > 0 ? "s" : measure.name);
 }
 

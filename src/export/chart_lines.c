@@ -112,10 +112,14 @@ static struct range range_of(const sw_chart *chart)
 }
 
 /* From 0 where that leaves enough to see, else a little more than the values take. */
-static void widen(double *low, double *high)
+static void widen(double *low, double *high, const char *unit)
 {
     const double span = *high - *low;
-    if (*low >= 0 && span >= *high * 0.35) {
+    if (*low >= 0 && *high <= 100 &&
+        strcmp(unit, "%") == 0) { /* shares have their ends */
+        *low = 0;
+        *high = 100;
+    } else if (*low >= 0 && (span >= *high * 0.35 || span == 0)) {
         *low = 0;
         *high *= 1.05;
     } else if (*high <= 0 && span >= -*low * 0.35) {
@@ -239,7 +243,7 @@ void sw__lines_draw(sw__drawing *drawing, const sw_chart *chart, struct sw__box 
         sw__free(picture.ink);
         return;
     }
-    widen(&range.y_low, &range.y_high);
+    widen(&range.y_low, &range.y_high, chart->options.y_unit);
     draw_legend(&picture, &box);
     frame(&picture, box, &range);
     /* Grey ones first, so that they lie below. */

@@ -132,7 +132,7 @@ struct sw__box sw__chart_frame(sw__drawing *drawing, struct sw__box box,
         right = fmax(right, sw__draw_measure(tick, last, strlen(last)) / 2 + 4);
         left = fmax(left, sw__draw_measure(tick, x->text[0], strlen(x->text[0])) / 2);
     }
-    const double top = y_text[0] ? LINE + 3 : 8, bottom = x_text[0] ? 22 + LINE : 22;
+    const double top = y_text[0] ? LINE + 6 : 8, bottom = x_text[0] ? 22 + LINE : 22;
     const struct sw__box plot = {floor(box.x + left), floor(box.y + top),
                                  fmax(20, floor(box.width - left - right)),
                                  fmax(20, floor(box.height - top - bottom))};

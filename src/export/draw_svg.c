@@ -97,10 +97,10 @@ void sw__drawing_svg(const sw__drawing *drawing, sw_writer *writer, bool in_page
 {
     const double width = sw__drawing_width(drawing);
     const double height = sw__drawing_height(drawing);
-    sw_write_text(writer, "<svg xmlns=\"http://www.w3.org/2000/svg\"");
-    if (in_page) {
-        sw_write_text(writer, " class=\"chart\"");
+    if (in_page) { /* a page needs no name space, and names no other place */
+        sw_write_text(writer, "<svg class=\"chart\"");
     } else {
+        sw_write_text(writer, "<svg xmlns=\"http://www.w3.org/2000/svg\"");
         put_attribute(writer, "width", width);
         put_attribute(writer, "height", height);
     }

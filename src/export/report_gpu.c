@@ -78,9 +78,9 @@ static bool is_idle(const sw_gpu *gpu)
     return busy && busy->all.max < 1;
 }
 
-static void add_figures(char *text, size_t size, const struct sw__page *page,
-                        const sw_gpu *gpu)
+void sw__gpu_line(char *text, size_t size, const sw_gpu *gpu, bool unicode)
 {
+    *text = '\0';
     if (is_idle(gpu)) {
         append(text, size, "", "idle");
         return;
@@ -90,8 +90,7 @@ static void add_figures(char *text, size_t size, const struct sw__page *page,
     add_of(text, size, "; ", mean_of(gpu, SW_GPU_POWER), gpu->power_limit_w, "W");
     add_of(text, size, ", ", mean_of(gpu, SW_GPU_SM_CLOCK), gpu->sm_clock_most_mhz,
            "MHz");
-    add_of(text, size, ", ", mean_of(gpu, SW_GPU_TEMPERATURE), NAN,
-           page->unicode ? "°C" : "C");
+    add_of(text, size, ", ", mean_of(gpu, SW_GPU_TEMPERATURE), NAN, unicode ? "°C" : "C");
     if (!isnan(gpu->energy_per_step_j)) {
         char words[64];
         snprintf(words, sizeof words, "%.3g J a step", gpu->energy_per_step_j);
@@ -99,13 +98,19 @@ static void add_figures(char *text, size_t size, const struct sw__page *page,
     }
 }
 
+bool sw__gpu_is_shown(const sw_gpu *gpu)
+{
+    /* Those that the program does not see are in report.json. */
+    return gpu->visible != 0 && gpu->part_of == UINT32_MAX;
+}
+
 static void put_device(const struct sw__page *page, const sw_gpu *gpu)
 {
     char label[24];
     char name[48];
-    char text[512] = "";
+    char text[SW__LINE];
     char line[640];
-    add_figures(text, sizeof text, page, gpu);
+    sw__gpu_line(text, sizeof text, gpu, page->unicode);
     if (!*text) {
         return;
     }
@@ -121,8 +126,7 @@ void sw__report_gpus(const struct sw__page *page, const sw_summary *summary)
     const sw_gpu *list = sw_gpus_get(sw_summary_gpus(summary), &count);
     size_t shown = 0;
     for (size_t i = 0; i < count && shown < SHOWN_MOST; i++) {
-        /* Those that the program does not see are in report.json. */
-        if (list[i].visible != 0 && list[i].part_of == UINT32_MAX) {
+        if (sw__gpu_is_shown(&list[i])) {
             put_device(page, &list[i]);
             shown++;
         }

@@ -55,12 +55,27 @@ static void put_started(const struct sw__html_report *it)
     }
 }
 
+/* Whether the page has a part; most are always there. */
+static bool is_there(const struct sw__html_report *it, const char *id)
+{
+    char text[SW__LINE] = "?";
+    if (strcmp(id, "memory") == 0) {
+        sw__memory_line(text, sizeof text, it->summary);
+    }
+    return *text && (strcmp(id, "monitor") != 0 || sw_summary_monitor(it->summary, 0));
+}
+
 static void put_head(const struct sw__html_report *it)
 {
-    static const char *const links[][2] = {
-        {"findings", "What to change"}, {"phases", "Phases"},  {"steps", "Steps"},
-        {"sections", "Sections"},       {"checks", "Checked"}, {"notes", "Notes"},
-        {"environment", "Environment"}};
+    static const char *const links[][2] = {{"findings", "What to change"},
+                                           {"phases", "Phases"},
+                                           {"steps", "Steps"},
+                                           {"sections", "Sections"},
+                                           {"memory", "Memory"},
+                                           {"monitor", "Machine"},
+                                           {"checks", "Checked"},
+                                           {"notes", "Notes"},
+                                           {"environment", "Environment"}};
     const sw_summary_run *run = sw_summary_get_run(it->summary);
     char text[32];
     sw_write_text(it->w, "<h1>");
@@ -80,7 +95,9 @@ static void put_head(const struct sw__html_report *it)
     }
     sw_write_text(it->w, "<nav>");
     for (size_t i = 0; i < sizeof links / sizeof links[0]; i++) {
-        sw_write_format(it->w, "<a href=\"#%s\">%s</a>", links[i][0], links[i][1]);
+        if (is_there(it, links[i][0])) {
+            sw_write_format(it->w, "<a href=\"#%s\">%s</a>", links[i][0], links[i][1]);
+        }
     }
     sw_write_text(it->w, "</nav>");
 }
@@ -267,6 +284,10 @@ static const struct part {
     {"compilations", sw__html_compilations},
     {"samples", sw__html_samples},
     {"counters", sw__html_counters},
+    {"memory", sw__html_memory},
+    {"monitor", sw__html_monitor},
+    {"gpu", sw__html_gpus},
+    {"io", sw__html_io},
     {"checks", sw__html_checks},
     {"notes", put_notes},
     {"environment", put_environment},

@@ -3,6 +3,7 @@
 #define SW_EXPORT_REPORT_HTML_H
 
 #include <stepwatch/analyze.h>
+#include <stepwatch/export.h>
 #include <stepwatch/findings.h>
 #include <stepwatch/write.h>
 
@@ -25,5 +26,12 @@ void sw__html_waits(const struct sw__html_report *it);
 void sw__html_compilations(const struct sw__html_report *it);
 void sw__html_samples(const struct sw__html_report *it);
 void sw__html_counters(const struct sw__html_report *it);
+void sw__html_memory(const struct sw__html_report *it);
+void sw__html_monitor(const struct sw__html_report *it);
+void sw__html_gpus(const struct sw__html_report *it);
+void sw__html_io(const struct sw__html_report *it);
+
+/* A chart of the run, in the colours of the page. */
+void sw__html_chart(const struct sw__html_report *it, enum sw_run_chart which);
 
 #endif

@@ -169,7 +169,8 @@ static void put_picture(struct picture *picture, const sw_summary_steps *whole)
     }
     sw_text_duration(top, picture->top_ns, false);
     sw_write_format(w,
-                    "<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"Time of each "
+                    "<svg class=\"steps\" viewBox=\"0 0 %d %d\" role=\"img\" "
+                    "aria-label=\"Time of each "
                     "step\">\n<line x1=\"0\" x2=\"%d\" y1=\"5\" y2=\"5\"/>"
                     "<line x1=\"0\" x2=\"%d\" y1=\"%d\" y2=\"%d\"/>\n",
                     WIDTH, HEIGHT + 10, WIDTH, WIDTH, HEIGHT, HEIGHT);
@@ -306,6 +307,7 @@ void sw__html_steps(const struct sw__html_report *it)
         picture.steps = steps + left;
         picture.count -= left;
         put_picture(&picture, whole);
+        sw__html_chart(it, SW_RUN_CHART_STEPS);
     }
     put_worst(it, whole);
     put_epochs(it);

@@ -8,6 +8,9 @@
 
 #include "export/report_parts.h"
 
+/* More would hide everything else. */
+#define GPUS_MOST 8
+
 /* Whether a character would be markup where it stands. Underscores within words are none. */
 static bool is_markup(const char *text, size_t at)
 {
@@ -88,6 +91,61 @@ static void put_phases(sw_writer *w, const sw_summary *summary)
     sw_write_text(w, "\n");
 }
 
+static void put_line(sw_writer *w, const char *title, const char *text)
+{
+    if (*text) {
+        sw_write_format(w, "- %s: ", title);
+        put_text(w, text);
+        sw_write_text(w, "\n");
+    }
+}
+
+/* "read 1.2 GiB in 3,400 calls, 2.1 s" */
+static void put_files(sw_writer *w, const sw_io *io, enum sw_io_operation operation,
+                      const char *title)
+{
+    const sw_io_sum *sum = sw_io_total(io, SW_IO_KIND_FILE, operation);
+    char bytes[24], calls[32], taken[24], text[128] = "";
+    if (sum->calls > 0) {
+        sw_text_bytes(bytes, sum->bytes);
+        sw_text_count(calls, sum->calls);
+        sw_text_duration(taken, (double)sum->ns, false);
+        snprintf(text, sizeof text, "%s in %s calls, %s", bytes, calls, taken);
+    }
+    put_line(w, title, text);
+}
+
+/* Memory, the machine, GPUs and files, a line each. */
+static void put_machine(sw_writer *w, const sw_summary *summary)
+{
+    char text[SW__LINE];
+    size_t count;
+    const sw_gpu *gpus = sw_gpus_get(sw_summary_gpus(summary), &count);
+    const sw_io *io = sw_summary_io(summary);
+    sw_writer *lines = sw_writer_to_memory();
+    sw__memory_line(text, sizeof text, summary);
+    put_line(lines, "Memory", text);
+    sw__monitor_line(text, sizeof text, summary);
+    put_line(lines, "Machine", text);
+    for (size_t i = 0; i < count && i < GPUS_MOST; i++) {
+        if (sw__gpu_is_shown(&gpus[i])) {
+            char title[32];
+            snprintf(title, sizeof title, "GPU %u", gpus[i].index);
+            sw__gpu_line(text, sizeof text, &gpus[i], true);
+            put_line(lines, title, text);
+        }
+    }
+    if (io) {
+        put_files(lines, io, SW_IO_READ, "Files read");
+        put_files(lines, io, SW_IO_WRITE, "Files written");
+    }
+    size_t length;
+    const char *all = sw_writer_text(lines, &length);
+    sw_write_bytes(w, all, length);
+    sw_write_text(w, length ? "\n" : "");
+    sw_writer_close(lines, NULL);
+}
+
 static void put_finding(sw_writer *w, const sw_finding *finding, size_t number)
 {
     char gain[SW__GAIN];
@@ -150,6 +208,7 @@ void sw_export_report_markdown(sw_writer *writer, const sw_summary *summary,
     sw_write_text(writer, "**\n\n");
     put_steps(writer, summary);
     put_phases(writer, summary);
+    put_machine(writer, summary);
     for (size_t i = 0; i < count; i++) {
         put_finding(writer, &list[i], i + 1);
     }

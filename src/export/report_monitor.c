@@ -69,15 +69,20 @@ static void add_storage(char *text, size_t size, const sw_monitor *monitor)
     }
 }
 
-void sw__report_monitor(const struct sw__page *page, const sw_summary *summary)
+void sw__monitor_line(char *out, size_t size, const sw_summary *summary)
 {
     const sw_monitor *monitor = sw_summary_monitor(summary, 0);
-    char text[512] = "";
-    if (!monitor) {
-        return;
+    *out = '\0';
+    if (monitor) {
+        add_cores(out, size, monitor);
+        add_storage(out, size, monitor);
     }
-    add_cores(text, sizeof text, monitor);
-    add_storage(text, sizeof text, monitor);
+}
+
+void sw__report_monitor(const struct sw__page *page, const sw_summary *summary)
+{
+    char text[SW__LINE];
+    sw__monitor_line(text, sizeof text, summary);
     if (*text) {
         sw__page_wrap(page, "Monitor  ", SW__BOLD, text);
     }

@@ -77,6 +77,14 @@ void sw__report_profiles(const struct sw__page *page, const sw_summary *summary,
 void sw__report_training(const struct sw__page *page, const sw_summary *summary,
                          size_t top);
 
+/* Memory of the training process, what the monitor saw, and how a GPU did, in a line each; empty where nothing is known. */
+#define SW__LINE 512
+void sw__memory_line(char *out, size_t size, const sw_summary *summary);
+void sw__monitor_line(char *out, size_t size, const sw_summary *summary);
+void sw__gpu_line(char *out, size_t size, const sw_gpu *gpu, bool unicode);
+/* Whether a report has room for it: the program sees it, and it is no part of another. */
+bool sw__gpu_is_shown(const sw_gpu *gpu);
+
 /* What the monitor saw, in one line; nothing without it. */
 void sw__report_monitor(const struct sw__page *page, const sw_summary *summary);
 void sw__report_gpus(const struct sw__page *page, const sw_summary *summary);

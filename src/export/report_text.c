@@ -320,37 +320,13 @@ static void put_overhead(const struct report *report)
     sw__page_wrap(&report->page, "Recording  ", SW__BOLD, text);
 }
 
-/* Memory of the training process: one line. */
 static void put_memory(const struct report *report)
 {
-    size_t count;
-    const sw_memory *memory = sw_summary_memory(report->summary);
-    const sw_memory_process *main = sw_memory_processes(memory, &count);
-    if (count == 0 || main->resident_peak == SW_UNKNOWN) {
-        return;
+    char text[SW__LINE];
+    sw__memory_line(text, sizeof text, report->summary);
+    if (*text) {
+        sw__page_wrap(&report->page, "Memory     ", SW__BOLD, text);
     }
-    char peak[24];
-    char end[24];
-    char text[300];
-    sw_text_bytes(peak, main->resident_peak);
-    sw_text_bytes(end, main->resident_end);
-    snprintf(text, sizeof text, "%s at most, %s at the end", peak, end);
-    const sw_memory_site *site = sw_memory_sites(memory, &count);
-    if (main->counted) {
-        char heap[24];
-        sw_text_bytes(heap, main->peak);
-        snprintf(text + strlen(text), sizeof text - strlen(text),
-                 "; allocations %s at most", heap);
-    }
-    if (main->counted && count && site->peak && site->line) {
-        const char *slash = strrchr(site->file, '/');
-        char part[24];
-        sw_text_bytes(part, site->peak);
-        snprintf(text + strlen(text), sizeof text - strlen(text),
-                 ", %s of it in %.60s:%u", part, slash ? slash + 1 : site->file,
-                 site->line);
-    }
-    sw__page_wrap(&report->page, "Memory     ", SW__BOLD, text);
 }
 
 /* How many sentences a source of them has. */

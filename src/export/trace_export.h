@@ -103,6 +103,8 @@ bool sw__trace_in_stretch(const struct sw__trace_export *it, uint64_t begin,
 /* trace_tracks.c */
 int sw__trace_tracks(struct sw__trace_export *it);
 void sw__trace_tracks_free(struct sw__trace_export *it);
+/* The track of the thread with that number; NULL: there is none. */
+struct sw__track *sw__track_of_thread(struct sw__trace_process *process, uint32_t index);
 /* A track of its own. NULL when out of memory, which the exporter remembers. */
 struct sw__track *sw__track_make(struct sw__trace_export *it, uint64_t pid,
                                  const char *name, const char *note);
@@ -127,6 +129,10 @@ void sw__trace_put_ids(struct sw__trace_export *it);
 /* trace_records.c: those that are neither steps nor sections. */
 void sw__trace_record(struct sw__trace_export *it, struct sw__trace_process *process,
                       struct sw__track *track, const sw_event *event);
+
+/* trace_samples.c: a look at a stack. */
+void sw__trace_sample(struct sw__trace_export *it, struct sw__trace_process *process,
+                      const sw_event *event);
 
 /* trace_write.c: the pieces of an event. An event is begun, may get arguments, and is ended. */
 struct sw__slice {

@@ -93,9 +93,12 @@ static void say_not_recorded(struct sw__trace_export *it)
     if (has_rows(it, SW_TABLE_STAGE)) {
         say(w, "Stages of the data loader other than fetching and sending are totals.");
     }
-    if (has_rows(it, SW_TABLE_FUNCTION) || has_rows(it, SW_TABLE_STACK)) {
-        say(w, "Function profiles and samples are totals ('stepwatch export' has other "
-               "formats for them).");
+    if (has_rows(it, SW_TABLE_FUNCTION)) {
+        say(w, "Function profiles are totals (format pstats).");
+    }
+    if (has_rows(it, SW_TABLE_STACK) && !it->options->samples) {
+        say(w, "Samples were not asked for (option samples; formats collapsed and "
+               "speedscope have their totals).");
     }
 }
 

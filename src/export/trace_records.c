@@ -326,6 +326,9 @@ void sw__trace_record(struct sw__trace_export *it, struct sw__trace_process *pro
     case SW_RECORD_GPU:
         put_gpu(it, process, track, record, event);
         break;
+    case SW_RECORD_SAMPLE:
+        sw__trace_sample(it, process, event);
+        break;
     default: /* what is no moment of the program's own */
         break;
     }

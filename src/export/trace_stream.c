@@ -5,7 +5,7 @@
 #include "base/writer_internal.h"
 #include "export/trace_export.h"
 
-/* Samples are totals elsewhere; looks and sites are no moments of the program's own. */
+/* Looks of the monitor and sites are no moments of the program's own. */
 #define KINDS                                                                            \
     (1u << SW_RECORD_SPAN | 1u << SW_RECORD_COUNTER | 1u << SW_RECORD_MARK |             \
      1u << SW_RECORD_STEP | 1u << SW_RECORD_BATCH | 1u << SW_RECORD_COMPILE |            \
@@ -16,6 +16,7 @@
 static int write_events(struct sw__trace_export *it, sw_error_info *info)
 {
     sw_cursor_filter filter = {.kinds = KINDS, .steps = true};
+    filter.kinds |= it->options->samples ? 1u << SW_RECORD_SAMPLE : 0;
     if (!it->shifted) {
         filter.from_ns = it->from_ns;
         filter.to_ns = it->to_ns == UINT64_MAX ? 0 : it->to_ns;

@@ -170,6 +170,16 @@ void sw__trace_tracks_free(struct sw__trace_export *it)
     sw__free(it->traces);
 }
 
+struct sw__track *sw__track_of_thread(struct sw__trace_process *process, uint32_t index)
+{
+    for (size_t i = 0; i < process->track_count; i++) {
+        if (sw_trace_get_thread(process->trace, i)->index == index) {
+            return &process->tracks[i];
+        }
+    }
+    return NULL;
+}
+
 struct sw__track *sw__track_make(struct sw__trace_export *it, uint64_t pid,
                                  const char *name, const char *note)
 {

@@ -89,6 +89,16 @@ def test_some_steps(stepwatch: Run, recorded: Path, tmp_path: Path, read_trace: 
         assert document["stepwatch"]["first_step"] == wanted[0]
 
 
+def test_samples(stepwatch: Run, recorded: Path, tmp_path: Path, read_trace: Read) -> None:
+    """Those of C programs have none; which ones there are is looked at elsewhere."""
+    export(stepwatch, recorded, "--to", "chrome", "--samples", "-o", "trace.json")
+    document = read_trace(tmp_path / "trace.json")
+    assert not any(e.get("cat") == "sample" for e in document["traceEvents"])
+    result = stepwatch("export", recorded, "--to", "collapsed", "--samples")
+    is_one_sentence(result, 2)
+    assert "--samples means nothing for the format collapsed" in result.stderr
+
+
 def test_wrong_steps(stepwatch: Run, recorded: Path, tmp_path: Path) -> None:
     for words in ("x", "", "-3", "3-", "3-x", "7-5", "1,2", "99999999999999999999999"):
         result = stepwatch("export", recorded, "--to", "chrome", f"--steps={words}", "-o", "t")
@@ -205,8 +215,8 @@ def test_a_file_for_each_rank(
     both = tmp_path / "both"
     both.mkdir()
     for rank in ("0", "1"):
-        ranks = {"RANK": rank, "WORLD_SIZE": "2", "LOCAL_RANK": rank}
-        stepwatch("run", "-o", f"run{rank}", "--", program, "steps", "5", extra=ranks)
+        place = {"RANK": rank, "WORLD_SIZE": "2", "LOCAL_RANK": rank}
+        stepwatch("run", "-o", f"run{rank}", "--", program, "steps", "5", extra=place)
         for file in (tmp_path / f"run{rank}").rglob("*.stepwatch"):
             shutil.copy(file, both)
     export(stepwatch, both, "--to", "kineto", "-o", "logs")

@@ -109,6 +109,12 @@ def test_everything(fake: Fake) -> None:
     assert not [note for note in report["notes"] if "GPU" in note]
     checks = {check["kind"]: check for check in report["checked"]}
     assert checks["gpu_throttle"]["checked"]
+    page = (fake.folder / "run" / "report.html").read_text(encoding="utf-8")
+    part = page.split('<section id="gpu">')[1].split("</section>")[0]
+    assert "<td>0 FAKE H200</td>" in part
+    assert "1,234 MHz</td>" in part
+    assert "141 GiB</td>" in part
+    assert ">GPU 1</text>" in part, "in the legend of the chart"
 
 
 def test_report_fits_the_schema(fake: Fake) -> None:

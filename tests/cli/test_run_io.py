@@ -95,6 +95,12 @@ def test_known_calls(stepwatch: Run, tmp_path: Path) -> None:
     assert not [file for file in io["files"] if file["name"].startswith(f"{here}/run/")]
     assert io["totals"]["file"]["sync"]["calls"] == 1
     assert "read 40" in run.stderr or "read 39" in run.stderr  # KiB, in the text report
+    page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    part = page.split('<section id="io">')[1].split("</section>")[0]
+    assert f"{here}/in.bin</td>" in part
+    assert "<td>files: sync</td>" in part
+    markdown = stepwatch("report", "run", "--markdown").stdout
+    assert "\n- Files read: " in markdown
 
 
 @pytest.mark.usefixtures("python_env")

@@ -98,6 +98,11 @@ def test_allocations_of_a_program(stepwatch: Run, tmp_path: Path) -> None:
     finding = growth(found)
     assert finding is not None
     assert any("leak.py:6, make" in advice for advice in finding["advice"])
+    page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    part = page.split('<section id="memory">')[1].split("</section>")[0]
+    assert "<code>leak.py:6</code></td><td>make</td>" in part
+    assert "forward</td>" in part
+    assert "Memory over time" in part
 
     for view in ("peak", "allocated"):
         done = stepwatch("export", str(tmp_path / "run"), "--to", "collapsed", "--memory", view)

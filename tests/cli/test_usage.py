@@ -101,7 +101,7 @@ def test_mistyped_words_name_the_nearest(
         ("export", "--to", "json"),
         ("export", "a", "--to"),
         ("export", "a", "b", "--to", "json"),
-        ("export", "a", "--to", "chrome"),
+        ("export", "a", "--to", "pprof"),
         ("export", "a", "--to", ""),
         ("export", "a", "--to", "json", "--waiting"),
         ("export", "a", "--to", "json", "--lines"),

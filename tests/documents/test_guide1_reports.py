@@ -385,11 +385,34 @@ def test_a_recording_of_the_program_is_used(tmp_path: Path) -> None:
                 time.sleep(0.01)
             made.stop_performance_monitoring()
             assert made.performance_data["memory_usage"]
+            data = TensorDataset(torch.zeros(64, 3), torch.zeros(64, dtype=torch.int64))
+            made.profile_data_loading(DataLoader(data, batch_size=8), num_batches=3)
+            with made.profile_section("after"):
+                pass
+            notes = made.generate_profiling_report()["notes"]
         assert stepwatch.is_recording()
     finally:
         run = stepwatch.stop()
     assert run is not None
-    assert "mine" in {row["name"] for row in run.sections}
+    paths = [row["path"] for row in run.sections]
+    assert ["mine"] in paths
+    assert ["after"] in paths  # Going through a loader made no validation of it.
+    assert any("(stepwatch run --io)" in note for note in notes)
+
+
+def test_without_torch(tmp_path: Path, run_text: RunText) -> None:
+    text = """
+import sys
+sys.modules["torch"] = None
+from core.code_profiler import create_code_profiler
+profiler = create_code_profiler(create_visualizations=False)
+assert profiler.profile_data_loading([[1, 2], [3, 4], [5, 6]], 2)["avg_batch_size"] == 2
+assert profiler.profile_preprocessing(abs, -1, 2)["total_samples_profiled"] == 2
+print(profiler.profile_model_training(None, [1], 1)["error"])
+profiler.cleanup()
+"""
+    done = run_text(tmp_path, text).ok()
+    assert "profile_model_training needs torch, which cannot be imported here" in done.out
 
 
 def test_r1_100_any_category(profiler: CodeProfiler) -> None:

@@ -375,4 +375,5 @@ def test_findings_of_a_recording_are_bottlenecks_too() -> None:
     found, texts = judge(facts(findings=[finding]))
     assert found[0]["type"] == "loader_workers"
     assert found[0]["evidence"]["wait_ms"] == 12.0
+    assert found[0]["rules"] == ["RULE-02", "RULE-06"]
     assert texts == ["Give it 4 workers."]

@@ -71,6 +71,12 @@ def value(model):
     (loss, _), _ = mse_loss(params, static, state, *val_tensors, jr.PRNGKey(0))
     return float(loss)
 jax_losses = [value(first_model), value(model)]
+bad_loss = None
+try:
+    train_decoding_jax(model, filter_spec, train_loader, None, None, lambda *_: jax.numpy.ones(()),
+        state, opt, opt_state, epochs=1)
+except TypeError as error:
+    bad_loss = str(error)
 get_profiler().reset()
 print("=== torch")
 {TORCH_SETUP}
@@ -91,7 +97,7 @@ try:
 except TypeError as error:
     print(error)
 print(json.dumps({{"jax": jax_summary, "torch": torch_summary,
-    "jax_losses": jax_losses, "torch_losses": [before, after],
+    "bad_loss": bad_loss, "jax_losses": jax_losses, "torch_losses": [before, after],
     "device": next(model.parameters()).device.type}}))
 """
     done = run_text(tmp_path_factory.mktemp("trainers"), program, **QUICK).ok()
@@ -201,6 +207,10 @@ def test_r3_005_train_decoding_jax_trains_and_returns_the_model(trainers: dict[s
     assert after < 0.7 * before
     assert trainers["jax"]["make_step_total"]["count"] == 200
     assert "wandb_run_name='my_experiment' is given, but wandb has no active run" in trainers["err"]
+
+
+def test_r3_005_a_loss_of_another_kind_is_told(trainers: dict[str, Any]) -> None:
+    assert trainers["bad_loss"].startswith("a loss_fn returns ((value, state), grads) here")
 
 
 def test_r3_005_without_jax_a_step_of_ones_own_will_do(capsys: pytest.CaptureFixture[str]) -> None:
@@ -785,6 +795,15 @@ def test_r3_038_loops(capsys: pytest.CaptureFixture[str]) -> None:
     assert last_block(out) == {"op": 7}
     assert profile_training_loop(lambda: ("model", "state"))() == ("model", "state")
     assert headers(capsys.readouterr().out) == [0]
+
+    async def later() -> int:
+        profiler.native.add("awaited", 0.5)
+        return 5
+
+    coroutine: Any = profile_training_loop(later)()
+    assert capsys.readouterr().out == ""
+    assert asyncio.run(coroutine) == 5
+    assert last_block(capsys.readouterr().out) == {"awaited": 1}
 
     @TrainingProfiler(log_to_wandb=False).time_operation("op")
     def function(x: int) -> int:

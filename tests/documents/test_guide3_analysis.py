@@ -46,6 +46,9 @@ def test_r3_036_advice() -> None:
     assert rules(slow_loss) == {"RULE-39", "RULE-40", "RULE-41"}
     for remedy in ("complexity", "mixed precision", "JAX compilation"):
         assert remedy in slow_loss.report()
+    # In torch there is nothing to compile.
+    slow_torch = planted(training_step=(0.02, 20), loss_fn_computation=(0.018, 20))
+    assert rules(slow_torch) == {"RULE-39", "RULE-40"}
     unknown = planted(data_batch_production=(0.001, 20), make_step_total=(0.02, 20))
     assert rules(unknown) == {"RULE-42", "RULE-43", "RULE-44"}
     for remedy in ("individual components", "batch sizes", "unnecessary computations"):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from stepwatch.compat.ml_ops import settings
 
 from .conftest import ROOT, Done, RunText
 from .guides import snippet
@@ -1048,3 +1049,11 @@ def test_mistakes_in_the_file_are_ignored_and_told(scenarios: dict[str, Any]) ->
 
 def test_no_validation_pictures(scenarios: dict[str, Any]) -> None:
     assert scenarios["no_validation"] == [0, ["runs/profiling/train_step_0.json"]]
+
+
+def test_the_examples_file_is_understood(capsys: pytest.CaptureFixture[str]) -> None:
+    path = ROOT / "examples" / "ml_ops" / "configs" / "training" / "ocr" / "default.yaml"
+    found = settings.gather(["training.ocr.batch_size=4"], path)
+    assert (found.enable_profiling, found.profile_every_n_steps) == (True, 100)
+    assert (found.learning_rate, found.batch_size, found.trainer) == (0.004, 4, "simple")
+    assert capsys.readouterr().err == ""

@@ -62,7 +62,7 @@ static void walk_viewers(const uint8_t *data, size_t size)
         const sw_trace_options options = {.format =
                                               i % 2 ? SW_TRACE_KINETO : SW_TRACE_CHROME,
                                           .part = (size_t)(i % 2),
-                                          .some_steps = i > 1,
+                                          .samples = i<2, .some_steps = i> 1,
                                           .first_step = 3,
                                           .last_step = 12};
         char name[SW_TRACE_FILE_NAME];

@@ -171,8 +171,9 @@ def test_pillow_reads_it() -> None:
 
 def test_nothing_else_is_imported(tmp_path: Path) -> None:
     code = (
-        "import sys; from stepwatch import charts;"
-        f"charts.bars({str(tmp_path / 'x.png')!r}, {{'a': 1}});"
+        "import sys, stepwatch; assert 'stepwatch.charts' not in sys.modules;"
+        f"stepwatch.charts.bars({str(tmp_path / 'x.png')!r}, {{'a': 1}});"
+        "stepwatch.tensorboard.EventFile;"
         "print([m for m in ('matplotlib', 'PIL', 'numpy', 'torch') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -272,3 +273,13 @@ def test_memory_of_a_run_over_seconds(tmp_path: Path, no_recording: None) -> Non
     shown = texts(run.chart("memory"))
     assert {"Memory over time", "resident", "memory (MiB)"} <= set(shown)
     assert "program" in texts(run.chart("cpu"))
+    for name in ("r.html", "r.md"):
+        run.report().save(tmp_path / name)
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert page.count('<svg class="chart"') == 2
+    for part in ('<section id="memory">', '<section id="monitor">', "process.rss_anon"):
+        assert part in page
+    assert '<section id="io">' not in page
+    markdown = (tmp_path / "r.md").read_text(encoding="utf-8")
+    assert "\n- Memory: " in markdown
+    assert "\n- Machine: " in markdown

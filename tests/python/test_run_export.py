@@ -105,6 +105,8 @@ def test_wrong_arguments(run: stepwatch.Run, tmp_path: Path) -> None:
         run.export("perfect", target)
     with pytest.raises(ValueError, match="mean nothing for the format"):
         run.export("json", target, steps=3)
+    with pytest.raises(ValueError, match="samples mean nothing"):
+        run.export("json", target, samples=True)
     with pytest.raises(ValueError, match=r"no step 6 .* 0 to 5"):
         run.export("chrome", target, steps=(6, 9))
     with pytest.raises(ValueError, match=r"no step 6 .* 0 to 5"):

@@ -189,7 +189,34 @@ def defaults(x: Any) -> Any:
     return DEFAULTS.through(DEFAULTS(x))
 
 
+PROFILER = stepwatch.Profiler()
+PROFILED = PROFILER.section("profiled")
+
+
+def profiled(x: Any) -> Any:
+    with PROFILED:
+        y = x.sin()
+    with PROFILER.section("by name", category="math"), PROFILED as same:
+        y = y + 1
+    assert same is not None
+    return y.cos()
+
+
+@PROFILER.profile
+def profiled_function(x: Any) -> Any:
+    first, second = profiled_generator(x)
+    return (first + second).cos()
+
+
+@PROFILER.profile
+def profiled_generator(x: Any) -> Iterator[Any]:
+    yield x.sin()
+    yield 1
+
+
 CASES = {
+    "profiled": profiled,
+    "profiled_function": profiled_function,
     "kept": kept,
     "defaults": defaults,
     "by_name": by_name,

@@ -118,6 +118,9 @@ def test_a_schedule_says_which_steps(tmp_path: Path) -> None:
     rows = {row.keys[0]: row.values for row in done.seen.rows(OPERATOR)}
     assert rows["Optimizer.step#SGD.step"][0] == 3
     assert done.seen.settings("operators")["steps"] in ("2-3", "9")
+    # They are told when their steps are over, and are there all the same.
+    names = [done.seen.names[record.id] for record in done.seen.records(SPAN)]
+    assert names.count("aten::linear") == 2 * 3
 
 
 def test_what_a_closure_runs_is_no_update(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Callable
 
@@ -44,7 +45,7 @@ if __name__ == "__main__":
 
 
 def child(
-    build_dir: Path, words: list[str | Path], folder: Path
+    build_dir: Path, words: Sequence[str | Path], folder: Path
 ) -> subprocess.CompletedProcess[str]:
     keep = ("PATH", "HOME", "TMPDIR")
     env = {key: os.environ[key] for key in keep if key in os.environ}
@@ -68,10 +69,10 @@ def trained(build_dir: Path, stepwatch_cli: Path, tmp_path_factory: pytest.TempP
     """Return a folder with a run of 12 steps, operators in steps 5 to 7, and its traces."""
     folder = tmp_path_factory.mktemp("traces")
     (folder / "train.py").write_text(TRAIN)
-    words = [stepwatch_cli, "run", "-o", "run", "--operators", "--set", "history=off", "train.py"]
-    child(build_dir, words, folder)
-    for words in (["chrome", "-o", "chrome.json"], ["kineto", "-o", "logs"]):
-        child(build_dir, [stepwatch_cli, "export", "run", "--to", *words], folder)
+    options = ("-o", "run", "--operators", "--set", "history=off")
+    child(build_dir, (stepwatch_cli, "run", *options, "train.py"), folder)
+    for name, target in (("chrome", "chrome.json"), ("kineto", "logs")):
+        child(build_dir, (stepwatch_cli, "export", "run", "--to", name, "-o", target), folder)
     return folder
 
 
@@ -159,7 +160,8 @@ if __name__ == "__main__":
         "steps": profile.overview["steps"],
         "performance": profile.overview["performance"],
         "operators": profile.operation_table_by_name["data"],
-        "modules": [[m.name, m.occurences, [c.name for c in m.children]] for m in modules or []],
+        # Of each: name, id, calls, …, children.
+        "modules": [[m[0], m[2], [c[0] for c in m[-1]]] for m in modules or []],
         "memory": profile.memory_snapshot is not None,
     }))
 """
@@ -236,7 +238,7 @@ if __name__ == "__main__":
 def test_the_analysis_takes_it(build_dir: Path, kineto: Path, tmp_path: Path) -> None:
     pytest.importorskip("hta", reason="HolisticTraceAnalysis is not installed")
     (tmp_path / "load.py").write_text(ANALYSIS)
-    words = [sys.executable, "-W", "ignore", "load.py", kineto.parent]
+    words = (sys.executable, "-W", "ignore", "load.py", kineto.parent)
     seen = json.loads(child(build_dir, words, tmp_path).stdout.splitlines()[-1])
     assert seen["ranks"] == [0]
     assert seen["counts"]["aten::linear"] == 6
@@ -246,6 +248,61 @@ def test_the_analysis_takes_it(build_dir: Path, kineto: Path, tmp_path: Path) ->
     assert seen["iterations"] == list(range(11))  # it leaves the last one out
     assert seen["rows"] > 100
     assert seen["negative"] == 0  # slices shorter than a microsecond are rounded inwards
+
+
+# --- several ranks ---
+
+RANKS = """
+import torch
+import torch.distributed as dist
+from torch.utils.data import DataLoader, TensorDataset
+
+dist.init_process_group("gloo")
+torch.set_num_threads(1)
+net = torch.nn.Linear(8, 2)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for (x,) in DataLoader(TensorDataset(torch.randn(24, 8)), batch_size=4):
+    optimizer.zero_grad()
+    loss = net(x).sum()
+    loss.backward()
+    optimizer.step()
+    dist.all_reduce(loss.detach().clone())
+dist.destroy_process_group()
+"""
+
+BOTH = """
+import json, sys
+from torch_tb_profiler.io.cache import Cache
+from torch_tb_profiler.profiler.loader import RunLoader
+
+if __name__ == "__main__":
+    with Cache() as cache:
+        run = RunLoader("logs", sys.argv[1], cache).load()
+    together = next(profile for (worker, _), profile in run.profiles.items() if worker == "All")
+    rows = {name: table["rows"] for name, table in together.comm_ops["data"].items()}
+    print(json.dumps({"workers": run.workers, "calls": rows}))
+"""
+
+
+def test_ranks(build_dir: Path, stepwatch_cli: Path, tmp_path: Path, read_trace: Read) -> None:
+    """Each rank has a file; the plug-in shows them side by side, with what they exchanged."""
+    pytest.importorskip("torch_tb_profiler", reason="torch-tb-profiler is not installed")
+    (tmp_path / "ranks.py").write_text(RANKS)
+    (tmp_path / "load.py").write_text(BOTH)
+    launcher = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2")
+    options = ("-o", "run", "--no-report", "--set", "history=off")
+    child(build_dir, (stepwatch_cli, "run", *options, "--", *launcher, "ranks.py"), tmp_path)
+    words = ("export", "run", "--to", "kineto", "--steps", "1-4", "-o", "logs")
+    child(build_dir, (stepwatch_cli, *words), tmp_path)
+    documents = [read_trace(file) for file in (tmp_path / "logs").iterdir()]
+    assert sorted(d["distributedInfo"]["rank"] for d in documents) == [0, 1]
+    for document in documents:
+        assert document["distributedInfo"]["backend"] == "gloo"
+        assert len(slices(document, name="gloo:all_reduce", cat="cpu_op")) == 4
+    done = child(build_dir, (sys.executable, "-W", "ignore", "load.py", "logs"), tmp_path)
+    seen = json.loads(done.stdout.splitlines()[-1])
+    assert len(seen["workers"]) == 3  # both, and all together
+    assert [rows[0][:2] for rows in seen["calls"].values()] == [["gloo:all_reduce", 4]] * 2
 
 
 # --- Run.export ---
@@ -265,5 +322,12 @@ def test_export_in_python(trained: Path, tmp_path: Path, read_trace: Read) -> No
         assert file.parent == tmp_path / "logs"
         assert file.name.endswith(".pt.trace.json")
         assert len(slices(read_trace(file), name="aten::linear")) == 6
+        run.export("chrome", tmp_path / "s.json", samples=True)
+        looks = [
+            e for e in read_trace(tmp_path / "s.json")["traceEvents"] if e.get("cat") == "sample"
+        ]
+        assert len(looks) == sum(1 for sample in run.samples if sample["depth"])
+        assert looks
+        assert all(e["ph"] == "i" and e["args"]["stack"][-1] == e["name"] for e in looks)
         assert run.export("kineto", str(tmp_path / "k.json")) == str(tmp_path / "k.json")
         read_trace(tmp_path / "k.json")

@@ -415,6 +415,26 @@ static void memory_is_counted(void **state)
     assert_true(sw_host_resident(INT32_MAX) == UINT64_MAX);
 }
 
+static void what_is_read_and_written_is_counted(void **state)
+{
+    (void)state;
+    sw_host_io before, after;
+    sw_host_io_read(&before);
+    char text[256];
+    const int got = sw__os_read_file("/proc/self/statm", text, sizeof text);
+    assert_true(got > 0);
+    const int null = open("/dev/null", O_WRONLY);
+    assert_int_equal(write(null, text, 100), 100);
+    close(null);
+    sw_host_io_read(&after);
+    assert_true(after.read_bytes >= before.read_bytes + (uint64_t)got);
+    assert_true(after.written_bytes >= before.written_bytes + 100);
+    assert_true(after.read_calls > before.read_calls);
+    assert_true(after.write_calls > before.write_calls);
+    assert_true(after.device_read_bytes != UINT64_MAX);
+    assert_true(after.device_written_bytes != UINT64_MAX);
+}
+
 static void address_space_limits_what_is_available(void **state)
 {
     (void)state;
@@ -461,6 +481,7 @@ int main(void)
         cmocka_unit_test(file_systems_are_known),
         cmocka_unit_test(host_is_described),
         cmocka_unit_test(memory_is_counted),
+        cmocka_unit_test(what_is_read_and_written_is_counted),
         cmocka_unit_test(address_space_limits_what_is_available),
         cmocka_unit_test(start_tells_processes_apart),
     };

@@ -120,7 +120,7 @@ static void values_have_units_that_fit(void **state)
     check_value(1536, "B", "1.5 KiB");
     check_value(3.0 * (1 << 30), "B", "3 GiB");
     check_value(1234567, "calls", "1,234,567 calls");
-    check_value(42.25, "%", "42.3%");
+    check_value(42.25, "%", "42.3 %");
     check_value(12.345, NULL, "12.3");
     check_value(1e20, NULL, "1e+20");
     check_value(-2.5e-7, NULL, "-2.5e-7");

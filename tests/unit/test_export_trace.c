@@ -241,6 +241,48 @@ static void test_every_kind(void **state)
     }
 }
 
+/* Looks of the sampler are moments of the thread that was looked at, where they are asked for. */
+static void test_samples(void **state)
+{
+    (void)state;
+    struct fixture *fixture = fixture_new();
+    struct tb *tb = plain_trace();
+    enum { DEPTH = 100 };
+    union {
+        sw_record_sample sample;
+        sw_record_frame frame[4 * (1 + DEPTH / 4)];
+    } record = {0};
+    tb_name(tb, 10, "train.py", SW__NAME_TEXT, SW_PHASE_INHERIT);
+    tb_name(tb, 11, "Net.fit", SW__NAME_TEXT, SW_PHASE_INHERIT);
+    tb_name(tb, 12, "main", SW__NAME_TEXT, SW_PHASE_INHERIT);
+    tb_row(tb, &(sw_row){.table = SW_TABLE_CODE, .index = 0, .key = {10, 11, 5, 11}});
+    tb_row(tb, &(sw_row){.table = SW_TABLE_CODE, .index = 1, .key = {10, 0, 1, 12}});
+    tb_thread(tb, 1, "sampler");
+    record.sample = (sw_record_sample){
+        .head = {.kind = SW_RECORD_SAMPLE, .units = 1 + DEPTH / 4, .ticks = START + 1000},
+        .state = 'R',
+        .depth = DEPTH};
+    record.frame[4] = (sw_record_frame){.code = 0, .line = 7};
+    for (unsigned i = 1; i < DEPTH; i++) {
+        record.frame[4 + i] = (sw_record_frame){.code = i < 50 ? 1 : 77};
+    }
+    tb_record(tb, 1, &record);
+    call(tb, tb_lane(tb, 0, 0), 1, START + 900, 1000);
+    write_trace(fixture, tb);
+    open_run(fixture);
+    struct document it = export_it(fixture->run, NULL);
+    assert_int_equal(count_of(&it, 'i', NULL), 0);
+    document_free(&it);
+    it = export_it(fixture->run, &(sw_trace_options){.samples = true});
+    assert_int_equal(count_of(&it, 'i', "Net.fit"), 1);
+    assert_int_equal(find(&it, "Net.fit")->tid, find(&it, "outer")->tid);
+    assert_non_null(strstr(it.text, "\"file\":\"train.py\",\"line\":7,\"running\":true,"
+                                    "\"stack\":[\"(more)\",\"(unnamed)\""));
+    assert_non_null(strstr(it.text, "\"main\",\"Net.fit\"]"));
+    document_free(&it);
+    fixture_free(fixture);
+}
+
 /* Times are exact to the nanosecond. */
 static void test_times(void **state)
 {
@@ -693,7 +735,7 @@ int main(void)
         cmocka_unit_test(test_bounded_memory), cmocka_unit_test(test_some_steps),
         cmocka_unit_test(test_no_such_steps),  cmocka_unit_test(test_window),
         cmocka_unit_test(test_unfinished),     cmocka_unit_test(test_ranks),
-        cmocka_unit_test(test_modules),
+        cmocka_unit_test(test_modules),        cmocka_unit_test(test_samples),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -281,7 +281,14 @@ def _parts(equinox: Any) -> Callable[..., Any]:
         key: Any,
     ) -> Any:
         params, static = equinox.partition(model, filter_spec)
-        (value, state), grads = loss_fn(params, static, state, inputs, targets, key)
+        result = loss_fn(params, static, state, inputs, targets, key)
+        try:
+            (value, state), grads = result
+        except (TypeError, ValueError):
+            raise TypeError(
+                "a loss_fn returns ((value, state), grads) here, as one of "
+                "equinox.filter_value_and_grad(has_aux=True) does"
+            ) from None
         model, opt_state = update(model, filter_spec, grads, opt, opt_state)
         return model, state, opt_state, value, grads
 

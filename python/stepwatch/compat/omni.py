@@ -110,10 +110,11 @@ class FlexibleProfiler:
         config._listen(self._settle)
 
     def _forget(self) -> None:
+        self._pid = os.getpid()  # of the process that trains
         self._step = 0
         self._says_steps = False  # the program calls step_profiler
         self._epochs = 0
-        self._events = 0  # ends of epochs and steps, of line-profiled training
+        self._events = 0  # ends of epochs, of steps, and of line-profiled training
         self._final: Any = None  # what the last final files were made of
         self._printed = False
 
@@ -222,12 +223,17 @@ class FlexibleProfiler:
             self._begins("train")
 
         def ends() -> None:
-            self._events += always
+            if always:
+                self._event()
             self._ends("train")
 
         return around(function, begins, ends)
 
     # --- Ends that mean something ------------------------------------------------------
+
+    def _event(self) -> None:
+        self._events += 1
+        self._pid = os.getpid()
 
     def _begins(self, name: str) -> None:
         here = self._here
@@ -257,7 +263,7 @@ class FlexibleProfiler:
         if not (self._blocks.enabled and config.autosave):
             return
         with self._lock:
-            self._events += 1
+            self._event()
             self._epochs += 1
             many = self._epochs > _MOST_EPOCHS
             if self._epochs == _MOST_EPOCHS + 1 and config.save_block_profile:
@@ -277,7 +283,7 @@ class FlexibleProfiler:
         if self._says_steps or not self._blocks.enabled:
             return
         with self._lock:
-            self._events += 1
+            self._event()
             self._step += 1
             if self._step in self.config.steps_to_save and self.config.autosave:
                 self._save_step(self._step)
@@ -291,7 +297,7 @@ class FlexibleProfiler:
             if not self._says_steps:
                 self._says_steps = True
                 self._step = 0
-            self._events += 1
+            self._event()
             self._step += 1
             if self._step in self.config.steps_to_save:
                 self._save_step(self._step)
@@ -318,6 +324,9 @@ class FlexibleProfiler:
 
     def _program_ends(self) -> None:
         if not (self.config.enabled and self.config.autosave):
+            return
+        # A process that was started for something else, such as a loader's worker, saves nothing.
+        if os.getpid() != self._pid or (_is_child() and not self._events):
             return
         with self._lock:
             if self._counted() and self._final != self._counted():
@@ -450,7 +459,12 @@ class FlexibleProfiler:
     def _path(self, name: str) -> str:
         """Return where a file goes: a bare name into the folder, another as it is."""
         path = Path(name)
-        return str(path if path.name != os.fspath(name) else Path(self.config.output_dir) / path)
+        if path.name != os.fspath(name):
+            return str(path)
+        folder = Path(self.config.output_dir)
+        rank = os.environ.get("RANK", "0")
+        # Of several processes that train together, the first has the folder for itself.
+        return str((folder / f"rank_{rank}" if rank.isdigit() and int(rank) else folder) / path)
 
     def _write(self, what: str, path: str, text: str) -> None:
         if tables.write(path, text) and self.config.print_save_info:
@@ -464,6 +478,12 @@ class FlexibleProfiler:
             self._lines.clear()
             self._forget()
             self._settle()
+
+
+def _is_child() -> bool:
+    """Tell whether another process of the program started this one."""
+    processes: Any = sys.modules.get("multiprocessing.process")
+    return processes is not None and processes.parent_process() is not None
 
 
 def _step_text(step: Any) -> str:

@@ -32,6 +32,7 @@ HIGH_FREQUENCY = 1000  # calls
 # Names of what is a whole step; what lies outside of it: waiting for data, validation, compiling.
 _STEPS = (training_profiler.STEP, training_profiler.TORCH_STEP, "train_step", "step_total", "total")
 _DATA = (training_profiler.DATA, "data_loading", "data_wait")
+_LOSSES = (training_profiler.LOSS, "loss_computation", "forward_backward")
 _OUTSIDE = (training_profiler.VALIDATION, training_profiler.COMPILATION)
 _COLUMNS = ("mean", "std", "min", "max", "total", "count", "p50", "p95", "p99")
 
@@ -90,9 +91,12 @@ class Analysis:
         for row in self.components:
             for rule in _ADVICE:
                 why = rule.why(row, self)
-                if why:
-                    advice = {"operation": row["name"], "why": why}
-                    found.append({**advice, "try": list(rule.texts), "rules": list(rule.rules)})
+                if not why:
+                    continue
+                if not found or (found[-1]["operation"], found[-1]["why"]) != (row["name"], why):
+                    found.append({"operation": row["name"], "why": why, "try": [], "rules": []})
+                found[-1]["try"] += rule.texts
+                found[-1]["rules"] += rule.rules
         return found
 
     def unexplained(self) -> float | None:
@@ -208,6 +212,13 @@ class _Step(_Rule):
         return f"no operation inside explains {100 * left:.0f} % of it"
 
 
+class _InJax(_Rule):
+    """As above, where JAX compiles the step."""
+
+    def why(self, row: dict[str, Any], whole: Analysis) -> str | None:
+        return super().why(row, whole) if whole.step != training_profiler.TORCH_STEP else None
+
+
 class _Compiling(_Rule):
     """Compiling goes on after it should be done, or takes much of the time."""
 
@@ -239,17 +250,25 @@ _ADVICE: tuple[_Rule, ...] = (
     ),
     _Rule(("data_loading",), ("prefetch batches, or cache them",), mean=0.05),
     _Rule(
-        (training_profiler.LOSS, "loss_computation", "forward_backward"),
-        (
-            "reduce the model's complexity",
-            "use mixed precision (bfloat16 in JAX)",
-            "optimize JAX compilation: constant shapes, constant static arguments",
-        ),
-        ("RULE-39", "RULE-40", "RULE-41"),
+        _LOSSES,
+        ("reduce the model's complexity", "use mixed precision"),
+        ("RULE-39", "RULE-40"),
         share=0.5,
     ),
-    _Compiling((), ("keep shapes and static arguments constant, so that nothing compiles again",),
-               ("RULE-41",)),
+    _InJax(
+        _LOSSES,
+        ("optimize JAX compilation: constant shapes, constant static arguments",),
+        ("RULE-41",),
+        share=0.5,
+    ),
+    _Compiling(
+        (),
+        (
+            "keep shapes and static arguments constant: each new one compiles again",
+            "set jax_compilation_cache_dir, so that the next run need not compile",
+        ),
+        ("RULE-41",),
+    ),
     _Step(
         (),
         (

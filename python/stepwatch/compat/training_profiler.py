@@ -365,7 +365,8 @@ def profile_training_loop(
     """Return the function so that the profiler begins anew, and reports when it is through.
 
     When it returns an iterator (as a generator function does), each item is a step: there is a
-    report after each ``log_every`` items, and at the end. Anything else comes back as it is.
+    report after each ``log_every`` items, and at the end. Anything else comes back as it is; an
+    ``async`` function is through when it has been awaited.
     """
 
     @functools.wraps(training_fn)
@@ -375,10 +376,18 @@ def profile_training_loop(
         result = training_fn(*args, **kwargs)
         if hasattr(result, "__next__"):
             return _logged(profiler, result, log_every)
+        if hasattr(result, "__await__"):
+            return _awaited(profiler, result)
         profiler.log_metrics()
         return result
 
     return wrapper
+
+
+async def _awaited(profiler: TrainingProfiler, result: Any) -> Any:
+    value = await result
+    profiler.log_metrics()
+    return value
 
 
 def _logged(profiler: TrainingProfiler, items: Any, log_every: int) -> Iterator[Any]:

@@ -168,6 +168,7 @@ def _watched_pass(session: Any, passes: Any, wanted: int) -> list[dict[str, Any]
 
     before = _stages(session)
     put_back = _state.save_random()
+    validates = _core.train_now()[2]
     iterator: Any = None
     try:
         with _loader_hooks(torch), torch.no_grad():
@@ -181,6 +182,8 @@ def _watched_pass(session: Any, passes: Any, wanted: int) -> list[dict[str, Any]
             finally:
                 close(iterator)
                 iterator = None
+                if not validates:
+                    _core.train_resumes()  # What follows is no validation.
     finally:
         put_back()
     rows = []

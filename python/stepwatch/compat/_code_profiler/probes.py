@@ -6,12 +6,12 @@ name of the section. A profiler has the probes that its configuration asks for, 
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections import deque
 
 import stepwatch
+from stepwatch import _core
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,14 +20,15 @@ if TYPE_CHECKING:
 MIB = 1048576
 LIMIT = 100_000  # Values kept of one section.
 _SITES = 5
-_IO_KEYS = {
-    "rchar": "read_bytes",
-    "wchar": "written_bytes",
-    "syscr": "read_calls",
-    "syscw": "write_calls",
-    "read_bytes": "device_read_bytes",
-    "write_bytes": "device_written_bytes",
-}
+# As the kernel tells them.
+_IO_KEYS = (
+    "read_bytes",
+    "written_bytes",
+    "read_calls",
+    "write_calls",
+    "device_read_bytes",
+    "device_written_bytes",
+)
 
 
 class Io:
@@ -35,41 +36,22 @@ class Io:
 
     def __init__(self) -> None:
         self.sections: dict[str, dict[str, int]] = {}
-        self._pid = 0
-        self._file = -1
 
-    def begin(self) -> dict[str, int] | None:
-        return self._read()
+    def begin(self) -> tuple[int | None, ...] | None:
+        return _core.process_io()
 
-    def _read(self) -> dict[str, int] | None:
-        if self._pid != os.getpid():  # /proc/self of whoever opened it.
-            self.close()
-            try:
-                self._file = os.open("/proc/self/io", os.O_RDONLY | os.O_CLOEXEC)
-            except OSError:
-                return None
-            self._pid = os.getpid()
-        if self._file < 0:
-            return None
-        words = os.pread(self._file, 512, 0).decode().split()
-        return {
-            _IO_KEYS[key[:-1]]: int(value)
-            for key, value in zip(words[::2], words[1::2])
-            if key[:-1] in _IO_KEYS
-        }
-
-    def end(self, name: str, before: dict[str, int] | None) -> None:
-        now = self._read()
+    def end(self, name: str, before: tuple[int | None, ...] | None) -> None:
+        now = _core.process_io()
         if before is None or now is None:
             return
-        sums = self.sections.setdefault(name, dict.fromkeys(_IO_KEYS.values(), 0))
-        for key, value in now.items():
-            sums[key] += value - before.get(key, value)
+        sums = self.sections.get(name)
+        if sums is None:
+            sums = self.sections[name] = dict.fromkeys(_IO_KEYS, 0)
+        for key, value, at in zip(_IO_KEYS, now, before):
+            sums[key] += (value or 0) - (at or 0)
 
     def close(self) -> None:
-        if self._file >= 0 and self._pid == os.getpid():
-            os.close(self._file)
-        self._file, self._pid = -1, 0
+        pass
 
 
 class Allocations:

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from stepwatch.compat._code_profiler.watching import Watching
 
 
+_FUNCTION = ("name", "file", "line", "samples", "self_ms", "total_ms", "self_share", "total_share")
+_MOST = 20  # Functions in a report.
+
+
 class Publisher:
     """Knows everything that a profiler has measured, judges it, and writes it down."""
 
@@ -57,9 +61,31 @@ class Publisher:
             "config": self._config.in_force(),
             "notes": self._notes(),
         }
+        if self._deep:
+            extra["functions"] = self._functions()
         if world > 1:
             extra["rank"] = {"rank": number, "world_size": world}
         return reporting.build(self.metrics, found, self._watching.data(), extra)
+
+    @property
+    def _deep(self) -> bool:
+        """Whether stacks are looked at and events are kept."""
+        session = self._recorder.session
+        return (
+            self._config.profile_level == "comprehensive" and session is not None and session.alive
+        )
+
+    def _functions(self) -> list[dict[str, Any]]:
+        """Return the functions in which the time went, as the sampler saw it; ours left out."""
+        session = self._recorder.session
+        rows = None if session is None else session.document().get("functions")
+        if not isinstance(rows, list):
+            return []  # Nothing was seen; the document has a sentence about it instead.
+        return [
+            {key: row.get(key) for key in _FUNCTION}
+            for row in rows
+            if row.get("source") == "sampler" and "stepwatch/compat" not in row["file"]
+        ][:_MOST]
 
     def _notes(self) -> list[str]:
         notes = list(self._notices.said)
@@ -102,7 +128,7 @@ class Publisher:
             self._notices.info(f"Profiling report saved to {target}")
         if on("export_to_csv"):
             reporting.write_tables(folder, self.metrics, report["performance_data"])
-        self._save_page(folder)
+        self._save_run(folder)
         if on("create_visualizations"):
             number, world = files.rank()
             pictures.draw(folder, report, f"_rank{number}" if world > 1 else "")
@@ -112,10 +138,13 @@ class Publisher:
                 if merged is not None:
                     files.write_json(f"{folder}/{reporting.NAME}", merged)
 
-    def _save_page(self, folder: str) -> None:
+    def _save_run(self, folder: str) -> None:
+        """Write the page of the recording, and its events where those were wanted."""
         session = self._recorder.session
         run = session.run() if session is not None else None
         if run is not None:
             target = files.of_rank(f"{folder}/profiling_report.html")
             files.make_folder(folder)
             run.report().save(target)
+        if run is not None and self._deep:
+            run.export("chrome", files.of_rank(f"{folder}/trace.json"))

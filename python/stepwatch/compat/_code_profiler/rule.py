@@ -44,6 +44,7 @@ class Found:
     ) -> None:
         """Take the rule's number, and what to say; ``share`` is of the time, or of the memory."""
         self.rule, self.kind, self.severity = rule, kind, severity
+        self.rules = [rule]
         self.share = min(max(share, 0.0), 1.0)
         self.description, self.recommendation = description, recommendation
         self.evidence = {"share": self.share, **evidence}

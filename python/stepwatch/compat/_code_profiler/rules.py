@@ -43,7 +43,7 @@ def _of_recording(facts: Facts) -> Iterator[Found]:
             " ".join(advice),
         )
         found.evidence.update(finding.get("evidence") or {})
-        found.evidence["rules"] = finding.get("rules") or []
+        found.rules = finding.get("rules") or [found.rule]
         yield found
 
 
@@ -63,11 +63,10 @@ def judge(facts: Facts) -> tuple[list[dict[str, Any]], list[str]]:
                 "severity": each.severity,
                 "recommendation": each.recommendation,
                 "evidence": dict(each.evidence),
-                "rules": [each.rule],
+                "rules": list(each.rules),
             }
             continue
-        if each.rule not in entry["rules"]:
-            entry["rules"].append(each.rule)
+        entry["rules"] += [rule for rule in each.rules if rule not in entry["rules"]]
         if each.recommendation not in entry["recommendation"]:
             entry["recommendation"] += f". {each.recommendation}"
         for key, value in each.evidence.items():

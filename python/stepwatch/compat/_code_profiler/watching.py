@@ -22,8 +22,6 @@ _NETWORK = (".received", ".sent")
 # A look that belongs to a stop comes a little later than the call.
 _LATE = 0.05
 
-Series = "dict[str, list[tuple[float, float]]]"
-
 
 class Watching:
     """Starts and stops the monitor, and keeps from when to when."""

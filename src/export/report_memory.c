@@ -1,0 +1,34 @@
+/* Memory of the training process, as one line of the reports. */
+#include <stdio.h>
+#include <string.h>
+
+#include "export/report_parts.h"
+
+void sw__memory_line(char *out, size_t size, const sw_summary *summary)
+{
+    size_t count;
+    const sw_memory *memory = sw_summary_memory(summary);
+    const sw_memory_process *main = sw_memory_processes(memory, &count);
+    *out = '\0';
+    if (count == 0 || main->resident_peak == SW_UNKNOWN) {
+        return;
+    }
+    char peak[24];
+    char end[24];
+    sw_text_bytes(peak, main->resident_peak);
+    sw_text_bytes(end, main->resident_end);
+    snprintf(out, size, "%s at most, %s at the end", peak, end);
+    const sw_memory_site *site = sw_memory_sites(memory, &count);
+    if (main->counted) {
+        char heap[24];
+        sw_text_bytes(heap, main->peak);
+        snprintf(out + strlen(out), size - strlen(out), "; allocations %s at most", heap);
+    }
+    if (main->counted && count && site->peak && site->line) {
+        const char *slash = strrchr(site->file, '/');
+        char part[24];
+        sw_text_bytes(part, site->peak);
+        snprintf(out + strlen(out), size - strlen(out), ", %s of it in %.60s:%u", part,
+                 slash ? slash + 1 : site->file, site->line);
+    }
+}
