@@ -62,6 +62,7 @@ def read_trace_fixture() -> Callable[[Path], Any]:
 # Files whose tests start programs that import a framework, which takes seconds each. They look at
 # counts and results, not at time, so that several may run at once.
 FRAMEWORKS = {
+    "test_console.py",
     "test_frameworks.py",
     "test_gpu_monitor_real.py",
     "test_guide0.py",

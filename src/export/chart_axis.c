@@ -213,8 +213,10 @@ void sw__axis_linear(struct sw__axis *axis, double low, double high, const char 
     most = most < 2 ? 2 : most > SW__TICKS - 1 ? SW__TICKS - 1 : most;
     const double range = (high - low) / measure.size;
     const bool sixty = strcmp(measure.name, "min") == 0 || strcmp(measure.name, "s") == 0;
-    double step = is_bytes(unit) ? binary_step(range / (double)most)
-                                 : round_step(range / (double)most, sixty);
+    const double least = range / (double)most;
+    /* Small parts of a measure are easier to read in tenths: 0.01 MiB, not 0.0078125. */
+    const bool binary = is_bytes(unit) && binary_step(least) >= 0.25;
+    double step = binary ? binary_step(least) : round_step(least, sixty);
     step = whole && step < 1 ? 1 : step;
     const double first = ceil(low / measure.size / step - 1e-9);
     for (size_t i = 0; i < SW__TICKS; i++) {

@@ -181,11 +181,16 @@ for on in (True, False, True):
     functions, blocks = overall["functions"], overall["blocks"]
     entries = functions["Trainer.method"], blocks["block"], functions["lines"], blocks["context"]
     seen.append([*(entry["calls"] for entry in entries), int(line.split()[1])])
-for name, value in (("save_format", "xml"), ("no_such", 1), ("steps_to_save", ["x"])):
+for name, value in (
+    ("save_format", "xml"), ("no_such", 1), ("steps_to_save", ["x"]), ("steps_to_save", 5),
+    ("enabled", "perhaps"),
+):
     try:
         setattr(profiler_config, name, value)
     except Exception as error:
         seen.append(f"{type(error).__name__}: {error}")
+profiler_config.enabled = "no"
+seen += ["no", profiler_config.enabled]
 print(json.dumps(seen))
 """,
     )
@@ -195,6 +200,9 @@ print(json.dumps(seen))
     assert errors[0] == "ValueError: save_format is one of 'json', 'txt', 'csv', not 'xml'"
     assert errors[1].startswith("AttributeError: ProfilerConfig has no setting 'no_such'; there")
     assert errors[2] == "TypeError: steps_to_save is a list of step numbers, not of 'x'"
+    assert errors[3] == "TypeError: steps_to_save is a list of step numbers, not 5"
+    assert errors[4] == "ValueError: enabled is True or False, not 'perhaps'"
+    assert errors[5:] == ["no", False]
 
 
 def test_r0_007_off_is_nearly_free(tmp_path: Path, run_text: RunText) -> None:

@@ -944,6 +944,17 @@ def test_r1_035_the_name_of_the_experiment(tmp_path: Path, loaders: dict[str, An
     assert summary["experiment_name"] == "mine"
     assert summary["results"]["total_epochs"] == 2
     assert [entry["epoch"] for entry in summary["history"]] == [1, 2]
+    # A name is one file, and what is saved of the profile does not decide about the model.
+    other = make_optimizer(
+        tmp_path / "other", loaders, experiment_name="lr=0.1/ü", save_profiles=False
+    )
+    other.train_sync()
+    assert [Path(path).name for path in other.create_training_visualizations()] == [
+        "lr=0.1_ü_training.png",
+        "lr=0.1_ü_training.svg",
+    ]
+    other.cleanup()
+    assert (tmp_path / "other" / "lr=0.1_ü_best.pt").is_file()
 
 
 OF_OPTIMIZER = (

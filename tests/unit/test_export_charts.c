@@ -150,6 +150,10 @@ static void ticks_are_round(void **state)
     assert_string_equal(axis.text[4], "1 s");
     assert_true(fabs(sw__axis_at(&axis, 3) - 1) < 1e-9);
     assert_true(sw__axis_at(&axis, 0) == 0);
+    /* A small part of it: tenths, not binary fractions. */
+    sw__axis_linear(&axis, 313.75 * 0x1p20, 313.77 * 0x1p20, "B", 5, false);
+    assert_string_equal(axis.text[0], "313.750");
+    assert_string_equal(axis.text[1], "313.755");
 }
 
 static void the_locale_changes_nothing(void **state)

@@ -116,14 +116,23 @@ def _checked(name: str, value: Any) -> Any:
             raise ValueError(f"save_format is one of {allowed}, not {value!r}")
         return value
     if name == "steps_to_save":
+        if isinstance(value, str) or not hasattr(value, "__iter__"):
+            raise TypeError(f"steps_to_save is a list of step numbers, not {value!r}")
         if not isinstance(value, list):
             value = list(value)
         for step in value:
             if isinstance(step, bool) or not isinstance(step, int):
                 raise TypeError(f"steps_to_save is a list of step numbers, not of {step!r}")
         return value
-    if name in _FILES:
+    if name in _FILES or name == "output_dir":
+        if value is not None and not isinstance(value, (str, os.PathLike)):
+            raise TypeError(f"{name} is a path, or None for the default, not {value!r}")
         return None if value is None else os.fspath(value)
-    if name == "output_dir":
-        return os.fspath(value)
+    if name == "enabled" and value is None:
+        return None  # not given again
+    if isinstance(value, str):
+        meant = _switches.truth(value)
+        if meant is None:
+            raise ValueError(f"{name} is True or False, not {value!r}")
+        return meant
     return bool(value)

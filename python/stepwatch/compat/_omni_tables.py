@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import shutil
 import sys
 from collections import Counter
 from pathlib import Path
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 # Beyond this many names a printed table has one line for those that differ in numbers only.
 MOST_LINES = 50
+# A name is cut to fit the terminal, but to no fewer letters than these.
+_LEAST_NAME = 20
 
 
 class Table(dict):  # type: ignore[type-arg]
@@ -105,7 +108,7 @@ def lines_of(entries: Table) -> str:
 
 
 def grid_of(entries: Table, heading: str) -> str:
-    """Return the entries as a table with borders."""
+    """Return the entries as a table with borders; long names are cut where it would not fit."""
     head = [heading, "Total Time (s)", "Calls", "Avg Time (s)", "% of Run"]
     rows = [
         [
@@ -118,6 +121,10 @@ def grid_of(entries: Table, heading: str) -> str:
         for name, entry in entries.items()
     ]
     widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
+    others = sum(width + 3 for width in widths[1:])
+    widths[0] = min(widths[0], max(shutil.get_terminal_size().columns - others - 4, _LEAST_NAME))
+    for row in rows:
+        row[0] = _cut(row[0], widths[0])
     border = "+" + "+".join("-" * (width + 2) for width in widths) + "+\n"
 
     def line(cells: list[str]) -> str:
@@ -127,6 +134,14 @@ def grid_of(entries: Table, heading: str) -> str:
 
     heading_border = border.replace("-", "=")
     return border + line(head) + heading_border + "".join(line(row) + border for row in rows)
+
+
+def _cut(name: str, width: int) -> str:
+    """Return a name no longer than that; both of its ends stay."""
+    if len(name) <= width:
+        return name
+    head = (width - 3) // 2
+    return name[:head] + "..." + name[len(name) - (width - 3 - head) :]
 
 
 def report(entries: Table, heading: str, *, grid: bool) -> str:

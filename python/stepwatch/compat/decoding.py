@@ -11,6 +11,7 @@ import contextlib
 import sys
 
 from stepwatch.compat import _switches, _wandb
+from stepwatch.compat._console import say
 from stepwatch.compat._training_jax import measured
 from stepwatch.compat.training_profiler import (
     LOSS,
@@ -205,7 +206,7 @@ def _tell(epoch: int, epochs: int, losses: dict[str, float]) -> None:
     names = {"train/eval_loss": "Train Loss", "val/loss": "Val Loss"}
     parts = [f"{title}: {losses[key]:.4f}" for key, title in names.items() if key in losses]
     if parts:
-        print(f"Epoch {epoch}/{epochs}, " + ", ".join(parts))
+        say(f"Epoch {epoch}/{epochs}, " + ", ".join(parts))
 
 
 def _report_short(

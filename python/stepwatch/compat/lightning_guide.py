@@ -18,6 +18,7 @@ import stepwatch
 from stepwatch import _core, lightning
 from stepwatch.compat import _lightning_texts as texts
 from stepwatch.compat import _switches
+from stepwatch.compat._console import say
 from stepwatch.integrations import _steps
 from stepwatch.integrations._framework import FRAMEWORK
 from stepwatch.integrations._notes import note_once
@@ -482,7 +483,7 @@ class ProfilerCallback(_Base):  # type: ignore[misc]
 
     def _say(self, text: str) -> None:
         if self._rank == 0:
-            print(text, flush=True)
+            say(text)
 
 
 def _sentence(error: BaseException) -> str:

@@ -26,6 +26,7 @@ from types import FunctionType
 
 from stepwatch import Lines, Profiler
 from stepwatch.compat import _omni_tables as tables
+from stepwatch.compat._console import say
 from stepwatch.compat._omni_advice import advice
 from stepwatch.compat._omni_calls import around, bare_name, epoch_of, is_around
 from stepwatch.compat._omni_config import ProfilerConfig
@@ -277,7 +278,7 @@ class FlexibleProfiler:
                 file = f"epoch_{number}_block_profile.{config.save_format}"
                 self._save_blocks(self._path(file), under=name)
             if config.print_block_profile:
-                self._print(self._block_text(under=name))
+                say(self._block_text(under=name), end="")
 
     def _step_ends(self) -> None:
         if self._says_steps or not self._blocks.enabled:
@@ -370,29 +371,20 @@ class FlexibleProfiler:
 
     def print_line_profile(self) -> None:
         """Print the line profile."""
-        self._print(f"\nLine-by-Line Profiling Report:\n{self.get_line_profile()}")
+        say(f"\nLine-by-Line Profiling Report:\n{self.get_line_profile()}", end="")
 
     def print_block_profile(self) -> None:
         """Print the block profile, the longest total first."""
-        self._print(self._block_text())
+        say(self._block_text(), end="")
 
     def print_overall_profile(self) -> None:
         """Print all functions and blocks, the longest total first."""
         functions, blocks = (tables.families(each) for each in (self._functions, self._blocks))
-        self._print(tables.overall_report(functions, blocks, grid=tables.is_terminal()))
+        say(tables.overall_report(functions, blocks, grid=tables.is_terminal()), end="")
 
     def _block_text(self, under: str | None = None) -> str:
         blocks = tables.families(self._blocks, under=under)
         return tables.block_report(blocks, grid=tables.is_terminal())
-
-    def _print(self, text: str) -> None:
-        """Print; nobody to print for is no reason to stop."""
-        try:
-            if sys.stdout is not None:
-                sys.stdout.write(text)
-                sys.stdout.flush()
-        except (OSError, ValueError):
-            pass
 
     # --- Files -------------------------------------------------------------------------
 
@@ -468,7 +460,7 @@ class FlexibleProfiler:
 
     def _write(self, what: str, path: str, text: str) -> None:
         if tables.write(path, text) and self.config.print_save_info:
-            self._print(f"Saved {what} to {path}\n")
+            say(f"Saved {what} to {path}")
 
     def reset(self) -> None:
         """Forget all that was counted, the steps too."""

@@ -408,9 +408,14 @@ def _file(path: str) -> Any:
             return [
                 {key: _value(text) for key, text in row.items()} for row in csv.DictReader(file)
             ]
-        if path.endswith(".jsonl"):
-            return [json.loads(line) for line in file if line.strip()]
-        return json.load(file)
+        try:
+            if path.endswith(".jsonl"):
+                return [json.loads(line) for line in file if line.strip()]
+            return json.load(file)
+        except ValueError as error:
+            raise ValueError(
+                f"{path} is no history: a file ends in .wandb, .csv, .jsonl or .json ({error})"
+            ) from None
 
 
 def _value(text: Any) -> Any:

@@ -20,6 +20,7 @@ import time
 
 import stepwatch
 from stepwatch.compat import _switches, _training_jax, _wandb
+from stepwatch.compat._console import say
 from stepwatch.compat._training_loader import profiled
 from stepwatch.integrations._notes import note_once
 
@@ -216,7 +217,7 @@ class TrainingProfiler:
         lines = [f"\n--- Profiling Metrics (Step {number}) ---"]
         lines += [self._line(name, figures) for name, figures in summary.items()]
         lines += self._missing_lines(summary)
-        print("\n".join(lines))
+        say("\n".join(lines))
         if self.log_to_wandb and summary:
             _wandb.log_profiling(
                 {
@@ -237,7 +238,9 @@ class TrainingProfiler:
             found.append(f"profiling is off: {self._why_off()}")
         found += [f"{why}; enable_profiling=True measures" for why in self._switched_off.values()]
         measured = self.get_summary()
-        for name in operations or tuple(self._operations):
+        # What is off measures nothing, whatever was called.
+        announced = tuple(self._operations) if self.enabled else ()
+        for name in operations or announced:
             if name not in measured:
                 found.append(f"{name}: {self._why_missing(name, measured)}")
         if self.log_to_wandb:

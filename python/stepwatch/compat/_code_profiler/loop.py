@@ -11,6 +11,7 @@ from stepwatch import torch as watch
 from stepwatch._sweeps import _batches
 from stepwatch._sweeps._steps import Trainer
 from stepwatch.compat._code_profiler import files
+from stepwatch.compat._names import safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -198,12 +199,14 @@ class Loop:
     def _save(self, epoch: int, better: bool) -> None:
         owner = self._owner
         interval = owner.settings["save_interval"]
+        name = safe(owner.experiment_name)
         names = []
         if better:
-            names.append(f"{owner.experiment_name}_best.pt")
+            names.append(f"{name}_best.pt")
         if interval and epoch % interval == 0:
-            names.append(f"{owner.experiment_name}_epoch_{epoch}.pt")
-        if not names or files.rank()[0] != 0 or not owner.code_profiler.config.save_profiles:
+            names.append(f"{name}_epoch_{epoch}.pt")
+        # Checkpoints are the training's, whatever is saved of its profile.
+        if not names or files.rank()[0] != 0:
             return
         folder = Path(owner.checkpoint_dir)
         state = {
@@ -217,10 +220,10 @@ class Loop:
         try:
             with owner.code_profiler.profile_section("checkpoint", "checkpoint"):
                 folder.mkdir(parents=True, exist_ok=True)
-                for name in names:
-                    meanwhile = folder / f"{name}.part"
+                for file in names:
+                    meanwhile = folder / f"{file}.part"
                     self._torch.save(state, meanwhile)
-                    meanwhile.replace(folder / name)
+                    meanwhile.replace(folder / file)
         except (OSError, RuntimeError) as error:
             owner.code_profiler.notices.warn(f"The checkpoint could not be written: {error}")
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from stepwatch import charts
 from stepwatch.compat._code_profiler.probes import MIB
+from stepwatch.compat._names import safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def _memory(data: dict[str, Any], details: dict[str, Any]) -> charts.Chart:
             None,
             series,
             title="Memory usage over time",
-            x_label="seconds since monitoring began",
+            x_label="time since monitoring began",
             y_label="memory",
             x_unit="s",
             unit="B",
@@ -179,7 +180,7 @@ def draw_training(folder: str, name: str, history: list[dict[str, Any]]) -> list
         y_label="loss",
         empty="Nothing was trained.",
     )
-    return _write(folder, {f"{name}_training": chart}, under="")
+    return _write(folder, {f"{safe(name)}_training": chart}, under="")
 
 
 def _write(

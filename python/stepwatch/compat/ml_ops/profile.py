@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Callable, TypeVar, cast
 import stepwatch
 from stepwatch import _core
 from stepwatch.compat import _names, _switches
+from stepwatch.compat._console import say
 from stepwatch.compat._trace_block import TraceBlock
 from stepwatch.integrations._notes import note_once
 
@@ -320,7 +321,7 @@ class _Functions:
             profile.stop()
             save(profile, self._path(), self._sort)
             if self._printed != 0:
-                profile.print(self._sort, self._printed)
+                say(profile.text(self._sort, self._printed), end="")
 
 
 def save(profile: stepwatch.functions, path: Path, sort: Any = "cumulative") -> None:
@@ -389,7 +390,7 @@ class _Calls:
             if first or time.monotonic() - (self._saved or 0) > self._PAUSE:
                 self._save()
             if first:
-                self._profile.print(limit=20)
+                say(self._profile.text(limit=20), end="")
 
     def _save(self) -> None:
         if not self._profile.running:
