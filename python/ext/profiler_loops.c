@@ -382,6 +382,10 @@ static PyObject *step_enter(PyObject *object, PyObject *Py_UNUSED(ignored))
             Py_XDECREF(recorded);
             return NULL;
         }
+        /* A step within itself ends the outer one early, as in the recording. */
+        if (self->recorded) {
+            profiler_leave(self->section, hand_key(self), 0);
+        }
         Py_XSETREF(self->recorded, recorded);
         profiler_enter(self->section, hand_key(self), false);
     }
