@@ -435,6 +435,40 @@ static void hostile_data_makes_charts(void **state)
     }
 }
 
+/* Numbers of which hardly a digit is left, on every kind of axis. */
+static void tiny_values_are_drawn(void **state)
+{
+    (void)state;
+    static const double tiny[] = {5e-324, 1e-310, 3e-308, 0, 1};
+    static const size_t count = sizeof tiny / sizeof tiny[0];
+    for (size_t from = 0; from < count; from++) {
+        for (size_t to = from; to < count; to++) {
+            const double two[] = {tiny[from], tiny[to]};
+            for (int scale = SW_SCALE_AUTO; scale <= SW_SCALE_LOG; scale++) {
+                sw_chart *chart = create(
+                    &(sw_chart_options){.kind = SW_CHART_HISTOGRAM,
+                                        .x_unit = "s",
+                                        .scale = (enum sw_chart_scale)scale,
+                                        .width = 160,
+                                        .height = 160});
+                assert_int_equal(sw_chart_add_values(chart, "x", 1, two, 2), SW_OK);
+                check_both(chart);
+                sw_chart_free(chart);
+            }
+            for (int kind = SW_CHART_LINES; kind <= SW_CHART_AREAS; kind++) {
+                sw_chart *chart =
+                    create(&(sw_chart_options){.kind = (enum sw_chart_kind)kind,
+                                               .y_unit = "B",
+                                               .width = 160,
+                                               .height = 160});
+                assert_int_equal(sw_chart_add_line(chart, "x", 1, two, two, 2), SW_OK);
+                check_both(chart);
+                sw_chart_free(chart);
+            }
+        }
+    }
+}
+
 static void many_values_are_drawn(void **state)
 {
     (void)state;
@@ -570,6 +604,7 @@ int main(void)
         cmocka_unit_test(nothing_is_said_with_its_reason),
         cmocka_unit_test(many_series_have_others),
         cmocka_unit_test(hostile_data_makes_charts),
+        cmocka_unit_test(tiny_values_are_drawn),
         cmocka_unit_test(many_values_are_drawn),
         cmocka_unit_test(wrong_calls_are_refused),
         cmocka_unit_test(every_printable_character_has_strokes),
