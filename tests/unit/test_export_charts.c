@@ -11,6 +11,8 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <stepwatch/chart.h>
@@ -588,6 +590,34 @@ static void records_have_their_check_sums(void **state)
     assert_non_null(strstr(info.message, "/dev/null/x"));
 }
 
+/* Half a record would make all that follow it unreadable. */
+static void a_record_without_room_leaves_nothing(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/stepwatch-events-XXXXXX", path[512];
+    const sw_event_time time = {7, 1e9};
+    struct rlimit usual, little;
+    struct stat before, after;
+    sw_events *events;
+    sw_error_info info = {0};
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(sw_events_create(&events, folder, &info), SW_OK);
+    snprintf(path, sizeof path, "%s", sw_events_path(events));
+    assert_int_equal(stat(path, &before), 0);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &usual), 0);
+    little = usual;
+    little.rlim_cur = (rlim_t)before.st_size + 10;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &little), 0);
+    assert_int_equal(sw_events_scalar(events, "loss", time, 0.25, &info), SW_ENOSPACE);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &usual), 0);
+    assert_int_equal(stat(path, &after), 0);
+    assert_int_equal(after.st_size, before.st_size);
+    assert_int_equal(sw_events_scalar(events, "loss", time, 0.25, &info), SW_OK);
+    assert_int_equal(sw_events_close(events, &info), SW_ENOSPACE); /* one is missing */
+    unlink(path);
+    rmdir(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -609,6 +639,7 @@ int main(void)
         cmocka_unit_test(wrong_calls_are_refused),
         cmocka_unit_test(every_printable_character_has_strokes),
         cmocka_unit_test(records_have_their_check_sums),
+        cmocka_unit_test(a_record_without_room_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
