@@ -202,7 +202,9 @@ void sw__axis_linear(struct sw__axis *axis, double low, double high, const char 
                      size_t most, bool whole)
 {
     const double size = fmax(fabs(low), fabs(high));
-    if (!(high - low > fmax(size * 1e-9, SW__CHART_SMALLEST))) { /* one value: some room on both sides */
+    if (!(high - low >
+          fmax(size * 1e-9,
+               SW__CHART_SMALLEST))) { /* one value: some room on both sides */
         const double room = size > 1e-290 ? size * 0.1 : 1;
         low -= room;
         high += room;

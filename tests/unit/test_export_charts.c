@@ -447,12 +447,12 @@ static void tiny_values_are_drawn(void **state)
         for (size_t to = from; to < count; to++) {
             const double two[] = {tiny[from], tiny[to]};
             for (int scale = SW_SCALE_AUTO; scale <= SW_SCALE_LOG; scale++) {
-                sw_chart *chart = create(
-                    &(sw_chart_options){.kind = SW_CHART_HISTOGRAM,
-                                        .x_unit = "s",
-                                        .scale = (enum sw_chart_scale)scale,
-                                        .width = 160,
-                                        .height = 160});
+                sw_chart *chart =
+                    create(&(sw_chart_options){.kind = SW_CHART_HISTOGRAM,
+                                               .x_unit = "s",
+                                               .scale = (enum sw_chart_scale)scale,
+                                               .width = 160,
+                                               .height = 160});
                 assert_int_equal(sw_chart_add_values(chart, "x", 1, two, 2), SW_OK);
                 check_both(chart);
                 sw_chart_free(chart);
