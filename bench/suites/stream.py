@@ -41,8 +41,9 @@ def measure(bench: Bench) -> Result:
             reports.append({"seconds": done.seconds, "peak_rss_bytes": done.peak_rss_bytes})
         exports = []
         for _ in range(bench.times(3, 1)):
-            words = ["export", run_dir, "--to", "chrome", "-o", "/dev/null"]
-            done = bench.run([bench.command, *words])
+            done = bench.run(
+                [bench.command, "export", run_dir, "--to", "chrome", "-o", "/dev/null"]
+            )
             exports.append({"seconds": done.seconds, "peak_rss_bytes": done.peak_rss_bytes})
         file_bytes = Path(runs[-1]["path"]).stat().st_size
     return {

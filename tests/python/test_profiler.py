@@ -876,7 +876,7 @@ def test_reset_and_what_is_open() -> None:
 def test_reset_with_very_many_open_calls() -> None:
     profiler = stepwatch.Profiler()
 
-    def waits() -> Iterator[None]:
+    def waits() -> Generator[None, None, None]:
         with profiler.section("task"):
             yield
 
