@@ -5,6 +5,7 @@
  * again; each pass is an epoch. */
 #include "core.h"
 #include "section.h"
+#include "stand_in.h"
 #include "training.h"
 #include <stddef.h>
 #include <structmember.h>
@@ -20,6 +21,7 @@ typedef struct pass_object {
     sw_section *wait;
     bool steps; /* each batch is a step */
 } pass_object;
+CORE_STANDS_IN(pass_object, inner);
 
 /* The iterator has nothing more, or raised: there is no batch, so there is no step. The exception is left as it is. */
 static void pass_end(pass_object *self)
@@ -55,6 +57,7 @@ static PyObject *pass_next(PyObject *object)
     if (core_train_wait_begin()) {
         sw_begin(self->wait);
     }
+    Py_INCREF(inner); /* it may close the pass */
     PyObject *item = self->next(inner);
     if (item) {
         if (core_train_wait_end()) {
@@ -63,6 +66,7 @@ static PyObject *pass_next(PyObject *object)
     } else {
         pass_end(self);
     }
+    Py_DECREF(inner);
     return item;
 }
 
@@ -73,13 +77,6 @@ static void pass_abandon(pass_object *self)
         step_owner = NULL;
         sw_step_abandon();
     }
-}
-
-static PyObject *pass_length_hint(PyObject *object, PyObject *Py_UNUSED(ignored))
-{
-    const pass_object *self = (pass_object *)object;
-    const Py_ssize_t length = self->inner ? PyObject_LengthHint(self->inner, 0) : 0;
-    return length < 0 ? NULL : PyLong_FromSsize_t(length);
 }
 
 static PyObject *pass_close(PyObject *object, PyObject *Py_UNUSED(ignored))
@@ -123,20 +120,8 @@ static void pass_dealloc(PyObject *object)
     Py_DECREF(type);
 }
 
-/* What a loader's iterator has besides items stays reachable. */
-static PyObject *pass_getattr(PyObject *object, PyObject *name)
-{
-    PyObject *found = PyObject_GenericGetAttr(object, name);
-    PyObject *inner = ((pass_object *)object)->inner;
-    if (found || !inner || !PyErr_ExceptionMatches(PyExc_AttributeError)) {
-        return found;
-    }
-    PyErr_Clear();
-    return PyObject_GetAttr(inner, name);
-}
-
 static PyMethodDef pass_methods[] = {
-    {"__length_hint__", pass_length_hint, METH_NOARGS, NULL},
+    {"__length_hint__", core_stand_in_length_hint, METH_NOARGS, NULL},
     {"close", pass_close, METH_NOARGS, PyDoc_STR("Leave the pass before its end.")},
     {NULL, NULL, 0, NULL},
 };
@@ -145,7 +130,7 @@ static PyType_Slot pass_slots[] = {
     {Py_tp_doc, (void *)PyDoc_STR("One pass over the batches.")},
     {Py_tp_iter, PyObject_SelfIter},
     {Py_tp_iternext, pass_next},
-    {Py_tp_getattro, pass_getattr},
+    {Py_tp_getattro, core_stand_in_getattr},
     {Py_tp_traverse, pass_traverse},
     {Py_tp_clear, pass_clear},
     {Py_tp_dealloc, pass_dealloc},
@@ -170,6 +155,7 @@ typedef struct loop_object {
         epoch; /* of the next pass, where neither iterable nor place can be remembered */
     bool steps;
 } loop_object;
+CORE_STANDS_IN(loop_object, iterable);
 
 /* Return the number of passes that the table holds under the key, 0 where it holds none. The entry is
  * (object, passes); with an object given, only an entry of that one counts. */
@@ -308,32 +294,6 @@ static PyObject *data_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     return loop_make(type, args, kwargs, "O:data", false);
 }
 
-static Py_ssize_t loop_length(PyObject *object)
-{
-    return PyObject_Size(((loop_object *)object)->iterable);
-}
-
-static int loop_bool(PyObject *object)
-{
-    return PyObject_IsTrue(((loop_object *)object)->iterable);
-}
-
-static PyObject *loop_length_hint(PyObject *object, PyObject *Py_UNUSED(ignored))
-{
-    const Py_ssize_t length = PyObject_LengthHint(((loop_object *)object)->iterable, 0);
-    return length < 0 ? NULL : PyLong_FromSsize_t(length);
-}
-
-static PyObject *loop_getattr(PyObject *object, PyObject *name)
-{
-    PyObject *found = PyObject_GenericGetAttr(object, name);
-    if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) {
-        return found;
-    }
-    PyErr_Clear();
-    return PyObject_GetAttr(((loop_object *)object)->iterable, name);
-}
-
 static PyObject *loop_repr(PyObject *object)
 {
     const loop_object *self = (loop_object *)object;
@@ -369,7 +329,7 @@ static void loop_dealloc(PyObject *object)
 }
 
 static PyMethodDef loop_methods[] = {
-    {"__length_hint__", loop_length_hint, METH_NOARGS, NULL},
+    {"__length_hint__", core_stand_in_length_hint, METH_NOARGS, NULL},
     {"__reduce__", loop_reduce, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
@@ -396,10 +356,10 @@ PyDoc_STRVAR(data_doc,
 
 #define LOOP_SLOTS(doc, make)                                                            \
     {Py_tp_doc, (void *)doc}, {Py_tp_new, make}, {Py_tp_iter, loop_iter},                \
-        {Py_tp_getattro, loop_getattr}, {Py_tp_repr, loop_repr},                         \
+        {Py_tp_getattro, core_stand_in_getattr}, {Py_tp_repr, loop_repr},                \
         {Py_tp_traverse, loop_traverse}, {Py_tp_dealloc, loop_dealloc},                  \
         {Py_tp_methods, loop_methods}, {Py_tp_members, loop_members},                    \
-        {Py_mp_length, loop_length}, {Py_nb_bool, loop_bool},                            \
+        {Py_mp_length, core_stand_in_length}, {Py_nb_bool, core_stand_in_bool},          \
     {                                                                                    \
         0, NULL                                                                          \
     }

@@ -227,8 +227,12 @@ static PyObject *profiler_add(PyObject *object, PyObject *args, PyObject *kwargs
         return NULL;
     }
     if (!(seconds >= 0) || seconds > 1e9) {
-        PyErr_Format(PyExc_ValueError, "add() seconds should be from 0 to 1e9, not %R",
-                     PyTuple_GET_SIZE(args) > 1 ? PyTuple_GET_ITEM(args, 1) : Py_None);
+        PyObject *number = PyFloat_FromDouble(seconds);
+        if (number) {
+            PyErr_Format(PyExc_ValueError,
+                         "add() seconds should be from 0 to 1e9, not %R", number);
+            Py_DECREF(number);
+        }
         return NULL;
     }
     if (count < 1) {
@@ -263,7 +267,7 @@ static int list_put(profiler_object *self, PyObject *list, PyObject *item)
     int result = item ? PyList_Append(list, item) : -1;
     Py_XDECREF(item);
     const Py_ssize_t most = (Py_ssize_t)self->most_values;
-    if (result == 0 && PyList_Size(list) >= 2 * (most ? most : 1)) {
+    if (result == 0 && PyList_Size(list) / 2 >= (most ? most : 1)) {
         result = PyList_SetSlice(list, 0, PyList_Size(list) - most, NULL);
     }
     return result;
@@ -302,14 +306,18 @@ static PyObject *profiler_counter(PyObject *object, PyObject *args)
     if (number == -1.0 && PyErr_Occurred()) {
         return NULL;
     }
-    PyObject *list = PyDict_GetItemWithError(self->series, name);
-    if (!list && !PyErr_Occurred()) {
-        PyObject *made = PyList_New(0);
-        list = made ? PyDict_SetDefault(self->series, name, made) : NULL;
-        Py_XDECREF(made);
-    }
-    if (!list || list_put(self, list, Py_BuildValue("dd", elapsed(self), number)) != 0 ||
-        module_call(self, "counter", args) != 0) {
+    /* The collector may run, and somebody's destructor reset the profiler: hence references. */
+    PyObject *kept = profiler_name_kept(self->series, name);
+    PyObject *made = kept ? PyList_New(0) : NULL;
+    PyObject *list = made ? PyDict_SetDefault(self->series, kept, made) : NULL;
+    Py_XINCREF(list);
+    Py_XDECREF(kept);
+    Py_XDECREF(made);
+    const int error =
+        !list || list_put(self, list, Py_BuildValue("dd", elapsed(self), number)) != 0 ||
+        module_call(self, "counter", args) != 0;
+    Py_XDECREF(list);
+    if (error) {
         return NULL;
     }
     Py_RETURN_NONE;
@@ -325,7 +333,10 @@ static PyObject *list_newest(const profiler_object *self, PyObject *list)
 {
     const Py_ssize_t length = PyList_Size(list);
     const Py_ssize_t most = (Py_ssize_t)self->most_values;
-    return PyList_GetSlice(list, length > most ? length - most : 0, length);
+    Py_INCREF(list);
+    PyObject *newest = PyList_GetSlice(list, length > most ? length - most : 0, length);
+    Py_DECREF(list);
+    return newest;
 }
 
 static PyObject *profiler_counters(PyObject *object, PyObject *Py_UNUSED(ignored))
@@ -336,6 +347,9 @@ static PyObject *profiler_counters(PyObject *object, PyObject *Py_UNUSED(ignored
     for (Py_ssize_t i = 0; all && names && i < PyList_GET_SIZE(names); i++) {
         PyObject *name = PyList_GET_ITEM(names, i);
         PyObject *list = PyDict_GetItemWithError(self->series, name);
+        if (!list && !PyErr_Occurred()) {
+            continue; /* it was reset meanwhile */
+        }
         PyObject *newest = list ? list_newest(self, list) : NULL;
         if (!newest || PyDict_SetItem(all, name, newest) != 0) {
             Py_CLEAR(all);
@@ -360,9 +374,16 @@ static PyObject *profiler_mark(PyObject *object, PyObject *args)
     if (!PyArg_ParseTuple(args, "U:mark", &text)) {
         return NULL;
     }
-    if (profiler_is_enabled(self) &&
-        (list_put(self, self->marks, Py_BuildValue("dO", elapsed(self), text)) != 0 ||
-         module_call(self, "mark", args) != 0)) {
+    if (!profiler_is_enabled(self)) {
+        Py_RETURN_NONE;
+    }
+    PyObject *marks = self->marks;
+    Py_INCREF(marks);
+    const int error =
+        list_put(self, marks, Py_BuildValue("dO", elapsed(self), text)) != 0 ||
+        module_call(self, "mark", args) != 0;
+    Py_DECREF(marks);
+    if (error) {
         return NULL;
     }
     Py_RETURN_NONE;

@@ -123,6 +123,10 @@ PyObject *profiler_section_get(profiler_object *self, PyObject *name, PyObject *
                                PyObject *phase);
 /* As above with a name of ours. Borrowed: the profiler keeps it. NULL with an exception. */
 profiler_section *profiler_section_named(profiler_object *self, const char *name);
+/* The family of a name ("epoch_*"), else `otherwise`. New reference. NULL with an exception. */
+PyObject *profiler_family(PyObject *name, PyObject *otherwise);
+/* What a new name is called in a dict that does not grow without end: itself, its family, or "(more)". Likewise. */
+PyObject *profiler_name_kept(PyObject *dict, PyObject *name);
 int profiler_section_add(PyObject *module);
 int profiler_loops_add(PyObject *module);
 

@@ -592,15 +592,29 @@ void profiler_calls_free(profiler_object *self)
     pthread_mutex_destroy(&self->lock);
 }
 
-/* Entries older ones first: a path needs its parent's. */
-static void places_renew(profiler_object *self, profiler_entry *newest, uint64_t now)
+/* Turns a stack around. */
+static profiler_entry *entries_turn(profiler_entry *newest)
 {
-    if (newest) {
-        places_renew(self, newest->older, now);
-        newest->begin = now;
-        newest->children = 0;
-        entry_place(self, newest);
+    profiler_entry *turned = NULL;
+    while (newest) {
+        profiler_entry *older = newest->older;
+        newest->older = turned;
+        turned = newest;
+        newest = older;
     }
+    return turned;
+}
+
+/* Entries older ones first: a path needs its parent's. There may be one of each of very many tasks, so nothing recurses. */
+static void places_renew(profiler_object *self, profiler_stack *stack, uint64_t now)
+{
+    profiler_entry *oldest = entries_turn(stack->newest);
+    for (profiler_entry *entry = oldest; entry; entry = entry->older) {
+        entry->begin = now;
+        entry->children = 0;
+        entry_place(self, entry);
+    }
+    stack->newest = entries_turn(oldest);
 }
 
 /* The sections' own statistics are cleared by the caller, which knows them. */
@@ -610,7 +624,7 @@ void profiler_calls_reset(profiler_object *self)
     self->orders = 0;
     self->started_tick = core_ticks();
     for (profiler_stack *stack = self->stacks; stack; stack = stack->next) {
-        places_renew(self, stack->newest, self->started_tick);
+        places_renew(self, stack, self->started_tick);
     }
 }
 
@@ -618,6 +632,8 @@ void profiler_calls_drop(profiler_object *self)
 {
     for (profiler_stack *stack = self->stacks; stack; stack = stack->next) {
         while (stack->newest) {
+            /* There are few of them for the whole process. */
+            sw_heap_window_close(stack->newest->memory.window);
             entry_remove(self, &stack->newest);
         }
     }

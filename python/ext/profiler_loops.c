@@ -1,6 +1,7 @@
 /* Steps and waits for batches of a profiler: what stepwatch.steps, data and step do for a recording (iterators.c), which they
  * stand on, as calls of the sections "step" and "data_wait". */
 #include "profiler.h"
+#include "stand_in.h"
 #include <stddef.h>
 #include <string.h>
 #include <structmember.h>
@@ -16,6 +17,7 @@ typedef struct pass_object {
     bool record;                   /* the wait is for us to record */
     bool in_step;
 } pass_object;
+CORE_STANDS_IN(pass_object, inner);
 
 /* Address of its own for each of the two calls that a pass has open. */
 static profiler_key wait_key(const pass_object *self)
@@ -72,12 +74,6 @@ static PyObject *pass_next(PyObject *object)
     return item;
 }
 
-static PyObject *pass_length_hint(PyObject *object, PyObject *Py_UNUSED(ignored))
-{
-    const Py_ssize_t length = PyObject_LengthHint(((pass_object *)object)->inner, 0);
-    return length < 0 ? NULL : PyLong_FromSsize_t(length);
-}
-
 static PyObject *pass_close(PyObject *object, PyObject *Py_UNUSED(ignored))
 {
     pass_object *self = (pass_object *)object;
@@ -93,17 +89,6 @@ static PyObject *pass_close(PyObject *object, PyObject *Py_UNUSED(ignored))
     PyObject *result = PyObject_CallNoArgs(close);
     Py_DECREF(close);
     return result;
-}
-
-/* What a loader's iterator has besides items stays reachable. */
-static PyObject *pass_getattr(PyObject *object, PyObject *name)
-{
-    PyObject *found = PyObject_GenericGetAttr(object, name);
-    if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) {
-        return found;
-    }
-    PyErr_Clear();
-    return PyObject_GetAttr(((pass_object *)object)->inner, name);
 }
 
 static int pass_traverse(PyObject *object, visitproc visit, void *arg)
@@ -130,7 +115,7 @@ static void pass_dealloc(PyObject *object)
 }
 
 static PyMethodDef pass_methods[] = {
-    {"__length_hint__", pass_length_hint, METH_NOARGS, NULL},
+    {"__length_hint__", core_stand_in_length_hint, METH_NOARGS, NULL},
     {"close", pass_close, METH_NOARGS, PyDoc_STR("Leave the pass before its end.")},
     {NULL, NULL, 0, NULL},
 };
@@ -139,7 +124,7 @@ static PyType_Slot pass_slots[] = {
     {Py_tp_doc, (void *)PyDoc_STR("One pass over the batches.")},
     {Py_tp_iter, PyObject_SelfIter},
     {Py_tp_iternext, pass_next},
-    {Py_tp_getattro, pass_getattr},
+    {Py_tp_getattro, core_stand_in_getattr},
     {Py_tp_traverse, pass_traverse},
     {Py_tp_dealloc, pass_dealloc},
     {Py_tp_methods, pass_methods},
@@ -161,6 +146,7 @@ typedef struct loop_object {
     profiler_section *wait, *step;
     PyObject *weak;
 } loop_object;
+CORE_STANDS_IN(loop_object, iterable);
 
 static PyObject *loop_iter(PyObject *object)
 {
@@ -252,32 +238,6 @@ PyObject *profiler_steps(PyObject *object, PyObject *iterable)
                 : NULL;
 }
 
-static Py_ssize_t loop_length(PyObject *object)
-{
-    return PyObject_Size(((loop_object *)object)->iterable);
-}
-
-static int loop_bool(PyObject *object)
-{
-    return PyObject_IsTrue(((loop_object *)object)->iterable);
-}
-
-static PyObject *loop_length_hint(PyObject *object, PyObject *Py_UNUSED(ignored))
-{
-    const Py_ssize_t length = PyObject_LengthHint(((loop_object *)object)->iterable, 0);
-    return length < 0 ? NULL : PyLong_FromSsize_t(length);
-}
-
-static PyObject *loop_getattr(PyObject *object, PyObject *name)
-{
-    PyObject *found = PyObject_GenericGetAttr(object, name);
-    if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) {
-        return found;
-    }
-    PyErr_Clear();
-    return PyObject_GetAttr(((loop_object *)object)->iterable, name);
-}
-
 static PyObject *loop_repr(PyObject *object)
 {
     const loop_object *self = (loop_object *)object;
@@ -314,7 +274,7 @@ static void loop_dealloc(PyObject *object)
 }
 
 static PyMethodDef loop_methods[] = {
-    {"__length_hint__", loop_length_hint, METH_NOARGS, NULL},
+    {"__length_hint__", core_stand_in_length_hint, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 
@@ -326,14 +286,14 @@ static PyMemberDef loop_members[] = {
 static PyType_Slot loop_slots[] = {
     {Py_tp_doc, (void *)PyDoc_STR("Batches, timed by a profiler.")},
     {Py_tp_iter, loop_iter},
-    {Py_tp_getattro, loop_getattr},
+    {Py_tp_getattro, core_stand_in_getattr},
     {Py_tp_repr, loop_repr},
     {Py_tp_traverse, loop_traverse},
     {Py_tp_dealloc, loop_dealloc},
     {Py_tp_methods, loop_methods},
     {Py_tp_members, loop_members},
-    {Py_mp_length, loop_length},
-    {Py_nb_bool, loop_bool},
+    {Py_mp_length, core_stand_in_length},
+    {Py_nb_bool, core_stand_in_bool},
     {0, NULL},
 };
 
@@ -381,6 +341,10 @@ static PyObject *step_enter(PyObject *object, PyObject *Py_UNUSED(ignored))
         if (!entered) {
             Py_XDECREF(recorded);
             return NULL;
+        }
+        /* A step within itself ends the outer one early, as in the recording. */
+        if (self->recorded) {
+            profiler_leave(self->section, hand_key(self), 0);
         }
         Py_XSETREF(self->recorded, recorded);
         profiler_enter(self->section, hand_key(self), false);

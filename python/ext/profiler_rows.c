@@ -61,8 +61,11 @@ static PyObject *row_dict(const one_row *row, PyObject *name)
 {
     const profiler_stats *stats = &row->stats;
     PyObject *category = row->section ? row->section->category : Py_None;
+    Py_INCREF(category); /* before anything that may run the collector */
     PyObject *dict = PyDict_New();
-    Py_INCREF(category);
+    if (!dict) {
+        Py_XDECREF(name);
+    }
     if (!dict || put(dict, "name", name) != 0) {
         Py_DECREF(category);
         goto fail;
@@ -169,34 +172,14 @@ static PyObject *rows_plain(profiler_object *self)
 
 /* --- One per family --------------------------------------------------------------- */
 
-/* The family of a section's name, or the name itself. New reference. */
-static PyObject *family_name(PyObject *name)
-{
-    core_text text;
-    if (core_text_get(name, "name", &text) != 0) {
-        return NULL;
-    }
-    char *family = PyMem_Malloc((size_t)text.length + 1);
-    const size_t length =
-        family ? sw_name_family(text.data, (size_t)text.length, family) : 0;
-    core_text_release(&text);
-    PyObject *result = name;
-    if (length) {
-        result = PyUnicode_DecodeUTF8(family, (Py_ssize_t)length, "replace");
-    } else {
-        Py_INCREF(name);
-    }
-    PyMem_Free(family);
-    return result;
-}
-
 /* Names by family: dict of lists of sections. */
 static PyObject *families_of(PyObject *list)
 {
     PyObject *families = PyDict_New();
     for (Py_ssize_t i = 0; families && i < PyList_GET_SIZE(list); i++) {
         PyObject *section = PyList_GET_ITEM(list, i);
-        PyObject *name = family_name(((profiler_section *)section)->name);
+        PyObject *own = ((profiler_section *)section)->name;
+        PyObject *name = profiler_family(own, own);
         PyObject *empty = name ? PyList_New(0) : NULL;
         PyObject *members = empty ? PyDict_SetDefault(families, name, empty) : NULL;
         if (!members || PyList_Append(members, section) != 0) {

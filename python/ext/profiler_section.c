@@ -6,8 +6,8 @@
 #include <string.h>
 #include <structmember.h>
 
-/* Beyond this many names those that differ in numbers only are one, and the others too: a program that makes names without
- * end must not fill the memory. */
+/* Beyond this many names those that differ in numbers only are one, and beyond twice as many all others too: a program that
+ * makes names without end must not fill the memory. */
 enum { MOST_NAMES = 65536 };
 #define OTHER_NAMES "(more)"
 
@@ -102,21 +102,51 @@ static PyMethodDef exit_method = {
 
 /* --- One object per name ---------------------------------------------------------- */
 
-/* The family of a name, or what all others are together. New reference. */
-static PyObject *name_folded(PyObject *name)
+PyObject *profiler_family(PyObject *name, PyObject *otherwise)
 {
     core_text text;
-    if (core_text_get(name, "section() name", &text) != 0) {
+    if (core_text_get(name, "name", &text) != 0) {
         return NULL;
     }
     char *family = PyMem_Malloc((size_t)text.length + 1);
     const size_t length =
         family ? sw_name_family(text.data, (size_t)text.length, family) : 0;
     core_text_release(&text);
-    PyObject *folded = length
-                           ? PyUnicode_DecodeUTF8(family, (Py_ssize_t)length, "replace")
-                           : PyUnicode_FromString(OTHER_NAMES);
+    PyObject *result = otherwise;
+    if (length) {
+        result = PyUnicode_DecodeUTF8(family, (Py_ssize_t)length, "replace");
+    } else {
+        Py_INCREF(otherwise);
+    }
     PyMem_Free(family);
+    return result;
+}
+
+/* Whether it is there, or may be added to so many. -1 with an exception. */
+static int has_place(PyObject *dict, PyObject *name, Py_ssize_t most)
+{
+    return PyDict_Size(dict) < most ? 1 : PyDict_Contains(dict, name);
+}
+
+PyObject *profiler_name_kept(PyObject *dict, PyObject *name)
+{
+    int place = has_place(dict, name, MOST_NAMES);
+    if (place > 0) {
+        Py_INCREF(name);
+    }
+    if (place != 0) {
+        return place > 0 ? name : NULL;
+    }
+    PyObject *others = PyUnicode_FromString(OTHER_NAMES);
+    PyObject *folded = others ? profiler_family(name, others) : NULL;
+    place = folded ? has_place(dict, folded, 2 * MOST_NAMES) : -1;
+    if (place == 0) {
+        Py_INCREF(others);
+        Py_SETREF(folded, others);
+    } else if (place < 0) {
+        Py_CLEAR(folded);
+    }
+    Py_XDECREF(others);
     return folded;
 }
 
@@ -151,22 +181,15 @@ static PyObject *section_intern(profiler_object *profiler, PyObject *name)
         Py_XINCREF(found);
         return found;
     }
-    PyObject *folded = NULL;
-    if (PyDict_Size(profiler->sections) >= MOST_NAMES) {
-        folded = name_folded(name);
-        name = folded;
-        if (!name) {
-            return NULL;
-        }
-    }
-    PyObject *made = section_make(profiler, name);
+    PyObject *kept = profiler_name_kept(profiler->sections, name);
+    PyObject *made = kept ? section_make(profiler, kept) : NULL;
     if (made) {
-        /* Another thread may have made it meanwhile; whoever came first is kept. */
-        found = PyDict_SetDefault(profiler->sections, name, made);
+        /* There may be one of that name, and be it that another thread has made it meanwhile; it is kept. */
+        found = PyDict_SetDefault(profiler->sections, kept, made);
         Py_XINCREF(found);
         Py_DECREF(made);
     }
-    Py_XDECREF(folded);
+    Py_XDECREF(kept);
     return found;
 }
 

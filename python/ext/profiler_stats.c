@@ -52,7 +52,7 @@ void profiler_stats_merge(profiler_stats *into, const profiler_stats *from)
         for (size_t i = 0; !from->histogram && i < from->calls && i < PROFILER_FEW; i++) {
             if (into->histogram) {
                 (void)sw_histogram_add(into->histogram, from->few[i], 1);
-            } else {
+            } else if (into->calls + i < PROFILER_FEW) {
                 into->few[into->calls + i] = from->few[i];
             }
         }

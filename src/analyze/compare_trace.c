@@ -58,11 +58,12 @@ static void read_event(struct sw__scan *json, struct event *event)
     }
 }
 
-/* A span has a name, a beginning and a length. */
+/* A span has a name, a beginning and a length, of this world. */
 static bool is_span(const struct event *event)
 {
-    return strcmp(event->kind, "X") == 0 && event->name[0] && !isnan(event->begin_us) &&
-           event->duration_us >= 0 && event->duration_us < 1e15;
+    return strcmp(event->kind, "X") == 0 && event->name[0] &&
+           fabs(event->begin_us) < 1e18 && event->duration_us >= 0 &&
+           event->duration_us < 1e15;
 }
 
 int sw__compare_trace(sw_compare_input *input, struct sw__scan *json, uint64_t *spans)

@@ -126,7 +126,7 @@ static void code_make(struct code *code, size_t count, unsigned limit)
             }
             uint16_t turned = 0;
             for (unsigned bit = 0; bit < bits; bit++) {
-                turned = (uint16_t)(turned << 1 | (word >> bit & 1));
+                turned = (uint16_t)((unsigned)turned << 1 | (word >> bit & 1));
             }
             code->word[i] = turned;
             word++;

@@ -11,6 +11,8 @@
 
 /* Beyond it nothing can be computed with. */
 #define SW__CHART_LARGEST 1e300
+/* Nor with differences below it, which have few digits or none. */
+#define SW__CHART_SMALLEST 1e-300
 #define SW__CHART_GROUPS 64
 
 struct sw__series {

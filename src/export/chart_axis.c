@@ -202,7 +202,9 @@ void sw__axis_linear(struct sw__axis *axis, double low, double high, const char 
                      size_t most, bool whole)
 {
     const double size = fmax(fabs(low), fabs(high));
-    if (!(high - low > size * 1e-9)) { /* one value: some room on both sides */
+    if (!(high - low >
+          fmax(size * 1e-9,
+               SW__CHART_SMALLEST))) { /* one value: some room on both sides */
         const double room = size > 1e-290 ? size * 0.1 : 1;
         low -= room;
         high += room;
@@ -232,6 +234,8 @@ void sw__axis_linear(struct sw__axis *axis, double low, double high, const char 
 void sw__axis_log(struct sw__axis *axis, double low, double high, const char *unit)
 {
     static const double steps[] = {1, 2, 5};
+    low = fmax(low, SW__CHART_SMALLEST); /* where all below it stands */
+    high = fmax(high, SW__CHART_SMALLEST);
     if (!(high > low * (1 + 1e-9))) {
         low /= 2;
         high *= 2;

@@ -238,7 +238,8 @@ static struct bins bins_make(const sw_chart *chart, const struct set *sets, size
         chart->options.scale == SW_SCALE_LOG ||
         (chart->options.scale == SW_SCALE_AUTO && low > 0 && high >= low * LOG_FROM);
     const double size = fmax(fabs(low), fabs(high));
-    if (!(high - low > size * 1e-9)) { /* one value: a bin around it */
+    if (!(high - low >
+          fmax(size * 1e-9, SW__CHART_SMALLEST))) { /* one value: a bin around it */
         const double room = size > 1e-290 ? size * 0.02 : 0.2;
         bins.low = bin_place(&bins, bins.log ? low / 1.1 : low - room);
         bins.width = bin_place(&bins, bins.log ? high * 1.1 : high + room) - bins.low;

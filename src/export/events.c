@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -136,6 +137,18 @@ static int remember(sw_events *events, int error, sw_error_info *info)
     return error;
 }
 
+/* All of it or nothing: what came after half a record could not be read. 0 or -errno. */
+static int append(int fd, const char *bytes, size_t length)
+{
+    struct stat before;
+    const bool known = fstat(fd, &before) == 0;
+    const int result = sw__os_write_all(fd, bytes, length);
+    if (result && known && ftruncate(fd, before.st_size) != 0) {
+        return result; /* of the write: that is what went wrong first */
+    }
+    return result;
+}
+
 /* One record in one write: readers that follow the file see it whole. `event` is used up. */
 static int put_record(sw_events *events, sw_writer *event, sw_error_info *info)
 {
@@ -155,10 +168,11 @@ static int put_record(sw_events *events, sw_writer *event, sw_error_info *info)
     } else {
         size_t whole;
         const char *data = sw_writer_text(record, &whole);
-        const int wrote = sw__os_write_all(events->fd, data, whole);
+        const int wrote = append(events->fd, data, whole);
         if (wrote) {
+            const bool full = wrote == -ENOSPC || wrote == -EDQUOT || wrote == -EFBIG;
             errno = -wrote;
-            error = wrote == -ENOSPC || wrote == -EDQUOT ? SW_ENOSPACE : SW_EWRITE;
+            error = full ? SW_ENOSPACE : SW_EWRITE;
             sw_error_set(info, error, "%.300s could not be written: %m", events->path);
         }
     }

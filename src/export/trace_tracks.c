@@ -278,13 +278,29 @@ void sw__track_name(struct sw__trace_export *it, struct sw__trace_process *proce
 
 /* --- Nesting --- */
 
-/* The first fit that ends after `moment`. Most events come in order, so the last ones are looked at first. */
+/* The first fit that ends after `moment`. */
 static size_t first_after(const struct sw__track *track, uint64_t moment)
 {
     size_t low = 0, high = track->fit_count;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
         if (track->fits[middle].end > moment) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    return low;
+}
+
+/* The first fit from `low` on that does not begin before `moment`. Not one by one: of what lies across many of them, as calls of
+ * coroutines do, every track is asked. */
+static size_t first_not_before(const struct sw__track *track, size_t low, uint64_t moment)
+{
+    size_t high = track->fit_count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (track->fits[middle].begin >= moment) {
             high = middle;
         } else {
             low = middle + 1;
@@ -340,10 +356,7 @@ static int fit(struct sw__track *track, uint64_t begin, uint64_t end, uint32_t c
     /* Those that it touches: from the first that ends after its begin, as long as they begin before its end. Of length 0, at
      * either end, is within and beside alike. */
     const size_t from = first_after(track, begin);
-    size_t to = from;
-    while (to < track->fit_count && track->fits[to].begin < end) {
-        to++;
-    }
+    const size_t to = first_not_before(track, from, end);
     struct sw__fit *first = &track->fits[from];
     if (to > from && first->begin < begin) {
         if (to == from + 1 && first->inner <= begin && end <= first->end) {

@@ -107,8 +107,11 @@ static void put_async(struct sw__trace_export *it,
  * overlap and leave one out: then the slice ends a nanosecond early. */
 static bool sum_exceeds(int64_t begin, int64_t length)
 {
-    const double sum = (double)begin / 1e3 + (double)length / 1e3;
-    return length > 0 && sum > (double)(begin + length) / 1e3;
+    int64_t end;
+    if (length <= 0 || __builtin_add_overflow(begin, length, &end)) {
+        return false; /* of a damaged file */
+    }
+    return (double)begin / 1e3 + (double)length / 1e3 > (double)end / 1e3;
 }
 
 void sw__slice_begin(struct sw__trace_export *it, struct sw__trace_process *process,
@@ -126,7 +129,9 @@ void sw__slice_begin(struct sw__trace_export *it, struct sw__trace_process *proc
     }
     begin(it, "X", slice);
     const int64_t at = moment(it, process, slice->begin_ns);
-    const int64_t length = (int64_t)(slice->end_ns - slice->begin_ns);
+    const uint64_t lasts = slice->end_ns - slice->begin_ns;
+    /* Of a damaged file it may be anything, but never negative. */
+    const int64_t length = lasts < INT64_MAX ? (int64_t)lasts : INT64_MAX;
     put_us(it->writer, "ts", at);
     put_us(it->writer, "dur", length - (it->kineto && sum_exceeds(at, length)));
 }

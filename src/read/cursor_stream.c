@@ -101,7 +101,7 @@ bool sw__stream_next(struct sw__stream *stream, const struct sw__want *want)
             continue;
         }
         if (SW__UNLIKELY(record->units < sw__record_units[kind] ||
-                         kind == SW_RECORD_SAMPLE) &&
+                         kind == SW_RECORD_SAMPLE || kind == SW_RECORD_LOOK) &&
             !sw__record_is_whole(record)) {
             stream->trace->info.damaged = true;
             continue;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import itertools
 import operator
@@ -308,3 +309,17 @@ def test_cycles_are_collected() -> None:
     del holder
     gc.collect()
     assert reference() is None
+
+
+@pytest.mark.parametrize("wrap", [stepwatch.steps, stepwatch.data, stepwatch.Profiler().steps])
+def test_a_loader_that_closes_its_own_pass(wrap: Any) -> None:
+    passes: list[Any] = []
+
+    def batches() -> Iterator[int]:
+        with contextlib.suppress(ValueError):  # it is running
+            passes[0].close()
+        yield 1
+
+    passes.append(iter(wrap(batches())))
+    assert next(passes[0]) == 1
+    assert list(passes[0]) == []

@@ -616,6 +616,17 @@ def test_steps_by_hand() -> None:
     assert profiler.calls("step") == 3
 
 
+def test_a_step_within_itself_ends_the_outer_one() -> None:
+    profiler = stepwatch.Profiler()
+    step = profiler.step()
+    with step, profiler.section("outer"), step, profiler.section("inner"):
+        pass
+    assert profiler.calls("step") == 2
+    with profiler.section("after"):
+        pass
+    assert ("after",) in calls_by_path(profiler)  # nothing was left open
+
+
 # --- Statistics ------------------------------------------------------------------------
 
 
@@ -666,6 +677,8 @@ def test_wrong_measurements(arguments: Any, message: str) -> None:
     profiler = stepwatch.Profiler()
     with pytest.raises(ValueError, match=message):
         profiler.add(*arguments)
+    with pytest.raises(ValueError, match=r"not -2\.5$"):
+        profiler.add("op", seconds=-2.5)
     assert profiler.rows() == []
 
 
@@ -725,6 +738,27 @@ def test_names_without_end_are_folded() -> None:
     assert profiler.calls("(more)") == 1
 
 
+def test_families_without_end_are_folded_too() -> None:
+    profiler = stepwatch.Profiler()
+    for number in range(65_536):
+        profiler.section(f"name {number}")
+        profiler.counter(f"name {number}", 0)
+
+    def name(number: int) -> str:  # each is of a family of its own
+        return f"{number:016b}0".translate({0x30: "a1", 0x31: "b2"})
+
+    for number in range(65_536):
+        profiler.section(name(number))
+        profiler.counter(name(number), 1)
+    for number in range(5):
+        profiler.add(name(65_536 + number) + "c3", 1.0)
+        profiler.counter(name(65_536 + number) + "c3", 2)
+    assert profiler.calls("(more)") == 5
+    counters = profiler.counters()
+    assert len(counters) == 2 * 65_536 + 1
+    assert [value for _, value in counters["(more)"]] == [2.0] * 5
+
+
 def test_what_was_called_inside_of_a_section() -> None:
     profiler = stepwatch.Profiler()
     with profiler.section("setup"), profiler.section("load"):
@@ -778,6 +812,16 @@ def test_series_and_marks() -> None:
     assert (len(profiler.counters()["loss"]), len(profiler.marks())) == (4, 1)
 
 
+def test_all_values_may_be_kept() -> None:
+    profiler = stepwatch.Profiler(values=sys.maxsize)
+    for number in range(10):
+        profiler.counter("loss", number)
+        profiler.mark("text")
+        profiler.add("op", number)
+    assert len(profiler.counters()["loss"]) == len(profiler.marks()) == 10
+    assert len(profiler.values("op")) == 10
+
+
 # --- On, off, again --------------------------------------------------------------------
 
 
@@ -827,6 +871,32 @@ def test_reset_and_what_is_open() -> None:
     assert calls_by_path(profiler) == {("work",): 1, ("work", "inner"): 1}
     assert row_of(profiler, "work")["total_ns"] < 20_000_000
     assert profiler.section("work") is section
+
+
+def test_reset_with_very_many_open_calls() -> None:
+    profiler = stepwatch.Profiler()
+
+    def waits() -> Generator[None, None, None]:
+        with profiler.section("task"):
+            yield
+
+    def thread() -> None:
+        tasks = [waits() for _ in range(30_000)]
+        for task in tasks:
+            next(task)
+        profiler.reset()
+        for task in reversed(tasks):
+            task.close()
+
+    size = threading.stack_size(256 * 1024)
+    try:
+        one = threading.Thread(target=thread)
+        one.start()
+        one.join()
+    finally:
+        threading.stack_size(size)
+    assert profiler.calls("task") == 30_000
+    assert calls_by_path(profiler) == {("task",): 30_000}
 
 
 def test_close_and_with() -> None:
@@ -944,6 +1014,31 @@ def test_memory_of_calls() -> None:
     assert [rows[name][3] for name in rows] == ["sampled"] * 4 + ["exact", "None"]
     assert [rows[name][4] for name in rows] == ["1"] * 5 + ["0"]
     assert rows["not looked"][:3] == ["None"] * 3
+
+
+WINDOWS = """
+import gc, stepwatch
+
+def leave_open():
+    profiler = stepwatch.Profiler(memory=True)
+    profiler.section("never ends").__enter__()
+
+with stepwatch.memory(sample_kb=0):
+    for _ in range(40):
+        leave_open()
+        gc.collect()
+    profiler = stepwatch.Profiler(memory=True)
+    with profiler.section("counted"):
+        pass
+    print(profiler.row("counted")["peak_how"])
+"""
+
+
+def test_profilers_that_go_leave_nothing_open() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WINDOWS], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "exact\n"
 
 
 # --- With a recording ------------------------------------------------------------------

@@ -604,7 +604,10 @@ static void traces(void **state)
                 1700000000 + i * 2000, side ? 1000 : 2000);
         }
         used += (size_t)snprintf(text + used, sizeof text - used,
-                                 ", {\"ph\": \"X\", \"name\": \"bad\", \"dur\": -1}, 7%s",
+                                 ", {\"ph\": \"X\", \"name\": \"bad\", \"dur\": -1}, "
+                                 "{\"ph\": \"X\", \"name\": \"bad\", \"ts\": -1e308, "
+                                 "\"dur\": 1}, {\"ph\": \"X\", \"name\": \"bad\", "
+                                 "\"ts\": 1e308, \"dur\": 1}, 7%s",
                                  side ? "]" : "]}");
         assert_int_equal(
             sw_compare_input_read_report(&inputs[side], text, used, "t.json", NULL), 0);

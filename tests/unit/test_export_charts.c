@@ -11,6 +11,8 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <stepwatch/chart.h>
@@ -439,6 +441,40 @@ static void hostile_data_makes_charts(void **state)
     }
 }
 
+/* Numbers of which hardly a digit is left, on every kind of axis. */
+static void tiny_values_are_drawn(void **state)
+{
+    (void)state;
+    static const double tiny[] = {5e-324, 1e-310, 3e-308, 0, 1};
+    static const size_t count = sizeof tiny / sizeof tiny[0];
+    for (size_t from = 0; from < count; from++) {
+        for (size_t to = from; to < count; to++) {
+            const double two[] = {tiny[from], tiny[to]};
+            for (int scale = SW_SCALE_AUTO; scale <= SW_SCALE_LOG; scale++) {
+                sw_chart *chart =
+                    create(&(sw_chart_options){.kind = SW_CHART_HISTOGRAM,
+                                               .x_unit = "s",
+                                               .scale = (enum sw_chart_scale)scale,
+                                               .width = 160,
+                                               .height = 160});
+                assert_int_equal(sw_chart_add_values(chart, "x", 1, two, 2), SW_OK);
+                check_both(chart);
+                sw_chart_free(chart);
+            }
+            for (int kind = SW_CHART_LINES; kind <= SW_CHART_AREAS; kind++) {
+                sw_chart *chart =
+                    create(&(sw_chart_options){.kind = (enum sw_chart_kind)kind,
+                                               .y_unit = "B",
+                                               .width = 160,
+                                               .height = 160});
+                assert_int_equal(sw_chart_add_line(chart, "x", 1, two, two, 2), SW_OK);
+                check_both(chart);
+                sw_chart_free(chart);
+            }
+        }
+    }
+}
+
 static void many_values_are_drawn(void **state)
 {
     (void)state;
@@ -558,6 +594,34 @@ static void records_have_their_check_sums(void **state)
     assert_non_null(strstr(info.message, "/dev/null/x"));
 }
 
+/* Half a record would make all that follow it unreadable. */
+static void a_record_without_room_leaves_nothing(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/stepwatch-events-XXXXXX", path[512];
+    const sw_event_time time = {7, 1e9};
+    struct rlimit usual, little;
+    struct stat before, after;
+    sw_events *events;
+    sw_error_info info = {0};
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(sw_events_create(&events, folder, &info), SW_OK);
+    snprintf(path, sizeof path, "%s", sw_events_path(events));
+    assert_int_equal(stat(path, &before), 0);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &usual), 0);
+    little = usual;
+    little.rlim_cur = (rlim_t)before.st_size + 10;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &little), 0);
+    assert_int_equal(sw_events_scalar(events, "loss", time, 0.25, &info), SW_ENOSPACE);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &usual), 0);
+    assert_int_equal(stat(path, &after), 0);
+    assert_int_equal(after.st_size, before.st_size);
+    assert_int_equal(sw_events_scalar(events, "loss", time, 0.25, &info), SW_OK);
+    assert_int_equal(sw_events_close(events, &info), SW_ENOSPACE); /* one is missing */
+    unlink(path);
+    rmdir(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -574,10 +638,12 @@ int main(void)
         cmocka_unit_test(nothing_is_said_with_its_reason),
         cmocka_unit_test(many_series_have_others),
         cmocka_unit_test(hostile_data_makes_charts),
+        cmocka_unit_test(tiny_values_are_drawn),
         cmocka_unit_test(many_values_are_drawn),
         cmocka_unit_test(wrong_calls_are_refused),
         cmocka_unit_test(every_printable_character_has_strokes),
         cmocka_unit_test(records_have_their_check_sums),
+        cmocka_unit_test(a_record_without_room_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

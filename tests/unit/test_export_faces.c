@@ -20,8 +20,8 @@
 
 static void check_has(const char *text, const char *part)
 {
-    if (!strstr(text, part)) {
-        fail_msg("'%s' is not in:\n%s", part, text);
+    if (!text || !strstr(text, part)) {
+        fail_msg("'%s' is not in:\n%s", part, text ? text : "nothing");
     }
 }
 

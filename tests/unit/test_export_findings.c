@@ -29,8 +29,8 @@ static char *json_of(const sw_summary *summary, const sw_findings *findings)
 
 static void check_has(const char *text, const char *part)
 {
-    if (!strstr(text, part)) {
-        fail_msg("'%s' is not in:\n%s", part, text);
+    if (!text || !strstr(text, part)) {
+        fail_msg("'%s' is not in:\n%s", part, text ? text : "nothing");
     }
 }
 

@@ -378,6 +378,46 @@ static void test_no_nan(void **state)
     fixture_free(fixture);
 }
 
+/* Moments out of this world: what comes of them is still a document. */
+static void test_absurd_moments(void **state)
+{
+    (void)state;
+    const uint64_t moments[] = {0,
+                                1,
+                                START,
+                                START + 10,
+                                (uint64_t)INT64_MAX - 7,
+                                (uint64_t)INT64_MAX + START,
+                                UINT64_MAX - 3,
+                                UINT64_MAX};
+    const size_t count = sizeof moments / sizeof moments[0];
+    struct fixture *fixture = fixture_new();
+    struct tb *tb = plain_trace();
+    for (size_t begin = 0; begin < count; begin++) {
+        for (size_t end = begin; end < count; end++) {
+            const sw_record_span span = {.head = {.kind = SW_RECORD_SPAN,
+                                                  .units = 1,
+                                                  .flags = SW_RECORD_INTERVAL,
+                                                  .id = 1,
+                                                  .ticks = moments[begin]},
+                                         .end = moments[end]};
+            tb_record(tb, 0, &span);
+        }
+    }
+    write_trace(fixture, tb);
+    open_run(fixture);
+    for (int form = 0; form < 2; form++) {
+        struct document it = export_it(fixture->run, form ? &kineto : NULL);
+        assert_int_equal(count_of(&it, 'X', "outer") + count_of(&it, 'b', "outer"),
+                         count * (count + 1) / 2);
+        for (size_t i = 0; i < it.count; i++) {
+            assert_true(it.events[i].dur >= 0);
+        }
+        document_free(&it);
+    }
+    fixture_free(fixture);
+}
+
 /* --- Nesting --- */
 
 static sw_record_span span_of(uint32_t id, uint64_t begin, uint64_t end, unsigned depth)
@@ -736,6 +776,7 @@ int main(void)
         cmocka_unit_test(test_no_such_steps),  cmocka_unit_test(test_window),
         cmocka_unit_test(test_unfinished),     cmocka_unit_test(test_ranks),
         cmocka_unit_test(test_modules),        cmocka_unit_test(test_samples),
+        cmocka_unit_test(test_absurd_moments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

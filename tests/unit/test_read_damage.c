@@ -279,8 +279,14 @@ static void test_short_records(void **state)
     sw_record_sample sample = {.head = {SW_RECORD_SAMPLE, 1, 0, 0, 1000000100},
                                .depth = 60000};
     tb_record(tb, 0, &sample);
+    const sw_record_look look = {
+        .head = {SW_RECORD_LOOK, 2, 0, 0, 1000000101}, .thread = 0, .depth = 12};
+    tb_record(tb, 0, &look);
     sw_trace *trace = open_home(tb);
     struct trace_walk walked = {0};
+    const sw_cursor_filter looks = {.kinds = 1u << SW_RECORD_LOOK};
+    walk_records(&walked, trace, &looks);
+    assert_int_equal(walked.records, 0); /* frames that the record does not have */
     walk_records(&walked, trace, NULL);
     assert_int_equal(walked.records,
                      16 - 7); /* batch, compile, xfer, collective, alloc, io, gpu */
