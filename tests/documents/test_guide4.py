@@ -751,6 +751,23 @@ def test_r4_017_profiles_have_the_names_that_were_given(scenarios: dict[str, Any
     assert "runs/profiling/by_name_.._x.stats" in found, "one file in one folder"
 
 
+def test_r4_017_a_recursive_function_is_not_hidden_by_its_own_profile(
+    tmp_path: Path, run_text: RunText
+) -> None:
+    text = """
+from ml_ops.profile import profile_function
+@profile_function("rec")
+def rec(n):
+    return 1 if n < 2 else n * rec(n - 1)
+rec(10)
+rec(4)
+"""
+    done = run_text(tmp_path, text, ENABLE_PROFILING="true").ok()
+    table = (done.folder / "runs" / "profiling" / "rec.txt").read_text(encoding="utf-8")
+    assert "14/2 " in table
+    assert "_switches.py" not in table
+
+
 def test_r4_019_overrides_take_slashes_and_dots(scenarios: dict[str, Any]) -> None:
     assert scenarios["switches"]["None None true"] == [0, ON]
     code, found = scenarios["typed"]
