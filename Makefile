@@ -7,6 +7,8 @@ MESON = $(VENV)/bin/meson
 PYTHON_BIN = $(VENV)/bin/python
 TEST_ENV = TEST_BUILD_DIR=$(abspath $(1)) PYTHONPATH=$(abspath $(1))/python
 PYTEST = $(PYTHON_BIN) -m pytest -q
+# Where tests with frameworks run side by side, each has one core.
+ONE_THREAD = OMP_NUM_THREADS=1
 # One build folder has the extension for every Python that tools/setup.sh found.
 FOR_PYTHONS = -Dpython=enabled -Dpythons="$$(tools/pythons.sh ,)"
 
@@ -51,7 +53,8 @@ test: build lint ## everything a change must pass
 	@tools/setup.sh extra
 	$(MESON) test -C $(BUILD) --no-rebuild --print-errorlogs
 	$(call TEST_ENV,$(BUILD)) tools/pytest_twice.sh $(PYTEST) -m "not frameworks and not timed"
-	$(call TEST_ENV,$(BUILD)) tools/pytest_twice.sh $(PYTEST) -m frameworks -n auto --timeout 300
+	$(call TEST_ENV,$(BUILD)) $(ONE_THREAD) tools/pytest_twice.sh $(PYTEST) -m frameworks -n auto \
+		--dist loadfile --timeout 300
 	@$(call TEST_ENV,$(BUILD)) tools/test_pythons.sh
 
 test-pythons: build ## the tests of the extension with every further Python there is here

@@ -72,6 +72,8 @@ FRAMEWORKS = {
     "test_guide1_rules.py",
     "test_guide2.py",
     "test_guide3.py",
+    "test_guide3_analysis.py",
+    "test_guide3_examples.py",
     "test_guide4.py",
     "test_jax_hooks.py",
     "test_logs.py",

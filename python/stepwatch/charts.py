@@ -51,7 +51,7 @@ def histogram(
 ) -> Chart:
     """Show how often values occur: one plot for series that are alike, else one for each.
 
-    ``unit`` "s" shows times as s, ms or µs, "B" bytes as KiB, MiB or GiB; another is shown as it is.
+    ``unit`` "s" shows times as s, ms or µs, "B" bytes as KiB, MiB or GiB; others as they are.
     ``empty`` says why there may be no data.
     """
     texts = (title, x_label, y_label, unit, None, empty)

@@ -80,9 +80,7 @@ def test_nobody_to_print_for(
 def test_letters_that_the_output_does_not_know(
     tmp_path: Path, guide_env: dict[str, str], guide: str
 ) -> None:
-    done = run(
-        tmp_path, guide_env, PROGRAMS[guide], ENABLE_PROFILING="1", PYTHONIOENCODING="ascii"
-    )
+    done = run(tmp_path, guide_env, PROGRAMS[guide], ENABLE_PROFILING="1", PYTHONIOENCODING="ascii")
     assert done.stderr.endswith("went on"), done.stderr
     assert r"\xfc" in done.stdout
 
