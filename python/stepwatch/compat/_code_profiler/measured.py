@@ -20,10 +20,11 @@ class Measured(dict):  # type: ignore[type-arg]
     def __getitem__(self, name: Any) -> Any:
         """Return a number; KeyError for what is none of a measurement."""
         value = self.get(name)
-        if value is None and isinstance(name, str):
-            if name in _RATES or name.startswith(_BEGINNINGS):
-                return float("nan")
-        return super().__getitem__(name) if value is None else value
+        if value is not None:
+            return value
+        if isinstance(name, str) and (name in _RATES or name.startswith(_BEGINNINGS)):
+            return float("nan")
+        return super().__getitem__(name)
 
 
 class NoReport(dict):  # type: ignore[type-arg]
