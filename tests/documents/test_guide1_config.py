@@ -260,6 +260,20 @@ def test_r1_041_enable_profiling(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert done.profiler.metrics.call_counts == {}
 
 
+def test_r1_002_a_recording_that_ends_too_early_is_said(tmp_path: Path, run_text: RunText) -> None:
+    text = """
+import stepwatch
+from core.code_profiler import create_code_profiler
+profiler = create_code_profiler(profile_dir="p", create_visualizations=False)
+with stepwatch.record("short", out="run", quiet=True):
+    with profiler.profile_section("step", "training"):
+        pass
+(note,) = [n for n in profiler.generate_profiling_report()["notes"] if "has ended" in n]
+profiler.cleanup()
+"""
+    run_text(tmp_path, text).ok()
+
+
 PRINTED = """
 from torch import nn
 from torch.utils.data import DataLoader
