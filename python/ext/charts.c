@@ -1,19 +1,17 @@
 /* stepwatch.charts: what a program wants to see, handed to the charts of the library. */
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <stepwatch/chart.h>
 #include <stepwatch/write.h>
 
 #include "charts.h"
+#include "put_file.h"
 #include "run.h"
 
 /* A chart, or several on one page. Neither changes after it was made. */
@@ -424,47 +422,6 @@ PyObject *core_chart_png(core_state *state, PyObject *object)
                : NULL;
 }
 
-/* A file that is there whole or not at all. 0 or errno. */
-static int put_file(const char *path, const char *bytes, size_t length)
-{
-    static _Atomic unsigned number;
-    struct stat status;
-    const bool replaces = stat(path, &status) == 0;
-    const size_t size = strlen(path) + 48;
-    char *meanwhile = malloc(size);
-    if (!meanwhile) {
-        return ENOMEM;
-    }
-    snprintf(meanwhile, size, "%s.%d-%u.part", path, (int)getpid(), number++);
-    const int fd = open(meanwhile, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd < 0) {
-        const int error = errno;
-        free(meanwhile);
-        return error;
-    }
-    sw_error_info info = {0};
-    sw_writer *writer = sw_writer_to_fd(fd);
-    sw_write_bytes(writer, bytes, length);
-    int error = writer ? 0 : ENOMEM;
-    if (sw_writer_close(writer, &info)) {
-        error = info.os_errno ? info.os_errno : EIO;
-    }
-    if (replaces && fchmod(fd, status.st_mode & 0777) != 0) {
-        errno = 0; /* some file systems have no modes */
-    }
-    if (close(fd) != 0 && !error) {
-        error = errno;
-    }
-    if (!error && rename(meanwhile, path) != 0) {
-        error = errno;
-    }
-    if (error) {
-        unlink(meanwhile);
-    }
-    free(meanwhile);
-    return error;
-}
-
 /* 1: SVG, 2: PNG, 0: neither. */
 static int format_of(const char *path)
 {
@@ -498,7 +455,7 @@ static PyObject *chart_write(chart_object *self, PyObject *path)
     const char *text = sw_writer_text(writer, &length);
     int error;
     Py_BEGIN_ALLOW_THREADS;
-    error = put_file(name, text, length);
+    error = put_file(name, text, length, 0666);
     Py_END_ALLOW_THREADS;
     if (error) {
         errno = error;

@@ -1,9 +1,8 @@
 /* What a function profile gives back: dicts, text, files. */
 #include "functions.h"
+#include "put_file.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <stepwatch/export.h>
-#include <unistd.h>
 
 static PyObject *text_of(const char *bytes, size_t length)
 {
@@ -152,40 +151,30 @@ int functions_sort_get(PyObject *word, enum sw_functions_sort *sort)
     return 0;
 }
 
-/* One file, private to the user; raises OSError. */
+/* One file, private to the user; raises OSError. An earlier one stays as it is until this one is complete. */
 static int write_file(const char *path, const sw_functions *functions, bool pstats,
                       const sw_functions_text_options *options)
 {
-    sw_error_info info = {0};
-    int error = 0;
+    int error = ENOMEM;
     Py_BEGIN_ALLOW_THREADS;
-    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (fd < 0) {
-        info.os_errno = errno;
-        error = SW_EOPEN;
+    sw_writer *writer = sw_writer_to_memory();
+    if (pstats) {
+        sw_export_stats_file(writer, functions, options);
     } else {
-        sw_writer *writer = sw_writer_to_fd(fd);
-        if (pstats) {
-            sw_export_stats_file(writer, functions, options);
-        } else {
-            sw_export_functions_text(writer, functions, options);
-        }
-        error = writer ? sw_writer_close(writer, &info) : SW_ENOMEM;
-        if (close(fd) != 0 && !error) {
-            info.os_errno = errno;
-            error = SW_EWRITE;
-        }
+        sw_export_functions_text(writer, functions, options);
     }
+    size_t length = 0;
+    const char *bytes = writer ? sw_writer_text(writer, &length) : NULL;
+    if (bytes) {
+        error = put_file(path, bytes, length, 0600);
+    }
+    sw_writer_close(writer, NULL);
     Py_END_ALLOW_THREADS;
     if (!error) {
         return 0;
     }
-    if (info.os_errno) {
-        errno = info.os_errno;
-        PyErr_SetFromErrnoWithFilename(PyExc_OSError, path);
-    } else {
-        PyErr_NoMemory();
-    }
+    errno = error;
+    PyErr_SetFromErrnoWithFilename(PyExc_OSError, path);
     return -1;
 }
 

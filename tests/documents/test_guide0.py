@@ -558,6 +558,30 @@ def test_r0_026_a_block_profile_for_each_epoch(either: Done) -> None:
     assert not (either.folder / OUT / "epoch_5_block_profile.json").exists()
 
 
+def test_r0_026_epochs_of_two_kinds_have_two_files(tmp_path: Path, run_text: RunText) -> None:
+    done = run_text(
+        tmp_path,
+        IMPORTS
+        + QUIET
+        + """
+profiler_config.output_dir = "out"
+for name in ("train_epoch_1", "val_epoch_1", "Epoch 1", "a/b epoch_2"):
+    with profiler.profile_context(name): pass
+profiler_config.autosave = False
+profiler.save_block_profile(step="3/4")
+""",
+    ).ok()
+    found = {name for name in files(done.folder / "out") if "block_profile" in name}
+    assert found == {
+        "train_epoch_1_block_profile.json",
+        "val_epoch_1_block_profile.json",
+        "epoch_1_block_profile.json",
+        "a_b_epoch_2_block_profile.json",
+        "block_profile_step_3_4.json",
+    }
+    assert set(load(done.folder / "out" / "val_epoch_1_block_profile.json")) == {"val_epoch_1"}
+
+
 @pytest.mark.parametrize(
     ("inside", "after", "code", "epochs"),
     [

@@ -28,6 +28,7 @@ from stepwatch.compat.code_profiler import (
 )
 from torch.utils.data import DataLoader, Dataset
 
+from .conftest import RunText
 from .guides import FOLDER
 
 pytestmark = pytest.mark.once
@@ -257,6 +258,65 @@ def test_r1_041_enable_profiling(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert done.files == {"file"}
     assert "Profiling is off (enable_profiling)" in capsys.readouterr().err
     assert done.profiler.metrics.call_counts == {}
+
+
+def test_r1_002_a_recording_that_ends_too_early_is_said(tmp_path: Path, run_text: RunText) -> None:
+    text = """
+import stepwatch
+from core.code_profiler import create_code_profiler
+profiler = create_code_profiler(profile_dir="p", create_visualizations=False)
+with stepwatch.record("short", out="run", quiet=True):
+    with profiler.profile_section("step", "training"):
+        pass
+(note,) = [n for n in profiler.generate_profiling_report()["notes"] if "has ended" in n]
+profiler.cleanup()
+"""
+    run_text(tmp_path, text).ok()
+
+
+PRINTED = """
+from torch import nn
+from torch.utils.data import DataLoader
+from core.code_profiler import create_code_profiler
+profiler = create_code_profiler(profile_dir="p", create_visualizations=False{settings})
+loader = DataLoader([(0.0, 0.0)] * {length}, batch_size=2)
+found = profiler.profile_data_loading(loader, num_batches=2)
+print(f"{{found['avg_batch_time']:.4f}} {{found['throughput']:.1f}}")
+print(f"{{found['avg_memory_per_batch']:.3f}}")
+found = profiler.profile_preprocessing(str, 1, num_samples=2)
+print(f"{{found['avg_processing_time']:.6f}} {{found['throughput']:.1f}}")
+found = profiler.profile_model_training(nn.Linear(1, 1), loader, num_batches=2)
+print(f"{{found['avg_total_time']:.4f}} {{found['avg_forward_time']:.4f}}")
+print(f"{{found['avg_backward_time']:.4f}} {{found['throughput']:.1f}}")
+assert found.get("no such number") is None
+try:
+    found["no such number"]
+except KeyError:
+    pass
+report = profiler.generate_profiling_report()
+print(len(report["bottlenecks"]), report["summary"], report["detailed_metrics"] or "nothing")
+for one in report["recommendations"]:
+    print(one)
+profiler.cleanup()
+print("went on")
+"""
+
+
+@pytest.mark.parametrize(
+    ("settings", "length"),
+    [
+        (", enable_profiling=False", 8),
+        (', profile_level="basic"', 8),
+        (", profile_forward_pass=False, track_memory=False", 8),
+        (", generate_reports=False", 0),
+    ],
+)
+def test_r1_041_the_lines_of_the_guide_print_whatever_is_known(
+    tmp_path: Path, run_text: RunText, settings: str, length: int
+) -> None:
+    done = run_text(tmp_path, PRINTED.format(settings=settings, length=length)).ok()
+    assert done.out.endswith("went on\n")
+    assert "nan" in done.out
 
 
 def test_r1_041_the_environment_says_no(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

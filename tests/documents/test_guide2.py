@@ -703,6 +703,20 @@ def test_r2_043_a_summary_of_operations(first: Done) -> None:
     assert summary_rows(text, "CUDA") or "none was recorded. CUDA available: False" in gpu
 
 
+def test_r2_005_another_word_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    said = {"enabled": "ture"}
+    callback = lightning_guide.ProfilerCallback
+    assert callback.from_config(said, overrides=["profiling.enabled=ture"]) is None
+    assert "profiling.enabled=ture is neither true nor false" in capsys.readouterr().err
+
+
+def test_r2_044_commands_can_be_copied(run_text: RunText, tmp_path: Path) -> None:
+    program = HOOKS.partition("class Rank")[0] + 'train("my logs", 6, enabled=True)'
+    lines = run_text(tmp_path, program).ok().out.splitlines()
+    assert "View: tensorboard --logdir='my logs'" in lines
+    assert any(line.startswith("Run: stepwatch report 'my logs/runs/") for line in lines)
+
+
 def test_r2_044_lines_of_the_beginning_and_the_end(first: Done, hooks: Any) -> None:
     logs = LOGS / "BaselineCNN"
     lines = first.out.partition("BaselineCNN: accuracy")[0].splitlines()

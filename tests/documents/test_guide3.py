@@ -717,6 +717,14 @@ def test_r3_034_missing_metrics_are_explained(capsys: pytest.CaptureFixture[str]
     assert profiler.explain("never")[0] == "profiling is off: profiler.enabled is False"
 
 
+def test_r3_034_what_is_off_does_not_blame_the_program() -> None:
+    profiler = get_profiler()
+    profiler.enabled = False
+    profiler.end_timer("timed", profiler.start_timer("timed"))
+    why = [text for text in profiler.explain() if "wandb" not in text]
+    assert why == ["profiling is off: profiler.enabled is False"]
+
+
 def test_r3_034_an_empty_loader_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
     model = decoding.train_decoding_jax(
         "model", None, [], None, None, sleeping_loss, None, None, None,

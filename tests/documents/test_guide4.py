@@ -751,6 +751,55 @@ def test_r4_017_profiles_have_the_names_that_were_given(scenarios: dict[str, Any
     assert "runs/profiling/by_name_.._x.stats" in found, "one file in one folder"
 
 
+def test_r4_032_one_thread_traces_at_a_time(tmp_path: Path, run_text: RunText) -> None:
+    text = """
+import threading
+import torch
+from ml_ops.profile import torch_profiler
+def work(name):
+    with torch_profiler(enabled=True, trace_name=name, output_dir="out") as trace:
+        torch.ones(3).sum()
+    found[name] = trace is not None
+def thread(name):
+    one = threading.Thread(target=work, args=(name,))
+    one.start()
+    one.join()
+found = {}
+with torch_profiler(enabled=True, trace_name="outer", output_dir="out"):
+    thread("beside")
+    work("inside")
+thread("later")
+threads = [threading.Thread(target=work, args=(f"many{n}",)) for n in range(8)]
+for one in threads: one.start()
+for one in threads: one.join()
+assert any(on for name, on in found.items() if name.startswith("many"))
+print([name for name in ("beside", "inside", "later") if found[name]])
+"""
+    done = run_text(tmp_path, text).ok()
+    assert done.out == "['inside', 'later']\n"
+    assert done.err.count("another thread traces a block") == 1
+    written = {path.stem for path in (done.folder / "out").iterdir()}
+    assert {"outer", "inside", "later"} <= written
+    assert "beside" not in written
+
+
+def test_r4_017_a_recursive_function_is_not_hidden_by_its_own_profile(
+    tmp_path: Path, run_text: RunText
+) -> None:
+    text = """
+from ml_ops.profile import profile_function
+@profile_function("rec")
+def rec(n):
+    return 1 if n < 2 else n * rec(n - 1)
+rec(10)
+rec(4)
+"""
+    done = run_text(tmp_path, text, ENABLE_PROFILING="true").ok()
+    table = (done.folder / "runs" / "profiling" / "rec.txt").read_text(encoding="utf-8")
+    assert "14/2 " in table
+    assert "_switches.py" not in table
+
+
 def test_r4_019_overrides_take_slashes_and_dots(scenarios: dict[str, Any]) -> None:
     assert scenarios["switches"]["None None true"] == [0, ON]
     code, found = scenarios["typed"]

@@ -510,6 +510,39 @@ def test_save_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         profile.save(3)  # type: ignore[arg-type]
 
 
+def test_a_save_that_fails_leaves_the_earlier_file(tmp_path: Path) -> None:
+    program = """
+import os, resource
+import stepwatch
+with stepwatch.functions() as profile:
+    sum(range(3))
+profile.save("a.stats")
+before = open("a.stats", "rb").read()
+resource.setrlimit(resource.RLIMIT_FSIZE, (8, resource.RLIM_INFINITY))
+try:
+    profile.save("a.stats")
+except OSError as error:
+    print(error.filename)
+assert open("a.stats", "rb").read() == before
+print(*sorted(os.listdir()))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert done.stdout.split() == ["a.stats", "a.stats", "a.txt"], done.stderr
+
+
+def test_saved_through_a_link(tmp_path: Path) -> None:
+    with stepwatch.functions() as profile:
+        fib(3)
+    real, link = tmp_path / "real.stats", tmp_path / "link.stats"
+    real.write_bytes(b"")
+    link.symlink_to(real)
+    profile.save(link)
+    assert link.is_symlink()
+    assert marshal.loads(real.read_bytes())
+
+
 def test_text_and_print(capsys: pytest.CaptureFixture[str]) -> None:
     with stepwatch.functions() as profile:
         fib(5)

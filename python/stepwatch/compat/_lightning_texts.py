@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 
 TYPE_CHECKING = False
@@ -96,8 +97,8 @@ def ending(callback: ProfilerCallback, cycles: int, steps: int) -> str:
     if callback.summary is not None:
         lines.append(f"Summary: {callback.summary}")
     if callback.run is not None and callback.run.path is not None:
-        lines.append(f"Run: stepwatch report {_short_path(callback.run.path)}")
-    lines.append(f"View: tensorboard --logdir={callback.output_dir}")
+        lines.append(f"Run: stepwatch report {shlex.quote(_short_path(callback.run.path))}")
+    lines.append(f"View: tensorboard --logdir={shlex.quote(str(callback.output_dir))}")
     lines.append(_open_files())
     return "\n".join(lines)
 

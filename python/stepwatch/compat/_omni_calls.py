@@ -7,6 +7,8 @@ import inspect
 import re
 from types import FunctionType
 
+from stepwatch.compat._names import safe
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,6 +16,12 @@ if TYPE_CHECKING:
 
 _EPOCH = re.compile(r"epoch[\W_]*(\d+)$", re.IGNORECASE)
 _DIGITS = frozenset("0123456789")
+
+
+def epoch_file(name: str) -> str:
+    """Return how the file of an epoch begins: ``val_epoch_3`` does not replace ``epoch_3``."""
+    found = _EPOCH.match(name)
+    return f"epoch_{int(found[1])}" if found else safe(name)
 
 
 def epoch_of(name: str) -> int | None:

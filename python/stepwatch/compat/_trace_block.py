@@ -10,6 +10,7 @@ import os
 import shutil
 import sys
 import tempfile
+import threading
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,34 @@ _OPTIONS: dict[str, Any] = {
 }
 
 
+class _Turn:
+    """Whose turn it is: torch's profiler and a recording are there once, for one thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._thread: int | None = None
+        self._blocks = 0
+
+    def take(self) -> bool:
+        """Take the turn for one more block; False while another thread has it."""
+        with self._lock:
+            if self._thread not in (None, threading.get_ident()):
+                return False
+            self._thread = threading.get_ident()
+            self._blocks += 1
+            return True
+
+    def give(self) -> None:
+        """Give the turn back with the outermost block."""
+        with self._lock:
+            self._blocks -= 1
+            if self._blocks == 0:
+                self._thread = None
+
+
+_turn = _Turn()
+
+
 class TraceBlock:
     """One block, from ``start`` to ``stop``; afterwards ``export`` writes it, ``close`` lets go."""
 
@@ -59,12 +88,24 @@ class TraceBlock:
         self._block: Any = None
         self._rows: list[dict[str, Any]] = []
         self._begin_ns = self._end_ns = 0
+        self._has_turn = False
 
     def start(self) -> bool:
-        """Begin, or join what is being recorded; False when recording is switched off.
+        """Begin, or join what is being recorded; False when that cannot be, which is said once.
 
         The first start of torch's profiler takes a moment, and is not a part of the block.
         """
+        self._has_turn = _turn.take()
+        if not self._has_turn:
+            note_once("another thread traces a block: those beside it are not traced")
+            return False
+        try:
+            return self._start()
+        except BaseException:
+            self.close()
+            raise
+
+    def _start(self) -> bool:
         if stepwatch.is_recording():
             # Joining makes the block a section of that name.
             self._span = joining = stepwatch.record(self.name)
@@ -138,3 +179,6 @@ class TraceBlock:
             if run is not None:
                 run.close()
             shutil.rmtree(folder, ignore_errors=True)
+        if self._has_turn:
+            self._has_turn = False
+            _turn.give()

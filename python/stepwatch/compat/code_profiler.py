@@ -26,6 +26,7 @@ from stepwatch.compat._code_profiler import (
 )
 from stepwatch.compat._code_profiler.collector import Collector
 from stepwatch.compat._code_profiler.config import ProfilerConfig
+from stepwatch.compat._code_profiler.measured import Measured, NoReport
 from stepwatch.compat._code_profiler.metrics import ProfilerMetrics
 from stepwatch.compat._code_profiler.notices import Notices
 from stepwatch.compat._code_profiler.publishing import Publisher
@@ -123,7 +124,7 @@ class CodeProfiler:
     def profile_data_loading(self, dataloader: Any, num_batches: int = 10) -> dict[str, Any]:
         """Measure how long a loop waits for batches; the loader is left as it was."""
         if not self._may("profile_data_loading"):
-            return {}
+            return Measured()
         _state.check_count("num_batches", num_batches)
         try:
             result, more = loading.profile(self._recorder, dataloader, num_batches)
@@ -131,19 +132,22 @@ class CodeProfiler:
             return self._failed("data loading", error)
         self._known["loaders"].append(more)
         console.bottlenecks(self._publisher.judge()[0])
-        return result
+        return Measured(result)
 
     def profile_preprocessing(
         self, preprocessing_func: Callable[[Any], Any], sample_data: Any, num_samples: int = 100
     ) -> dict[str, Any]:
         """Call a function ``num_samples`` times with the sample, and say how long that takes."""
         if not self._may("profile_preprocessing"):
-            return {}
+            return Measured()
         _state.check_count("num_samples", num_samples)
         try:
-            return training.preprocess(self._recorder, preprocessing_func, sample_data, num_samples)
+            result = training.preprocess(
+                self._recorder, preprocessing_func, sample_data, num_samples
+            )
         except Exception as error:
             return self._failed("preprocessing", error)
+        return Measured(result)
 
     def profile_model_training(
         self,
@@ -156,7 +160,7 @@ class CodeProfiler:
     ) -> dict[str, Any]:
         """Train with some batches, say how long that takes, and put everything back."""
         if not self._recorder.begin_use():
-            return {}
+            return Measured()
         _state.check_count("num_batches", num_batches)
         try:
             result, more = training.train(
@@ -165,13 +169,13 @@ class CodeProfiler:
         except Exception as error:
             return self._failed("model training", error)
         self._known["trainings"].append(more)
-        return result
+        return Measured(result)
 
     def _failed(self, what: str, error: Exception) -> dict[str, Any]:
         """Say in one sentence what went wrong, and go on."""
         sentence = f"Profiling {what} failed: {type(error).__name__}: {error}"
         self.notices.warn(sentence)
-        return {"error": sentence}
+        return Measured(error=sentence)
 
     def know_batch_sizes(self, sweep: dict[str, Any]) -> None:
         """Take the result of ``stepwatch.find_batch_size``, for the report."""
@@ -201,10 +205,10 @@ class CodeProfiler:
     def generate_profiling_report(self, save_path: str | None = None) -> dict[str, Any]:
         """Return the report, and write it: to the path, or into the folder of the profiler."""
         if not self.config.is_on("generate_reports"):
-            return {}
+            return NoReport()
         if not self.enabled and not self._closed:
             self.notices.warn("Profiling is off (enable_profiling): the report is empty.")
-            return {}
+            return NoReport()
         console.banner("GENERATING PROFILING REPORT")
         report = self._publisher.report()
         console.report(report["summary"], report["recommendations"])

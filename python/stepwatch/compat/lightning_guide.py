@@ -166,7 +166,11 @@ class ProfilerCallback(_Base):  # type: ignore[misc]
         typed = {key.partition(".")[2] for key in keys if key.startswith("profiling.")}
         said = profiling.get("enabled")
         if isinstance(said, str):
-            said = _switches.truth(said)
+            word, said = said, _switches.truth(said)
+            if said is None:
+                note_once(
+                    f"profiling.enabled={word} is neither true nor false, and taken as not set."
+                )
         where = profiling.get("output_dir")
         on = _switches.enabled(
             override=said if "enabled" in typed else None,

@@ -28,7 +28,7 @@ from stepwatch import Lines, Profiler
 from stepwatch.compat import _omni_tables as tables
 from stepwatch.compat._console import say
 from stepwatch.compat._omni_advice import advice
-from stepwatch.compat._omni_calls import around, bare_name, epoch_of, is_around
+from stepwatch.compat._omni_calls import around, bare_name, epoch_file, epoch_of, is_around
 from stepwatch.compat._omni_config import ProfilerConfig
 from stepwatch.integrations._notes import note_once
 
@@ -250,7 +250,7 @@ class FlexibleProfiler:
         epoch = epoch_of(name)
         if epoch is not None:
             here.epochs -= 1
-            self._epoch_ends(name, epoch)
+            self._epoch_ends(name)
         elif name in _STEPS:
             self._step_ends()
         else:
@@ -259,7 +259,7 @@ class FlexibleProfiler:
             if not inside and self._events != here.events_before:
                 self._train_ends()
 
-    def _epoch_ends(self, name: str, number: int) -> None:
+    def _epoch_ends(self, name: str) -> None:
         config = self.config
         if not (self._blocks.enabled and config.autosave):
             return
@@ -275,7 +275,7 @@ class FlexibleProfiler:
             if many and self._epochs & (self._epochs - 1):
                 return
             if config.save_block_profile:
-                file = f"epoch_{number}_block_profile.{config.save_format}"
+                file = f"{epoch_file(name)}_block_profile.{config.save_format}"
                 self._save_blocks(self._path(file), under=name)
             if config.print_block_profile:
                 say(self._block_text(under=name), end="")
@@ -479,7 +479,8 @@ def _is_child() -> bool:
 
 
 def _step_text(step: Any) -> str:
-    return "custom" if step is None else str(step)
+    """Return a step as a part of a file's name."""
+    return "custom" if step is None else str(step).replace(os.sep, "_").replace("\0", "_")
 
 
 profiler_config = ProfilerConfig()

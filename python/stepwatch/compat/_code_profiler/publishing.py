@@ -95,6 +95,12 @@ class Publisher:
         session = self._recorder.session
         if session is not None and session.why is not None:
             notes.append(session.why)
+        elif session is not None and session.was_left:
+            notes.append(
+                "The recording in which the profiler was first used has ended: there is no "
+                "monitor, no page and nothing of loaders and files. Use the profiler once "
+                "before a shorter recording (a traced block) begins."
+            )
         wanted = self._recorder.wanted()["io"]
         if session is not None and session.alive and wanted and not session.has("io"):
             notes.append(

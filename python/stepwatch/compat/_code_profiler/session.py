@@ -73,6 +73,11 @@ class Session:
         """Whether something is being recorded in this process."""
         return self.pid == os.getpid() and self.why is None and _core.is_recording()
 
+    @property
+    def was_left(self) -> bool:
+        """Whether the program's recording, which was to be used, is over."""
+        return not self.own and self.pid == os.getpid() and not _core.is_recording()
+
     def run(self) -> Run | None:
         """Return the run so far, looked at anew; None: there is none."""
         if self.alive:

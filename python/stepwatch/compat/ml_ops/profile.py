@@ -424,12 +424,19 @@ def profile_function(func: F | str, name: str | None = None) -> F:
 
         return cast(F, coroutine)
 
+    here = threading.local()
+
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if not is_enabled():
+        # A call within a profiled one is part of it; asking again would be in its table.
+        if getattr(here, "inside", False) or not is_enabled():
             return function(*args, **kwargs)
-        with calls:
-            return function(*args, **kwargs)
+        here.inside = True
+        try:
+            with calls:
+                return function(*args, **kwargs)
+        finally:
+            here.inside = False
 
     return cast(F, call)
 
