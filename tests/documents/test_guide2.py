@@ -704,10 +704,10 @@ def test_r2_043_a_summary_of_operations(first: Done) -> None:
 
 
 def test_r2_005_another_word_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    said = {"enabled": "ture"}
+    said = {"enabled": "perhaps"}
     callback = lightning_guide.ProfilerCallback
-    assert callback.from_config(said, overrides=["profiling.enabled=ture"]) is None
-    assert "profiling.enabled=ture is neither true nor false" in capsys.readouterr().err
+    assert callback.from_config(said, overrides=["profiling.enabled=perhaps"]) is None
+    assert "profiling.enabled=perhaps is neither true nor false" in capsys.readouterr().err
 
 
 def test_r2_044_commands_can_be_copied(run_text: RunText, tmp_path: Path) -> None:
