@@ -599,7 +599,8 @@ def test_a_recording_that_ends_first(tmp_path: Path) -> None:
         fib(5)
         stepwatch.stop()
         fib(5)
-    [row] = stats_of(tmp_path / "run")["functions"]
+    # Modules that other tests imported may have something to say when they are looked at.
+    [row] = (row for row in stats_of(tmp_path / "run")["functions"] if row["name"] == "fib")
     assert row["calls"] == 15
     assert by_name(profile)["fib"]["calls"] == 30
 
