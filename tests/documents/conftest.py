@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -47,6 +48,12 @@ class Done(NamedTuple):
 
 
 RunText = Callable[..., Done]
+
+
+def needs(package: str) -> None:
+    """Skip a test where a package is missing, without importing it: it is for the child."""
+    if importlib.util.find_spec(package) is None:
+        pytest.skip(f"{package} is not installed")
 
 
 @pytest.fixture(scope="session")

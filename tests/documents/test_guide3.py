@@ -24,7 +24,7 @@ from stepwatch.compat.training_profiler import (
     profile_training_loop,
 )
 
-from .conftest import RunText
+from .conftest import RunText, needs
 from .guide3 import (
     JAX_ROWS,
     JAX_SETUP,
@@ -57,8 +57,8 @@ def _fresh(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def trainers(run_text: RunText, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Run S3-1: its first half with JAX, its second one with torch, as it names both alike."""
-    pytest.importorskip("equinox")
-    pytest.importorskip("torch")
+    needs("equinox")
+    needs("torch")
     jax_part, mark, torch_part = snippet("S3-1").partition("# For PyTorch training\n")
     program = f"""
 {JAX_SETUP}
@@ -109,7 +109,7 @@ print(json.dumps({{"jax": jax_summary, "torch": torch_summary,
 
 @pytest.fixture(scope="module")
 def jax_rows(run_text: RunText, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    pytest.importorskip("equinox")
+    needs("equinox")
     done = run_text(tmp_path_factory.mktemp("jax"), JAX_ROWS, **QUICK)
     return {**result_of(done), "out": done.out}
 
@@ -117,8 +117,8 @@ def jax_rows(run_text: RunText, tmp_path_factory: pytest.TempPathFactory) -> dic
 @pytest.fixture(scope="module")
 def complete(run_text: RunText, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Run S3-11 with the real wandb, offline, and read back what the run has stored."""
-    pytest.importorskip("equinox")
-    pytest.importorskip("wandb")
+    needs("equinox")
+    needs("wandb")
     after = """
     wandb.finish()
     """
@@ -141,7 +141,7 @@ def stored(folder: Path) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def wandb_rows(run_text: RunText, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    pytest.importorskip("wandb")
+    needs("wandb")
     done = run_text(tmp_path_factory.mktemp("wandb"), WANDB_ROWS, WANDB_SILENT="false").ok()
     return {"out": done.out, "err": done.err, "rows": stored(done.folder)}
 
@@ -881,7 +881,7 @@ def test_s3_06_loss(run_text: RunText, tmp_path: Path) -> None:
     print(float(value), float(grads), list(state))
     print(get_profiler().get_summary()["my_loss_computation"]["count"])
     """
-    pytest.importorskip("jax")
+    needs("jax")
     done = run_text(tmp_path, snippet("S3-6"), before=before, after=after).ok()
     assert done.out.splitlines()[-1] == "1"
     assert done.out.startswith("9.0 11.0 ")

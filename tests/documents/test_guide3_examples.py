@@ -9,6 +9,7 @@ from typing import Callable
 
 import pytest
 
+from .conftest import needs
 from .guide3 import EXAMPLE, QUICK, headers, last_block
 
 pytestmark = pytest.mark.once
@@ -35,8 +36,8 @@ def example(
 
 
 def test_examples_the_three_demonstrations(example: Callable[..., str]) -> None:
-    pytest.importorskip("equinox")
-    pytest.importorskip("torch")
+    needs("equinox")
+    needs("torch")
     out = example("demos.py")
     parts = {part.partition(" ===")[0]: part for part in out.split("\n=== ")[1:]}
     assert last_block(parts["decorator"])["expensive_function"] == 10
@@ -54,7 +55,7 @@ def decoded(out: str) -> float:
 
 
 def test_examples_decode_with_torch(example: Callable[..., str]) -> None:
-    pytest.importorskip("torch")
+    needs("torch")
     out = example("train_torch.py", "--epochs", "4", "--log-every", "2")
     assert decoded(out) > 0.6
     assert headers(out) == [2, 4]
@@ -65,7 +66,7 @@ def test_examples_decode_with_torch(example: Callable[..., str]) -> None:
 def test_examples_decode_with_jax_alike_with_and_without_profiling(
     example: Callable[..., str],
 ) -> None:
-    pytest.importorskip("equinox")
+    needs("equinox")
     out = example("train_jax.py", "--epochs", "4", "--log-every", "32")
     assert decoded(out) > 0.6
     assert headers(out) == [32, 64]

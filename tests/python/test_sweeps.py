@@ -204,7 +204,7 @@ def test_memory_that_a_batch_leaves_behind(workers: int) -> None:
     row = measured(loader, num_batches=8, workers=()).rows[0]
     assert row["avg_batch_bytes"] == 4
     # The kernel's count may be behind by some pages; a worker may be ahead of the question.
-    assert row["avg_memory_per_batch"] > (6 if workers == 0 else 1)
+    assert row["avg_memory_per_batch"] > (4 if workers == 0 else 1)
 
 
 # --- What stays as it was ------------------------------------------------------------------
