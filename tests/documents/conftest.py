@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib.machinery
 import os
 import subprocess
 import sys
@@ -52,7 +52,7 @@ RunText = Callable[..., Done]
 
 def needs(package: str) -> None:
     """Skip a test where a package is missing, without importing it: it is for the child."""
-    if importlib.util.find_spec(package) is None:
+    if importlib.machinery.PathFinder.find_spec(package) is None:
         pytest.skip(f"{package} is not installed")
 
 

@@ -133,6 +133,13 @@ def complete(run_text: RunText, tmp_path_factory: pytest.TempPathFactory) -> dic
     return {"out": done.out, "err": done.err, "rows": stored(done.folder)}
 
 
+@pytest.fixture(autouse=True)
+def no_jax(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep JAX out of this process, whose other tests fork; those that need it have a child."""
+    for package in ("jax", "equinox"):
+        monkeypatch.setitem(sys.modules, package, None)
+
+
 def stored(folder: Path) -> list[dict[str, Any]]:
     """Return the history of the only run in a folder."""
     (path,) = folder.glob("wandb/offline-run-*/run-*.wandb")

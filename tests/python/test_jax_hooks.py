@@ -16,9 +16,16 @@ from typing import Any, NamedTuple
 import pytest
 
 pytestmark = pytest.mark.once
-pytest.importorskip("jax", reason="jax is not installed")
+if importlib.util.find_spec("jax") is None:  # It is for the children: here it would mind forks.
+    pytest.skip("jax is not installed", allow_module_level=True)
 
 COMPILED, WAIT = 12, 13
+
+
+def needs(package: str) -> None:
+    """Skip a test where a package is missing; importing it is for the child."""
+    if importlib.util.find_spec(package) is None:
+        pytest.skip(f"{package} is not installed")
 
 
 def load_reader() -> Any:
@@ -252,7 +259,7 @@ def test_accumulated_gradients(run: Runner) -> None:
 
 def test_optax_outside_jit(run: Runner) -> None:
     """Only the gradients are compiled: they are the boundary."""
-    pytest.importorskip("optax", reason="optax is not installed")
+    needs("optax")
     result = run("""
         import optax
         optimizer = optax.adam(1e-2)
@@ -267,8 +274,8 @@ def test_optax_outside_jit(run: Runner) -> None:
 
 
 def test_equinox(run: Runner) -> None:
-    pytest.importorskip("equinox", reason="equinox is not installed")
-    pytest.importorskip("optax", reason="optax is not installed")
+    needs("equinox")
+    needs("optax")
     result = run("""
         import equinox as eqx
         import optax
@@ -310,8 +317,8 @@ def test_equinox(run: Runner) -> None:
 
 def test_flax(run: Runner) -> None:
     """Linen with a TrainState, and NNX, whose models are changed in place."""
-    pytest.importorskip("flax", reason="flax is not installed")
-    pytest.importorskip("optax", reason="optax is not installed")
+    needs("flax")
+    needs("optax")
     result = run("""
         from flax import linen, nnx
         from flax.training import train_state
