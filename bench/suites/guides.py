@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from bench import pythons
 from bench.harness import Bench, Result, Suite, Table, Verdict
-from bench.suites.python_sampler import percent
-from bench.suites.python_training import one
+from bench.suites.python_training import limit_verdict, one, tools_table
 
 TOOLS = {
     "nothing": "nothing at all: what the machine differs by",
@@ -26,26 +25,12 @@ def measure(bench: Bench) -> Result:
 
 def tables(result: Result) -> list[Table]:
     """One row a tool."""
-    rows, notes = [], []
-    for tool, text in TOOLS.items():
-        found = result.get(tool, {})
-        if "slower" in found:
-            rows.append((text, f"{found['step_us']:.0f}", percent(found["slower"])))
-        else:
-            notes.append(f"{text}: {found.get('absent') or result.get('why')}.")
-    head = ("one step in a hundred with", "step, µs", "slow-down, %: median (95 % interval)")
-    return [Table("Following a guide", head, tuple(rows), tuple(notes))]
+    return tools_table(result, TOOLS, "Following a guide", "one step in a hundred with")
 
 
 def verdicts(result: Result) -> list[Verdict]:
     """Slower by no more than promised."""
-    found = result.get("every-ours", {})
-    if "slower" not in found:
-        why = found.get("absent") or result.get("why")
-        return [Verdict(f"one step in a hundred: not measured, {why}", None, final=True)]
-    figure = found["slower"]
-    said = f"one step in a hundred: {percent(figure)} %, {figure['pairs']} pairs"
-    return [Verdict(f"{said}; at most {PROMISED} %", figure["median"] <= PROMISED)]
+    return [limit_verdict(result, "every-ours", "one step in a hundred", PROMISED)]
 
 
 SUITE = Suite("guides", measure, tables, verdicts)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from bench import pythons
 from bench.harness import Bench, Result, Suite, Table, Verdict
-from bench.suites.python_sampler import percent
-from bench.suites.python_training import one
+from bench.suites.python_training import limit_verdict, one, tools_table
 
 TOOLS = {
     "nothing": "nothing at all: what the machine differs by",
@@ -29,30 +28,12 @@ def measure(bench: Bench) -> Result:
 
 def tables(result: Result) -> list[Table]:
     """One row a tool."""
-    rows, notes = [], []
-    for tool, text in TOOLS.items():
-        found = result.get(tool, {})
-        if "slower" in found:
-            rows.append((text, f"{found['step_us']:.0f}", percent(found["slower"])))
-        else:
-            notes.append(f"{text}: {found.get('absent') or result.get('why')}.")
-    head = ("tool", "step, µs", "slow-down, %: median (95 % interval)")
-    return [Table("Allocations of a training (CNN)", head, tuple(rows), tuple(notes))]
+    return tools_table(result, TOOLS, "Allocations of a training (CNN)", "tool")
 
 
 def verdicts(result: Result) -> list[Verdict]:
     """Slower by no more than promised."""
-    made = []
-    for tool, limit in PROMISED.items():
-        found = result.get(tool, {})
-        if "slower" not in found:
-            why = found.get("absent") or result.get("why")
-            made.append(Verdict(f"{TOOLS[tool]}: not measured, {why}", None, final=True))
-            continue
-        figure = found["slower"]
-        said = f"{TOOLS[tool]}: {percent(figure)} %, {figure['pairs']} pairs; at most {limit} %"
-        made.append(Verdict(said, figure["median"] <= limit))
-    return made
+    return [limit_verdict(result, tool, TOOLS[tool], most) for tool, most in PROMISED.items()]
 
 
 SUITE = Suite("memory", measure, tables, verdicts)

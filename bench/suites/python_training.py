@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -89,6 +90,30 @@ def one(
     return result
 
 
+def tools_table(result: Result, tools: Mapping[str, str], title: str, first: str) -> list[Table]:
+    """Return a table with a row for each tool that one program was run with."""
+    rows, notes = [], []
+    for tool, text in tools.items():
+        found = result.get(tool, {})
+        if "slower" in found:
+            rows.append((text, f"{found['step_us']:.0f}", percent(found["slower"])))
+        else:
+            notes.append(f"{text}: {found.get('absent') or result.get('why')}.")
+    head = (first, "step, µs", "slow-down, %: median (95 % interval)")
+    return [Table(title, head, tuple(rows), tuple(notes))]
+
+
+def limit_verdict(result: Result, tool: str, text: str, limit: float) -> Verdict:
+    """Say whether a tool slows the program down by no more than promised."""
+    found = result.get(tool, {})
+    if "slower" not in found:
+        why = found.get("absent") or result.get("why")
+        return Verdict(f"{text}: not measured, {why}", None, final=True)
+    figure = found["slower"]
+    said = f"{text}: {percent(figure)} %, {figure['pairs']} pairs; at most {limit} %"
+    return Verdict(said, figure["median"] <= limit)
+
+
 def launched(bench: Bench, python: pythons.Python, tool: str) -> dict[str, Any]:
     """Run the CNN alone and as the tool starts it, in turn; return the slow-downs in percent."""
     rounds, blocks, steps = bench.times(6, 1), 5, PROGRAMS["cnn"][1]
@@ -156,14 +181,8 @@ def verdicts(result: Result) -> list[Verdict]:
     made = []
     for (program, tool), limit in PROMISED.items():
         text = f"{PROGRAMS[program][0]}, {NAMES[tool]}"
-        found = result.get(program, {}).get(tool, {})
-        if "slower" not in found:
-            why = found.get("absent") or result.get("why")
-            made.append(Verdict(f"{text}: not measured, {why}", None, final=True))
-            continue
-        figure = found["slower"]
-        said = f"{text}: {percent(figure)} %, {figure['pairs']} pairs; at most {limit} %"
-        made.append(Verdict(said, figure["median"] <= limit))
+        found = {"why": result.get("why"), **result.get(program, {})}
+        made.append(limit_verdict(found, tool, text, limit))
     return made
 
 

@@ -297,47 +297,18 @@ static bool check_format(const struct request *request, const struct format *for
     return true;
 }
 
-/* Writes the result to where it should go. */
-static int write_result(const struct request *request, const struct format *format,
-                        const sw_run *run, const sw_summary *summary)
+/* What a format writes of a run. */
+struct result {
+    const struct request *request;
+    const struct format *format;
+    const sw_run *run;
+    const sw_summary *summary;
+};
+
+static int write_result(sw_writer *writer, const void *context, sw_error_info *info)
 {
-    struct out_file file;
-    sw_error_info info = {0};
-    int error = out_file_open(&file, request->out, &info);
-    if (error) {
-        cli_complain("%s", info.message);
-        return CLI_UNREADABLE;
-    }
-    sw_writer *writer = sw_writer_to_fd(file.fd);
-    if (!writer) {
-        out_file_discard(&file);
-        cli_complain("%s", sw_error_text(SW_ENOMEM));
-        return CLI_UNREADABLE;
-    }
-    error = format->write(writer, run, summary, request, &info);
-    if (error) {
-        sw_writer_close(writer, NULL);
-        out_file_discard(&file);
-        cli_complain("%s", info.message[0] ? info.message : sw_error_text(error));
-        return CLI_UNREADABLE;
-    }
-    error = sw_writer_close(writer, &info);
-    if (error && info.os_errno == EPIPE) { /* a reader who has seen enough is no error */
-        out_file_discard(&file);
-        return CLI_GOOD;
-    }
-    if (error) {
-        out_file_discard(&file);
-        cli_complain("%.300s could not be written: %s", file.shown,
-                     info.message[0] ? info.message : sw_error_text(error));
-        return CLI_UNREADABLE;
-    }
-    error = out_file_close(&file, &info);
-    if (error) {
-        cli_complain("%s", info.message);
-        return CLI_UNREADABLE;
-    }
-    return CLI_GOOD;
+    const struct result *it = context;
+    return it->format->write(writer, it->run, it->summary, it->request, info);
 }
 
 /* An event file in a folder. */
@@ -381,8 +352,10 @@ int cmd_export(int argc, char **argv)
         cli_complain("%s", info.message[0] ? info.message : sw_error_text(error));
         return CLI_UNREADABLE;
     }
-    code = format->folder ? write_events(&request, summary)
-                          : write_result(&request, format, run, summary);
+    code = format->folder
+               ? write_events(&request, summary)
+               : out_file_write(request.out, write_result,
+                                &(struct result){&request, format, run, summary});
     sw_summary_free(summary);
     sw_run_free(run);
     return code;

@@ -46,42 +46,21 @@ bool export_steps(const char *text, sw_trace_options *options)
     return true;
 }
 
-/* One file, there whole or not at all. */
+struct trace {
+    const sw_run *run;
+    const sw_trace_options *options;
+};
+
+static int write_trace(sw_writer *writer, const void *context, sw_error_info *info)
+{
+    const struct trace *trace = context;
+    return sw_export_trace(writer, trace->run, trace->options, info);
+}
+
 static int write_file(const sw_run *run, const sw_trace_options *options,
                       const char *path)
 {
-    struct out_file file;
-    sw_error_info info = {0};
-    int error = out_file_open(&file, path, &info);
-    if (error) {
-        cli_complain("%s", info.message);
-        return CLI_UNREADABLE;
-    }
-    sw_writer *writer = sw_writer_to_fd(file.fd);
-    error = writer ? sw_export_trace(writer, run, options, &info) : SW_ENOMEM;
-    if (error && error != SW_ENOMEM) {
-        sw_writer_close(writer, NULL);
-        out_file_discard(&file);
-        cli_complain("%s", info.message[0] ? info.message : sw_error_text(error));
-        return CLI_UNREADABLE;
-    }
-    error = writer ? sw_writer_close(writer, &info) : error;
-    if (error && info.os_errno == EPIPE) { /* a reader who has seen enough is no error */
-        out_file_discard(&file);
-        return CLI_GOOD;
-    }
-    if (error) {
-        out_file_discard(&file);
-        cli_complain("%.300s could not be written: %s", file.shown,
-                     info.message[0] ? info.message : sw_error_text(error));
-        return CLI_UNREADABLE;
-    }
-    error = out_file_close(&file, &info);
-    if (error) {
-        cli_complain("%s", info.message);
-        return CLI_UNREADABLE;
-    }
-    return CLI_GOOD;
+    return out_file_write(path, write_trace, &(struct trace){run, options});
 }
 
 /* A folder with a file for each rank. */

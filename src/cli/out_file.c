@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/cli.h"
 #include "cli/out_file.h"
 
 static int cannot(const char *path, int error, sw_error_info *info)
@@ -86,4 +87,42 @@ void out_file_discard(struct out_file *file)
             unlink(file->meanwhile);
         }
     }
+}
+
+int out_file_write(const char *path,
+                   int (*write)(sw_writer *writer, const void *context,
+                                sw_error_info *info),
+                   const void *context)
+{
+    struct out_file file;
+    sw_error_info info = {0};
+    int error = out_file_open(&file, path, &info);
+    if (error) {
+        cli_complain("%s", info.message);
+        return CLI_UNREADABLE;
+    }
+    sw_writer *writer = sw_writer_to_fd(file.fd);
+    error = writer ? write(writer, context, &info) : SW_ENOMEM;
+    if (error) {
+        sw_writer_close(writer, NULL);
+        out_file_discard(&file);
+        cli_complain("%s", info.message[0] ? info.message : sw_error_text(error));
+        return CLI_UNREADABLE;
+    }
+    error = sw_writer_close(writer, &info);
+    if (error) {
+        out_file_discard(&file);
+        if (info.os_errno == EPIPE) {
+            return CLI_GOOD;
+        }
+        cli_complain("%.300s could not be written: %s", file.shown,
+                     info.message[0] ? info.message : sw_error_text(error));
+        return CLI_UNREADABLE;
+    }
+    error = out_file_close(&file, &info);
+    if (error) {
+        cli_complain("%s", info.message);
+        return CLI_UNREADABLE;
+    }
+    return CLI_GOOD;
 }

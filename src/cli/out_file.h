@@ -4,6 +4,7 @@
 
 #include <limits.h>
 #include <stepwatch/error.h>
+#include <stepwatch/write.h>
 
 struct out_file {
     int fd;
@@ -17,5 +18,12 @@ int out_file_open(struct out_file *file, const char *path, sw_error_info *info);
 /* Puts the file in its place. Either call ends it. */
 int out_file_close(struct out_file *file, sw_error_info *info);
 void out_file_discard(struct out_file *file);
+
+/* Writes what `write` gives to such a file, from begin to end. Complains where something fails, and returns the exit code. A reader
+ * of a pipe who has seen enough is no failure. `write` returns 0 or an error, with a sentence. */
+int out_file_write(const char *path,
+                   int (*write)(sw_writer *writer, const void *context,
+                                sw_error_info *info),
+                   const void *context);
 
 #endif

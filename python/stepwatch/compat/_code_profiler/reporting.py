@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from stepwatch.compat._code_profiler import files
+from stepwatch.compat._code_profiler.metrics import NAMES
 from stepwatch.compat._code_profiler.probes import MIB
 
 TYPE_CHECKING = False
@@ -16,27 +17,7 @@ if TYPE_CHECKING:
 
 NAME = "profiling_report.json"
 _TOP = 5
-_DETAILS = (
-    "execution_times",
-    "total_times",
-    "average_times",
-    "min_times",
-    "max_times",
-    "memory_usage",
-    "peak_memory",
-    "memory_leaks",
-    "allocations",
-    "deallocations",
-    "memory_snapshots",
-    "gpu_memory_usage",
-    "gpu_utilization",
-    "cuda_events",
-    "io_operations",
-    "file_operations",
-    "network_operations",
-    "call_counts",
-    "call_frequencies",
-)
+_DETAILS = tuple(name for name in NAMES if name not in ("bottlenecks", "recommendations"))
 COLUMNS = (
     "name", "category", "count", "total", "avg", "min", "max", "std", "p50", "p95", "p99",
     "memory", "gpu",
