@@ -53,7 +53,8 @@ def test_chrome(stepwatch: Run, recorded: Path, tmp_path: Path, read_trace: Read
         for call, step in zip(calls, steps):
             assert step["tid"] == call["tid"]
             assert step["ts"] <= call["ts"] <= call["ts"] + call["dur"] <= step["ts"] + step["dur"]
-    assert slices(document, "data")[7]["dur"] >= 20_000  # microseconds
+    # 20 ms of sleep by the kernel's clock; ours may differ by some parts in a million.
+    assert slices(document, "data")[7]["dur"] > 19_990
     assert slices(document, "layer")[0]["dur"] >= 50
     losses = [e for e in document["traceEvents"] if e["ph"] == "C" and e["name"] == "loss"]
     assert [e["args"]["value"] for e in losses] == [1 / (i + 1) for i in range(40)]
