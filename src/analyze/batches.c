@@ -61,8 +61,10 @@ static struct sw__batch batch_of(const sw_trace *trace, const sw_record_batch *r
             made ? between(trace, record->fetch_begin, record->fetch_end) : SW_UNKNOWN,
         .cpu_ns = made && record->cpu_ns ? record->cpu_ns : SW_UNKNOWN,
         .bytes = record->bytes ? record->bytes : SW_UNKNOWN,
-        .unpack_ns =
-            record->receive ? between(trace, record->receive, record->end) : SW_UNKNOWN,
+        /* A batch that another thread received and pinned lies ready until the loop wants it. */
+        .unpack_ns = record->receive && !record->pin
+                         ? between(trace, record->receive, record->end)
+                         : SW_UNKNOWN,
         .worker = record->worker,
         .depth = record->queue_depth,
         /* The loop writes the record of a batch that it has, a worker that of one that it made. */

@@ -7,14 +7,15 @@
 /* Invariant: make_ns is SW_UNKNOWN, or the time from the beginning to the end of making it. */
 struct sw__batch {
     uint64_t id;
-    uint64_t step;      /* that used it; SW_UNKNOWN */
-    uint64_t make_ns;   /* SW_UNKNOWN */
-    uint64_t cpu_ns;    /* of making it; SW_UNKNOWN */
-    uint64_t bytes;     /* SW_UNKNOWN */
-    uint64_t unpack_ns; /* from its bytes being there to the loop having it; SW_UNKNOWN */
-    uint32_t worker;    /* SW_NO_WORKER */
-    uint32_t depth;     /* others that had come before their turn */
-    bool taken;         /* the loop had it */
+    uint64_t step;    /* that used it; SW_UNKNOWN */
+    uint64_t make_ns; /* SW_UNKNOWN */
+    uint64_t cpu_ns;  /* of making it; SW_UNKNOWN */
+    uint64_t bytes;   /* SW_UNKNOWN */
+    uint64_t
+        unpack_ns; /* from its bytes being there to the loop having it; SW_UNKNOWN, also where a thread of its own pins it */
+    uint32_t worker; /* SW_NO_WORKER */
+    uint32_t depth;  /* others that had come before their turn */
+    bool taken;      /* the loop had it */
 };
 
 /* At most so many are kept, the newest. */

@@ -2,7 +2,11 @@
 #ifndef SW_ANALYZE_RULES_H
 #define SW_ANALYZE_RULES_H
 
+#include <stepwatch/gpu.h>
+
 #include "analyze/findings.h"
+
+struct sw__hot_function;
 
 #define SW__COMPUTE_PHASES                                                               \
     (SW__PHASE_BIT(SW_PHASE_FORWARD) | SW__PHASE_BIT(SW_PHASE_LOSS) |                    \
@@ -49,6 +53,25 @@ uint64_t sw__phase_calls(const sw_findings *all, unsigned phase, const char **na
 bool sw__has_device(const sw_findings *all);
 /* Whether calls return before their results are there: with an accelerator, and always in JAX. */
 bool sw__is_asynchronous(const sw_findings *all);
+/* How busy the accelerator is while steps are made, as shares; of several the busiest. NaN: unknown. The most is over the looks
+ * of the monitor, a second apart as a rule. */
+struct sw__device_use {
+    uint64_t looks;
+    double busy, busy_most;     /* any kernel runs */
+    double sm, sm_most;         /* multiprocessors that work */
+    double tensor, tensor_most; /* matrix units that work */
+};
+struct sw__device_use sw__device_use(const sw_findings *all);
+/* Whether it is known to wait for the host most of the time. */
+bool sw__device_idles(const sw_findings *all);
+/* Whether the program computes on it: its memory says so, or else that something does during steps. */
+bool sw__gpu_is_used(const sw_gpu *gpu);
+/* The user's function from which values are asked for that the device has yet to compute, and the time of its own code around
+ * the waits, in ns a step. NULL: there is none, or the samples do not know it. */
+const struct sw__hot_function *sw__wait_function(sw_findings *all,
+                                                 struct sw__estimate *around);
+/* Whether a line of a file copies to the device. */
+bool sw__copies_to_device(const sw_findings *all, const sw_stack_frame *frame);
 /* Share of the time that the step thread was ready to run and had no core; NaN: unknown. */
 double sw__core_wait(const sw_findings *all);
 bool sw__has_draft(const sw_findings *all, enum sw_finding_kind kind);

@@ -30,8 +30,11 @@ static uint64_t happened(const sw_findings *all, unsigned phase)
         before = here;
     }
     if (times == 0) {
-        /* Between epochs, then. */
-        times = sw_summary_epoch_count(all->it.summary);
+        /* Between steps, or between epochs. */
+        const char *name;
+        const uint64_t calls = sw__phase_calls(all, phase, &name);
+        const uint64_t epochs = sw_summary_epoch_count(all->it.summary);
+        times = calls > epochs ? calls : epochs;
     }
     return times;
 }
@@ -61,6 +64,17 @@ static double not_validation(const sw_findings *all)
         }
     }
     return excess;
+}
+
+/* Of what is saved, only the part that lies in steps makes them shorter. */
+static void saves_aside(sw_findings *all, struct sw__draft *draft, unsigned phase,
+                        double ns, double part)
+{
+    sw__draft_saves(all, draft, part * ns, 0.5 * ns, ns);
+    const struct sw__estimate inside = sw__phase_time(all, SW__PHASE_BIT(phase));
+    const double step =
+        all->it.steps->mean_ns - (inside.mean > 0 ? part * inside.mean : 0);
+    draft->finding.step_ns = step > 0 ? (uint64_t)step : 0;
 }
 
 static void validation(sw_findings *all)
@@ -104,7 +118,7 @@ static void validation(sw_findings *all)
     sw__draft_advise(all, draft,
                      "Larger batches and torch.inference_mode() make it cheaper, for "
                      "nothing is kept for a backward.");
-    sw__draft_saves(all, draft, 0.9 * ns, 0.5 * ns, ns);
+    saves_aside(all, draft, SW_PHASE_VALIDATION, ns, 0.9);
 }
 
 /* Whether a function of the user's saves, and is no part of what trains: then what else it does (making folders, fsync,
@@ -165,7 +179,7 @@ static void checkpoint(sw_findings *all)
                      "Copy the state and write it in a thread beside training "
                      "(torch.distributed.checkpoint.async_save), and to a fast disk.");
     sw__checkpoint_calls(all, draft);
-    sw__draft_saves(all, draft, 0.95 * ns, 0.5 * ns, ns);
+    saves_aside(all, draft, SW_PHASE_CHECKPOINT, ns, 0.95);
 }
 
 /* --- slow steps --- */

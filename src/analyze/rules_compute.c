@@ -14,6 +14,11 @@
 /* So many tensors are many. */
 #define TENSORS_LEAST 50
 #define COMPILE_LEAST 0.02
+/* By the monitor: looks, and shares of the device, of its multiprocessors and of its matrix units. */
+#define AMP_LOOKS 3
+#define AMP_BUSY 0.7
+#define AMP_SM 0.3
+#define AMP_TENSOR 0.05
 #define AMP_LEAST 0.3
 /* Compilations of one function that no warm-up explains. */
 #define COMPILE_AGAIN_LEAST 2
@@ -157,6 +162,16 @@ static void optimizer(sw_findings *all)
         return;
     }
     const bool chosen = is.foreach && strcmp(is.foreach, "False") == 0;
+    if (is.known && !chosen && sw__has_device(all)) {
+        /* There torch goes through the tensors in groups, unless it is told not to. */
+        if (share.low > OPTIMIZER_DEFAULT_LEAST && is.fusible && !is_true(is.fused)) {
+            sw__findings_note(all,
+                              "The update is %.0f %% of a step: %s with fused=True needs "
+                              "fewer calls.",
+                              share.mean * 100, sw__text(is.kind));
+        }
+        return;
+    }
     if (!(share.low >
           (chosen || !is.known ? OPTIMIZER_LEAST : OPTIMIZER_DEFAULT_LEAST)) ||
         !is.what || is_true(is.foreach) || is_true(is.fused)) {
@@ -275,7 +290,12 @@ static void dtype(sw_findings *all)
                      "torch.set_default_dtype(torch.float64), .double() and "
                      "torch.from_numpy are the usual reasons.");
     /* Half the bytes, twice as many numbers in a vector; what is overhead stays. */
-    sw__draft_saves_in_steps(all, draft, time, 0.5, 0.2, 0.62);
+    if (sw__has_device(all)) {
+        /* Between a half and a sixtieth of the speed of float32, as the device may be. */
+        sw__draft_saves_in_steps(all, draft, time, 0.75, 0.2, 0.95);
+    } else {
+        sw__draft_saves_in_steps(all, draft, time, 0.5, 0.2, 0.62);
+    }
 }
 
 /* --- compilations --- */
@@ -409,6 +429,65 @@ static bool is_matrix(const char *name)
                     strstr(name, "linear") || strstr(name, "attention"));
 }
 
+/* Whether the parameters are float32 and nothing computes with less. */
+static bool is_full(const sw_findings *all)
+{
+    size_t count;
+    const sw_training_setting *settings = sw_training_settings(all->it.training, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (settings[i].what && strcmp(settings[i].what, "amp") == 0) {
+            return false;
+        }
+    }
+    const sw_training_dtype *types = sw_training_dtypes(all->it.training, &count);
+    return count > 0 && types[0].dtype && strstr(types[0].dtype, "float32") != NULL;
+}
+
+static struct sw__draft *draft_amp(sw_findings *all, double share)
+{
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_AMP, "RULE-18");
+    sw__draft_rule(draft, "RULE-25");
+    const sw_training_site *site = sw__site_of(all, SW_SITE_MODEL);
+    if (site) {
+        sw__draft_where(all, draft, site->file, site->line, site->object);
+    }
+    draft->finding.share = share;
+    draft->finding.confidence = 0.6;
+    sw__draft_advise(all, draft,
+                     "Compute forward and loss under torch.autocast(\"cuda\", "
+                     "dtype=torch.bfloat16).");
+    return draft;
+}
+
+/* Without operators: a device that is busy and does not use its matrix units, while the model is mostly matrices. */
+static bool full_precision(sw_findings *all)
+{
+    const struct sw__device_use use = sw__device_use(all);
+    if (use.looks < AMP_LOOKS || !(use.busy > AMP_BUSY) || !(use.sm_most > AMP_SM) ||
+        !(use.tensor_most < AMP_TENSOR) || !is_full(all)) {
+        return false;
+    }
+    struct sw__draft *draft = draft_amp(all, use.busy);
+    sw__draft_title(
+        all, draft,
+        "The device computes %.0f %% of a step in float32, and its matrix units "
+        "do next to nothing",
+        use.busy * 100);
+    sw__draft_number(draft, "device_busy_share", use.busy);
+    sw__draft_number(draft, "sm_active_share", use.sm);
+    sw__draft_number(draft, "tensor_active_share", use.tensor);
+    sw__draft_number(draft, "looks", (double)use.looks);
+    sw__draft_advise(
+        all, draft,
+        "Or torch.set_float32_matmul_precision(\"high\"), which keeps float32 "
+        "and multiplies with TF32.");
+    const struct sw__estimate time = {.mean = use.busy * all->it.mean_ns,
+                                      .low = use.busy * all->it.mean_ns,
+                                      .high = all->it.mean_ns};
+    sw__draft_saves_in_steps(all, draft, time, 0.65, 0.3, 0.85);
+    return true;
+}
+
 static void amp(sw_findings *all)
 {
     size_t count;
@@ -421,6 +500,9 @@ static void amp(sw_findings *all)
             matrix = sw__add(matrix, is_matrix(list[i].name) ? list[i].self_ns : 0);
         }
     }
+    if (device == 0 && full_precision(all)) {
+        return;
+    }
     if (device == 0) {
         sw__findings_unchecked(all, SW_FINDING_AMP, "%s",
                                sw__has_device(all)
@@ -428,33 +510,15 @@ static void amp(sw_findings *all)
                                    : "no accelerator was used");
         return;
     }
-    bool mixed = false;
-    const sw_training_setting *settings = sw_training_settings(all->it.training, &count);
-    for (size_t i = 0; i < count; i++) {
-        mixed |= settings[i].what && strcmp(settings[i].what, "amp") == 0;
-    }
-    const sw_training_dtype *types = sw_training_dtypes(all->it.training, &count);
-    const bool full =
-        count > 0 && types[0].dtype && strstr(types[0].dtype, "float32") != NULL;
     const double share = (double)matrix / (double)device;
-    if (mixed || !full || share < AMP_LEAST) {
+    if (!is_full(all) || share < AMP_LEAST) {
         return;
     }
-    struct sw__draft *draft = sw__draft(all, SW_FINDING_AMP, "RULE-18");
-    sw__draft_rule(draft, "RULE-25");
-    const sw_training_site *site = sw__site_of(all, SW_SITE_MODEL);
-    if (site) {
-        sw__draft_where(all, draft, site->file, site->line, site->object);
-    }
+    struct sw__draft *draft = draft_amp(all, share);
     sw__draft_title(all, draft, "%.0f %% of the device's time is matrix work in float32",
                     share * 100);
     sw__draft_number(draft, "matrix_share", share);
     sw__draft_number(draft, "device_s", (double)device / 1e9);
-    draft->finding.share = share;
-    draft->finding.confidence = 0.6;
-    sw__draft_advise(all, draft,
-                     "Compute forward and loss under torch.autocast(\"cuda\", "
-                     "dtype=torch.bfloat16).");
     const struct sw__estimate compute =
         sw__phase_time(all, SW__COMPUTE_PHASES | SW__PHASE_BIT(SW_PHASE_SYNC));
     sw__draft_saves_in_steps(all, draft, compute, 0.4 * share, 0.1 * share, 0.65 * share);

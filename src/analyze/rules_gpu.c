@@ -36,8 +36,7 @@ static double most(const sw_gpu *gpu, enum sw_gpu_value value)
     return series && series->known ? series->all.max : NAN;
 }
 
-/* Whether the program computes on it: its memory says so, or else that something does during steps. */
-static bool is_used(const sw_gpu *gpu)
+bool sw__gpu_is_used(const sw_gpu *gpu)
 {
     const double own = most(gpu, SW_GPU_PROCESS_MEMORY);
     if (gpu->visible == 0 || gpu->part_of != UINT32_MAX) {
@@ -198,7 +197,7 @@ static void throttling(sw_findings *all, const sw_gpu *list, size_t count)
     size_t checked = 0;
     uint64_t looks = 0;
     for (size_t i = 0; i < count; i++) {
-        if (!is_used(&list[i])) {
+        if (!sw__gpu_is_used(&list[i])) {
             continue;
         }
         const struct throttle found = throttle_of(&list[i]);
@@ -299,7 +298,7 @@ void sw__rules_gpu(sw_findings *all)
     const sw_gpu *list = sw_gpus_get(gpus, &count);
     throttling(all, list, count);
     for (size_t i = 0; i < count; i++) {
-        if (is_used(&list[i])) {
+        if (sw__gpu_is_used(&list[i])) {
             remark_use(all, &list[i]);
             remark_memory(all, &list[i]);
             remark_errors(all, &list[i]);

@@ -25,6 +25,15 @@ static double percent(double share)
     return share * 100;
 }
 
+/* Whether a function is told of already, for the values that it asks of the device: its code is there for them. */
+static bool asks_device(sw_findings *all, const sw_stack_frame *frame)
+{
+    struct sw__estimate around;
+    const struct sw__hot_function *waits =
+        sw__has_draft(all, SW_FINDING_HOST_SYNC) ? sw__wait_function(all, &around) : NULL;
+    return waits && sw__same_function(&waits->frame, frame);
+}
+
 /* --- the program's own Python code --- */
 
 static uint64_t python_phases(const sw_findings *all)
@@ -80,6 +89,7 @@ static struct sw__draft *python_overhead(sw_findings *all)
         return NULL;
     }
     struct sw__draft *draft = sw__draft(all, SW_FINDING_PYTHON_OVERHEAD, "RULE-48");
+    draft->group = asks_device(all, &top->frame) ? SW__GROUP_HOST : SW__GROUP_NONE;
     sw__draft_rule(draft, "RULE-01");
     const sw_stack_frame *at = &top->frame;
     sw__draft_where(all, draft, at->file, at->line, at->name);
@@ -122,7 +132,7 @@ static struct sw__draft *python_overhead(sw_findings *all)
 
 static bool on_batches(const sw_findings *all, const struct sw__hot_line *line)
 {
-    if (line->outside) {
+    if (line->outside || sw__copies_to_device(all, line->frame)) {
         return false;
     }
     if (SW__BATCH_PHASES & SW__PHASE_BIT(line->phase)) {
@@ -353,6 +363,7 @@ void sw__rules_metrics(sw_findings *all)
     }
     struct sw__draft *draft = sw__draft(all, SW_FINDING_LOGGING, "RULE-44");
     const sw_stack_frame *at = &list->frame;
+    draft->group = asks_device(all, at) ? SW__GROUP_HOST : SW__GROUP_NONE;
     sw__draft_where(all, draft, at->file, at->line, at->name);
     sw__draft_title(all, draft,
                     "%.0f %% of a step comes after the backward and is no part of the "

@@ -275,6 +275,36 @@ static bool costs_to_take(sw_findings *all, const struct sw__loader_facts *facts
     return true;
 }
 
+/* Batches that are there, but pass through the one thread that pins them too slowly. */
+static bool costs_to_pin(sw_findings *all, const struct sw__loader_facts *facts)
+{
+    const double each = facts->pin_ns, step = facts->wait.mean + facts->compute_ns;
+    const double made = facts->workers > 0 ? facts->made_ns / facts->workers : NAN;
+    if (facts->way != SW__LOADER_WORKERS || !(each > 0.6 * step) || !(made < each)) {
+        return false;
+    }
+    struct sw__draft *draft =
+        draft_loader(all, SW_FINDING_LOADER_MAIN_PROCESS, "RULE-07", RESTARTS);
+    sw__draft_title(
+        all, draft,
+        "The thread that pins batches needs %.0f ms for each, %.0f %% of a step",
+        each / 1e6, each / step * 100);
+    sw__draft_number(draft, "pin_ms", each / 1e6);
+    sw__draft_number(draft, "batch_bytes", facts->bytes);
+    sw__draft_advise(
+        all, draft,
+        "Make batches smaller in bytes: hand over what the samples are stored as "
+        "(uint8, float16) and convert it on the device.");
+    sw__loader_where(all, draft, NULL);
+    sw__loader_common(all, draft, facts);
+    /* Half the bytes, down to what is next to hold the loop up. */
+    const double next = made > facts->compute_ns ? made : facts->compute_ns;
+    const double half = (each - next < each / 2 ? each - next : each / 2) / step;
+    const struct sw__replay_range range = {half, 0.3 * half, (each - next) / step};
+    draft_saves(all, draft, &range);
+    return true;
+}
+
 /* What the samples know of waiting for a loader that is not known otherwise: a function of the user's that makes the
  * batches on the training thread, and whether it computes or waits for something itself. */
 static bool loader_in_samples(sw_findings *all, const struct sw__loader_facts *facts)
@@ -389,7 +419,7 @@ static void loop_waits(sw_findings *all, const struct sw__loader_facts *facts)
     }
     unsigned prefetch;
     const unsigned workers = sw__loader_best(all, facts, &prefetch);
-    bool told = costs_to_take(all, facts);
+    bool told = costs_to_take(all, facts) || costs_to_pin(all, facts);
     if (!(facts->late > SW__LOADER_LEAST)) {
         return; /* batches are there in time */
     }
@@ -409,6 +439,9 @@ static void loop_waits(sw_findings *all, const struct sw__loader_facts *facts)
 }
 
 /* --- workers that are started again --- */
+
+/* Of the longest start, the first one: below this nobody was started. */
+#define STAYED 0.3
 
 struct cost {
     double mean, least, most;
@@ -457,6 +490,10 @@ static bool starts_again(sw_findings *all, const struct sw__loader_facts *facts)
         return false;
     }
     const struct cost start = again(loader, SW_STAGE_START);
+    const bool kept = loader->bits & SW_LOADER_PERSISTENT;
+    if (kept && start.mean < STAYED * start.most) {
+        return false; /* workers that stay are only told of the new epoch */
+    }
     struct cost first = first_batches(all->it.summary);
     if (epochs < 2) {
         /* A new loader for every epoch: no step knows which it belongs to. */
@@ -477,7 +514,6 @@ static bool starts_again(sw_findings *all, const struct sw__loader_facts *facts)
     if (!(each * times > 0.02 * base) || !(low > 0) || first.mean < 3 * usual) {
         return false;
     }
-    const bool kept = loader->bits & SW_LOADER_PERSISTENT;
     const char *place = sw__loader_place(all);
     struct sw__draft *draft =
         draft_loader(all, SW_FINDING_LOADER_RESTART, "RULE-08", RESTARTS);

@@ -217,6 +217,12 @@ static void measure_stages(sw_findings *all, struct sw__loader_facts *facts)
     facts->getitem = stage_of(loader, SW_STAGE_GETITEM, whole);
     facts->send_ns = work_of(dearest(loader, SW_STAGE_SERIALISE));
     facts->unpack_ns = a_call(loader, SW_STAGE_UNPICKLE);
+    /* One thread takes over and pins one batch after the other; the training thread finds them ready. */
+    facts->pin_ns = a_call(loader, SW_STAGE_PIN);
+    if (facts->pin_ns > 0 && facts->way == SW__LOADER_WORKERS) {
+        facts->pin_ns += facts->unpack_ns > 0 ? facts->unpack_ns : 0;
+        facts->unpack_ns = NAN;
+    }
     facts->blocked = blocked_by_samples(all->it.summary);
     if (isnan(facts->blocked)) {
         facts->blocked = blocked_by_time(fetch, facts->delay);
@@ -353,6 +359,7 @@ bool sw__loader_begin(sw_findings *all, struct sw__loader_facts *facts, const ch
                                        .blocked = NAN,
                                        .delay = NAN,
                                        .unpack_ns = NAN,
+                                       .pin_ns = NAN,
                                        .send_ns = NAN,
                                        .bytes = NAN,
                                        .prefetch = 2};

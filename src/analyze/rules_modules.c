@@ -25,6 +25,8 @@
  * of it. A call costs 5 to 10 us. */
 #define NODES_LEAST 200
 #define NODE_MOST_NS 25e3
+/* The same where the device is known to wait for the host: then it is all calling. */
+#define NODE_LAUNCH_MOST_NS 250e3
 /* How often the same function must come again: those of a model in layers do so some tens of times. */
 #define AGAIN_LEAST 15
 /* … and how many nodes there are for each part of the model: what is deep is meant to be, what goes round need not. */
@@ -447,8 +449,10 @@ static void launch_bound(sw_findings *all, const struct model *model)
         model->calls >= CALLS_LEAST && between.low > BETWEEN_CALLS_LEAST;
     const struct graph graph = find_graph(all);
     /* An operation of the framework may be many nodes, too (nn.GRU): then no Python lies between them. */
-    const bool by_graph = between.low > 0.08 && graph.nodes >= NODES_LEAST &&
-                          graph.node_ns < NODE_MOST_NS && graph.again >= AGAIN_LEAST &&
+    const bool idles = sw__device_idles(all);
+    const bool by_graph = (between.low > 0.08 || idles) && graph.nodes >= NODES_LEAST &&
+                          graph.node_ns < (idles ? NODE_LAUNCH_MOST_NS : NODE_MOST_NS) &&
+                          graph.again >= AGAIN_LEAST &&
                           graph.nodes > NODES_A_PART_LEAST * (double)model->count;
     const bool by_code = own.low > 0.5 * forward.mean && !by_graph;
     if ((!by_modules && !by_code && !by_graph) ||
@@ -512,7 +516,14 @@ static void launch_bound(sw_findings *all, const struct model *model)
 void sw__rules_modules(sw_findings *all)
 {
     struct model model;
-    if (find_parts(all, &model)) {
+    const bool parts = find_parts(all, &model);
+    if (sw__has_device(all)) {
+        /* A call that is slow waits for room in the device's queue, whoever filled it. */
+        sw__findings_unchecked(
+            all, SW_FINDING_SLOW_MODULE,
+            "modules are timed on the host, which only hands their work "
+            "to the device");
+    } else if (parts) {
         slow_module(all, &model);
     } else {
         sw__findings_unchecked(all, SW_FINDING_SLOW_MODULE, "no modules were recorded");

@@ -125,6 +125,9 @@ static bool not_in_backward(sw_findings *all)
  * depends on nothing that learns. One without any backward is meant to learn nothing, such as a teacher. */
 static bool module_without_backward(sw_findings *all)
 {
+    if (sw__has_device(all)) {
+        return false; /* modules are timed on the host, which does not compute them */
+    }
     size_t count;
     uint64_t steps;
     uint64_t total;

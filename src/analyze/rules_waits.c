@@ -8,6 +8,9 @@
 
 #define SYNC_LEAST 0.05
 #define COPY_LEAST 0.05
+/* Waits in a step from which on a loop asks for them, and bytes of a copy that is more than a value. */
+#define MANY 8
+#define MUCH (1u << 18)
 
 /* The longest wait of a kind (bits) in the user's own code, and their sum. */
 static const sw_training_wait *longest(const sw_findings *all, unsigned kinds,
@@ -30,24 +33,112 @@ static const sw_training_wait *longest(const sw_findings *all, unsigned kinds,
     return found;
 }
 
+/* --- waiting --- */
+
+static bool at_line(const sw_training_wait *wait, const sw_stack_frame *frame)
+{
+    return wait->line == frame->line && wait->file && frame->file &&
+           strcmp(wait->file, frame->file) == 0;
+}
+
+static bool is_of_kind(const sw_findings *all, unsigned kinds,
+                       const sw_stack_frame *frame)
+{
+    size_t count;
+    const sw_training_wait *list = sw_training_waits(all->it.training, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (list[i].kind < 8 && kinds & 1u << list[i].kind && at_line(&list[i], frame)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+#define ASKED (1u << SW_WAIT_SYNC | 1u << SW_WAIT_D2H)
+
+bool sw__copies_to_device(const sw_findings *all, const sw_stack_frame *frame)
+{
+    return is_of_kind(all, 1u << SW_WAIT_H2D, frame);
+}
+
+/* The function in which the longest wait lies; it is not the one that calls model and backward. */
+static const struct sw__hot_function *function_of(sw_findings *all,
+                                                  const sw_training_wait *wait)
+{
+    const struct sw__hot *hot = sw__hot_code(all);
+    const sw_stack_frame *at = NULL;
+    for (size_t i = 0; i < hot->count && !at; i++) {
+        at = at_line(wait, hot->lines[i].frame) ? hot->lines[i].frame : NULL;
+    }
+    size_t count = 0;
+    const struct sw__hot_function *list =
+        at && !sw__hot_trains(hot, at)
+            ? sw__hot_functions(all, ~(uint64_t)0, SW__HOT_ANY, false, &count)
+            : NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (sw__same_function(&list[i].frame, at)) {
+            return &list[i];
+        }
+    }
+    return NULL;
+}
+
+const struct sw__hot_function *sw__wait_function(sw_findings *all,
+                                                 struct sw__estimate *around)
+{
+    const struct sw__hot *hot = sw__hot_code(all);
+    sw_training_wait sum;
+    const sw_training_wait *wait = longest(all, ASKED, &sum);
+    const struct sw__hot_function *function = wait ? function_of(all, wait) : NULL;
+    uint64_t by_phase[SW_PHASE_COUNT] = {0};
+    for (size_t i = 0; i < hot->count; i++) {
+        const struct sw__hot_line *line = &hot->lines[i];
+        const bool beside = line->phase != SW_PHASE_SYNC && !line->outside &&
+                            !(SW__COMPUTE_PHASES & SW__PHASE_BIT(line->phase));
+        const bool there = function ? sw__same_function(line->frame, &function->frame)
+                                    : is_of_kind(all, ASKED, line->frame);
+        if (beside && there) {
+            by_phase[line->phase] += line->samples;
+        }
+    }
+    *around = sw__hot_time(all, by_phase);
+    return function;
+}
+
+/* What a step takes at least: the device's own time, as far as it is known. */
+static double device_ns(const sw_findings *all)
+{
+    const struct sw__device_use use = sw__device_use(all);
+    return use.looks > 0 ? use.busy * all->it.mean_ns : NAN;
+}
+
 static void host_sync(sw_findings *all)
 {
     const uint64_t phase = SW__PHASE_BIT(SW_PHASE_SYNC);
     const struct sw__estimate share = sw__case_share(&all->it, phase);
     const struct sw__estimate time = sw__phase_time(all, phase);
     sw_training_wait sum;
-    const sw_training_wait *wait =
-        longest(all, 1u << SW_WAIT_SYNC | 1u << SW_WAIT_D2H, &sum);
+    const sw_training_wait *wait = longest(all, ASKED, &sum);
     const double per_step = wait ? (double)sum.calls / (double)all->it.steps->count : 0;
     /* Now and then is what one is told to do. */
     if (!wait || !(share.low > SYNC_LEAST) || per_step < 0.5) {
         return;
     }
-    /* The device needs its time anyway. What is gained is that the host works meanwhile. */
-    const double host = all->it.mean_ns - time.mean;
-    struct sw__estimate saved = time;
-    saved.mean = time.mean < host ? time.mean : host;
-    saved.high = time.high < host ? time.high : host;
+    /* The device needs its time anyway: what it is known to need, or else the time that it was waited for. What is gained is
+     * that the host works meanwhile, and what it does around each wait. */
+    struct sw__estimate around = {0};
+    const struct sw__hot_function *function =
+        per_step >= MANY || sum.bytes > MUCH * sum.calls ? sw__wait_function(all, &around)
+                                                         : NULL;
+    const double device = device_ns(all), host = all->it.mean_ns - time.mean;
+    const double most = isnan(device) ? host : all->it.mean_ns - device;
+    struct sw__estimate saved = {.mean = time.mean + 0.95 * around.mean,
+                                 .low = time.low + 0.5 * around.low,
+                                 .high = time.high + around.high};
+    double *const each[] = {&saved.mean, &saved.low, &saved.high};
+    for (unsigned i = 0; i < 3; i++) {
+        *each[i] = *each[i] < most ? *each[i] : most;
+    }
     if (!(saved.mean / all->it.mean_ns > SYNC_LEAST)) {
         return;
     }
@@ -61,6 +152,16 @@ static void host_sync(sw_findings *all)
     sw__draft_number(draft, "sync_ms", time.mean / 1e6);
     sw__draft_number(draft, "sync_share", share.mean);
     sw__draft_number(draft, "calls_per_step", per_step);
+    if (around.mean > 0) {
+        sw__draft_number(draft, "around_ms", around.mean / 1e6);
+    }
+    if (sum.bytes > MUCH * sum.calls) {
+        sw__draft_number(draft, "mb_per_step",
+                         (double)sum.bytes / (double)all->it.steps->count / 1e6);
+        draft->finding.also |= (uint64_t)1 << SW_FINDING_TRANSFER;
+    }
+    draft->group = function ? SW__GROUP_HOST : SW__GROUP_NONE;
+    draft->specific = 1;
     draft->finding.share = share.mean;
     draft->finding.confidence = 0.8;
     sw__draft_advise(
@@ -68,8 +169,14 @@ static void host_sync(sw_findings *all)
         "Read the value in line %u of %s every fiftieth step, or add it up on "
         "the device and read the sum.",
         wait->line, sw__file_name(wait->file));
-    sw__draft_saves_in_steps(all, draft, saved, 0.7, 0.2, 1);
+    if (isnan(device)) {
+        sw__draft_saves_in_steps(all, draft, saved, 0.7, 0.2, 1);
+    } else {
+        sw__draft_saves_in_steps(all, draft, saved, 0.95, 0.5, 1);
+    }
 }
+
+/* --- copying --- */
 
 static void transfer(sw_findings *all)
 {
@@ -82,6 +189,16 @@ static void transfer(sw_findings *all)
     if (!copy || !(share.low > COPY_LEAST) || (pinned && sum.non_blocking)) {
         return;
     }
+    /* What else the same lines do, such as giving back the memory of the batch before, goes with the copy. */
+    const struct sw__hot *hot = sw__hot_code(all);
+    uint64_t beside[SW_PHASE_COUNT] = {0};
+    for (size_t i = 0; i < hot->count; i++) {
+        const struct sw__hot_line *line = &hot->lines[i];
+        if (line->phase == SW_PHASE_OTHER && sw__copies_to_device(all, line->frame)) {
+            beside[line->phase] += line->samples;
+        }
+    }
+    const struct sw__estimate more = sw__hot_time(all, beside);
     struct sw__draft *draft = sw__draft(all, SW_FINDING_TRANSFER, "RULE-03");
     sw__draft_rule(draft, pinned ? "RULE-19" : "RULE-07");
     sw__draft_where(all, draft, copy->file, copy->line, copy->call);
@@ -90,6 +207,9 @@ static void transfer(sw_findings *all)
     const double steps = (double)all->it.steps->count;
     sw__draft_number(draft, "h2d_ms", time.mean / 1e6);
     sw__draft_number(draft, "h2d_share", share.mean);
+    if (more.mean > 0) {
+        sw__draft_number(draft, "around_ms", more.mean / 1e6);
+    }
     sw__draft_number(draft, "copies_per_step", (double)sum.calls / steps);
     sw__draft_number(draft, "mb_per_step", (double)sum.bytes / steps / 1e6);
     sw__draft_number(draft, "pinned_calls", (double)sum.pinned_calls);
@@ -100,12 +220,19 @@ static void transfer(sw_findings *all)
         sw__draft_advise(all, draft, "Build the loader with pin_memory=True (%s:%u).",
                          sw__file_name(site ? site->file : NULL), site ? site->line : 0);
     }
+    if (!all->it.loader) {
+        sw__draft_advise(all, draft,
+                         "If the data fit there, put them on the device once, before the "
+                         "loop.");
+    }
     sw__draft_advise(
         all, draft,
         "Copy with .to(device, non_blocking=True) from pinned memory in line "
         "%u of %s, so that the copy runs beside the computation.",
         copy->line, sw__file_name(copy->file));
-    sw__draft_saves_in_steps(all, draft, time, 0.7, 0.3, 1);
+    const struct sw__estimate both = {
+        .mean = time.mean + more.mean, .low = time.low, .high = time.high + more.high};
+    sw__draft_saves_in_steps(all, draft, both, 0.7, 0.3, 1);
 }
 
 void sw__rules_waits(sw_findings *all)

@@ -56,7 +56,7 @@ class Forecaster(nn.Module):
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--steps", type=int, default=150)
+    parser.add_argument("--steps", type=int, default=120)
     parser.add_argument("--cell", choices=["own", "library"], default="own")
     args = parser.parse_args()
     torch.manual_seed(0)

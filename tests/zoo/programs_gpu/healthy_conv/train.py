@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-STEPS = 160
+STEPS = 480
 
 
 def conv(inputs: int, outputs: int, stride: int = 1) -> nn.Sequential:

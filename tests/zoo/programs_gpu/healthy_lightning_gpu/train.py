@@ -4,21 +4,35 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Iterator
 
 import lightning as L
 import torch
 from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import DataLoader, IterableDataset
 
 warnings.filterwarnings("ignore")
+
+
+class Tables(IterableDataset[tuple[torch.Tensor, torch.Tensor]]):
+    """Whole batches of rows, in an order of their own in each epoch."""
+
+    def __init__(self, rows: int, size: int) -> None:
+        self.x = torch.randn(rows, 256)
+        self.size = size
+
+    def __iter__(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        for start in torch.randperm(len(self.x) // self.size) * self.size:
+            x = self.x[start : start + self.size]
+            yield x, x[:, :1]
 
 
 class Regressor(L.LightningModule):
     def __init__(self) -> None:
         super().__init__()
         self.net = nn.Sequential(
-            nn.Linear(256, 4096), nn.GELU(), nn.Linear(4096, 4096), nn.GELU(),
-            nn.Linear(4096, 4096), nn.GELU(), nn.Linear(4096, 1),
+            nn.Linear(256, 8192), nn.GELU(), nn.Linear(8192, 8192), nn.GELU(),
+            nn.Linear(8192, 8192), nn.GELU(), nn.Linear(8192, 1),
         )  # fmt: skip
 
     def training_step(self, batch: list[torch.Tensor], index: int) -> torch.Tensor:
@@ -33,13 +47,9 @@ class Regressor(L.LightningModule):
 
 def main() -> None:
     L.seed_everything(0, verbose=False)
-    x = torch.randn(65536, 256)
-    loader = DataLoader(
-        TensorDataset(x, x[:, :1]), batch_size=8192, shuffle=True, num_workers=6,
-        pin_memory=True, persistent_workers=True, prefetch_factor=4,
-    )  # fmt: skip
+    loader = DataLoader(Tables(262_144, 4096), batch_size=None, pin_memory=True)
     trainer = L.Trainer(
-        max_epochs=20, accelerator="gpu", devices=1, precision="bf16-mixed", logger=False,
+        max_epochs=8, accelerator="gpu", devices=1, precision="bf16-mixed", logger=False,
         enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
     )  # fmt: skip
     begin = time.perf_counter()

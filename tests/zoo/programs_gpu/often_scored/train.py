@@ -21,7 +21,7 @@ def score(model: nn.Module, held_out: torch.Tensor) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--steps", type=int, default=600)
+    parser.add_argument("--steps", type=int, default=1500)
     parser.add_argument("--score-every", type=int, default=10)
     args = parser.parse_args()
     torch.manual_seed(0)

@@ -38,7 +38,7 @@ class Thumbnails(Dataset[tuple[torch.Tensor, int]]):
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--workers", type=int, default=0)
-    parser.add_argument("--batches", type=int, default=120)
+    parser.add_argument("--batches", type=int, default=300)
     args = parser.parse_args()
     torch.manual_seed(0)
     device = torch.device("cuda")

@@ -1,0 +1,48 @@
+/* What rules ask of the accelerator: how busy it is while steps are made, by what the monitor saw. */
+#include <math.h>
+
+#include "analyze/rules.h"
+#include "analyze/summary.h"
+
+#define LOOKS_LEAST 3
+#define IDLE_MOST 0.5
+
+/* Looks that fall into steps may still speak of what was before the first of them, so that the mean is too low. */
+static void take(double *mean, double *most, const sw_monitor_series *series)
+{
+    if (series && series->steps.samples > 0) {
+        *mean =
+            fmax(*mean, series->steps.mean / 100); /* fmax: a number rather than NaN */
+        *most = fmax(*most, series->steps.max / 100);
+    }
+}
+
+struct sw__device_use sw__device_use(const sw_findings *all)
+{
+    struct sw__device_use use = {.busy = NAN,
+                                 .busy_most = NAN,
+                                 .sm = NAN,
+                                 .sm_most = NAN,
+                                 .tensor = NAN,
+                                 .tensor_most = NAN};
+    const sw_gpus *gpus = sw_summary_gpus(all->it.summary);
+    size_t count;
+    const sw_gpu *list = sw_gpus_get(gpus, &count);
+    for (size_t i = 0; i < count; i++) {
+        const sw_monitor_series *busy = list[i].series[SW_GPU_UTILISATION];
+        if (!sw__gpu_is_used(&list[i]) || !busy) {
+            continue;
+        }
+        use.looks = busy->steps.samples > use.looks ? busy->steps.samples : use.looks;
+        take(&use.busy, &use.busy_most, busy);
+        take(&use.sm, &use.sm_most, list[i].series[SW_GPU_SM_ACTIVE]);
+        take(&use.tensor, &use.tensor_most, list[i].series[SW_GPU_TENSOR_ACTIVE]);
+    }
+    return use;
+}
+
+bool sw__device_idles(const sw_findings *all)
+{
+    const struct sw__device_use use = sw__device_use(all);
+    return use.looks >= LOOKS_LEAST && use.busy_most < IDLE_MOST;
+}
