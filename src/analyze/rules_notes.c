@@ -11,6 +11,10 @@
 #define STEPS_LEAST 20
 #define LONG_RUN_NS 3600e9
 #define LOADING_MOST 0.2
+/* Looks at a device that are enough, and shares of the time in which it computes. */
+#define DEVICE_LOOKS 3
+#define DEVICE_BUSY 0.9
+#define DEVICE_IDLE 0.5
 
 /* --- what bounds the run --- */
 
@@ -66,8 +70,9 @@ static const sw_training_module *top_module(const sw_findings *all, double *shar
 static const char *detail(sw_findings *all, const struct bound *bound, double share)
 {
     double part = 0;
-    const sw_training_module *module =
-        bound->phases == SW__COMPUTE_PHASES ? top_module(all, &part) : NULL;
+    /* Where a device computes, modules are timed on the host, which only hands their work out. */
+    const bool here = bound->phases == SW__COMPUTE_PHASES && !sw__has_device(all);
+    const sw_training_module *module = here ? top_module(all, &part) : NULL;
     if (module && part > 0.1) {
         return sw__findings_format(all, ", %s in %s (%.0f %% of a step)",
                                    part > 0.5 ? "most of it" : "the largest part",
@@ -90,6 +95,29 @@ static const char *detail(sw_findings *all, const struct bound *bound, double sh
         sw__file_name(list->frame.file), list->frame.line);
 }
 
+/* Steps that hand work to a device are bound by it, or it waits for them; phases of the host do not tell. */
+static const char *device_bound(sw_findings *all, const struct bound *largest)
+{
+    const struct sw__device_use use = sw__device_use(all);
+    const uint64_t phases = SW__COMPUTE_PHASES | SW__PHASE_BIT(SW_PHASE_OPTIMIZER) |
+                            SW__PHASE_BIT(SW_PHASE_SYNC);
+    if (!sw__has_device(all) || use.looks < DEVICE_LOOKS || !(largest->phases & phases)) {
+        return NULL;
+    }
+    if (use.busy_most >= DEVICE_BUSY) {
+        return sw__findings_format(
+            all, "device: it computes up to %.0f %% of the time, %.0f %% on average",
+            use.busy_most * 100, use.busy * 100);
+    }
+    if (use.busy_most < DEVICE_IDLE) {
+        return sw__findings_format(all,
+                                   "host: the device computes %.0f %% of the time and "
+                                   "waits for the program in the rest%s",
+                                   use.busy * 100, detail(all, largest, 0));
+    }
+    return NULL;
+}
+
 static void say_bound(sw_findings *all)
 {
     const struct bound *largest = NULL;
@@ -110,6 +138,9 @@ static void say_bound(sw_findings *all)
             all, "%s: %.0f %% of the time is no training",
             validation > checkpoint ? "validation" : "saving state", aside * 100);
     } else if (largest) {
+        all->bound = device_bound(all, largest);
+    }
+    if (largest && !all->bound) {
         all->bound =
             sw__findings_format(all, "%s: %.0f %% of a step is %s%s", largest->name,
                                 most * 100, largest->what, detail(all, largest, most));
