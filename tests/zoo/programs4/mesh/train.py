@@ -20,7 +20,7 @@ def simulate(n, mesh, side):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--side", type=int, default=24)
-    parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--steps", type=int, default=280)
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--keep-modes", action="store_true")
     args = parser.parse_args()
