@@ -246,7 +246,7 @@ static void doubles(void **state)
         const sw_finding *finding = found(scene, SW_FINDING_DTYPE);
         assert_int_equal(finding != NULL, wide);
         if (finding) {
-            assert_true(finding->low > 1.1 && finding->high < 2.7);
+            assert_true(finding->low > 1 && finding->high < 3.1);
             assert_true(finding->speedup > 1.5);
         }
         scene_free(scene);

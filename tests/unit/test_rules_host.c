@@ -38,7 +38,7 @@ static void python_code_in_the_step(void **state)
     /* 5.5 of 15 ms, of which nearly all goes. */
     assert_true(fabs(finding->share - 5.5 / 15) < 0.02);
     assert_true(finding->low < 15 / 9.5 && finding->high > 15 / 9.5);
-    assert_true(finding->speedup > 1.4 && finding->speedup < 1.6);
+    assert_true(finding->speedup > 1.5 && finding->speedup < 1.7);
     assert_non_null(strstr(finding->advice[0], "pairs.py"));
     scene_free(scene);
 }
@@ -156,7 +156,7 @@ static void logging_in_steps(void **state)
     assert_int_equal(finding->line, 31);
     assert_int_equal(evidence(finding, "calls_per_step"), 1);
     assert_true(fabs(evidence(finding, "logging_share") - 0.1) < 0.01);
-    assert_true(finding->low > 1.05 && finding->high < 1.13);
+    assert_true(finding->low >= 1 && finding->low < 1.06 && finding->high < 1.25);
     assert_non_null(strstr(finding->title, "print"));
     scene_free(scene);
 
@@ -190,7 +190,7 @@ static void collections_that_the_program_asks_for(void **state)
     assert_non_null(finding);
     assert_int_equal(finding->line, 33);
     assert_non_null(strstr(finding->advice[0], "gc.collect()"));
-    assert_true(fabs(finding->speedup - 12 / 9.06) < 0.03);
+    assert_true(fabs(finding->speedup - relieved(12, 2.94)) < 0.03);
     scene_free(scene);
 }
 
