@@ -471,7 +471,10 @@ static void variance(sw_findings *all)
                          "If inputs differ in size, batches of similar sizes even the "
                          "steps out.");
     }
-    sw__draft_saves_in_steps(all, draft, excess, 0.95, 0.5, 1);
+    /* What they took is known; how it would be next time is not, but not by so much. */
+    struct sw__estimate range = excess;
+    range.high = range.high < 1.15 * range.mean ? range.high : 1.15 * range.mean;
+    sw__draft_saves_in_steps(all, draft, range, 0.95, 0.5, 1);
     for (struct sw__draft *other = all->first; other; other = other->next) {
         if (other->finding.kind == SW_FINDING_REDUNDANT_WORK) {
             /* The same work: now and then, if it is this one that gains more. */
