@@ -596,6 +596,25 @@ static void collating_dominates(void **state)
     done(&result);
 }
 
+/* Workers that are nearly in time use up the cores: that alone is worth no other code, unless very much is gained. */
+static void workers_that_are_nearly_in_time(void **state)
+{
+    (void)state;
+    struct plan plan = slow_samples;
+    plan.cores = "2.00";
+    plan.workers = 2;
+    plan.bits = SW_LOADER_PERSISTENT;
+    plan.wait = 2.5;
+    plan.getitem = plan.getitem_cpu = 2;
+    plan.collate = 30;
+    assert_none(&plan);
+    plan.collate = 120;
+    plan.wait = 7;
+    struct result result = find(&plan);
+    (void)assert_one(&result, SW_FINDING_LOADER_COLLATE);
+    done(&result);
+}
+
 static void samples_wait_for_files(void **state)
 {
     (void)state;
@@ -911,6 +930,7 @@ int main(void)
         cmocka_unit_test(cores_that_are_used_up),
         cmocka_unit_test(a_transform_dominates),
         cmocka_unit_test(collating_dominates),
+        cmocka_unit_test(workers_that_are_nearly_in_time),
         cmocka_unit_test(samples_wait_for_files),
         cmocka_unit_test(batches_too_small_to_hand_over),
         cmocka_unit_test(workers_are_started_again),
