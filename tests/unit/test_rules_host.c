@@ -139,6 +139,37 @@ static void python_on_batches(void **state)
     scene_free(scene);
 }
 
+/* Pictures and tables are logs, too, and what is handed to who writes them is part of it. */
+static void pictures_and_tables(void **state)
+{
+    (void)state;
+    static const char *const packages[] = {
+        "/v/lib/python3.12/site-packages/matplotlib/figure.py",
+        "/v/lib/python3.12/site-packages/pandas/io/formats/csvs.py",
+        "/v/lib/python3.12/site-packages/scipy/linalg/basic.py"};
+    for (unsigned i = 0; i < 3; i++) {
+        struct scene *scene = scene_new();
+        scene_steps(scene, 100, PHASES(COMPUTE, [SW_PHASE_OTHER] = 1.5));
+        usual_samples(scene);
+        scene_samples(scene, SW_PHASE_OTHER,
+                      FRAMES(TRAIN(33), {"savefig", packages[i], 3, 7}), 80, 80);
+        scene_samples(scene, SW_PHASE_OTHER,
+                      FRAMES(TRAIN(33), {"subplots", "/v/site-packages/x/y.py", 3, 7}),
+                      70, 70);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_LOGGING);
+        if (i < 2) {
+            assert_non_null(finding);
+            assert_int_equal(finding->line, 33);
+            assert_true(fabs(evidence(finding, "logging_share") - 0.14) < 0.03);
+        } else {
+            /* Work after the update, by no name that says more. */
+            assert_true(!finding || isnan(evidence(finding, "logging_share")));
+        }
+        scene_free(scene);
+    }
+}
+
 static void logging_in_steps(void **state)
 {
     (void)state;
@@ -285,6 +316,7 @@ int main(void)
         cmocka_unit_test(native_work_is_not_python),
         cmocka_unit_test(work_on_batches),
         cmocka_unit_test(python_on_batches),
+        cmocka_unit_test(pictures_and_tables),
         cmocka_unit_test(logging_in_steps),
         cmocka_unit_test(collections_that_the_program_asks_for),
         cmocka_unit_test(collections_that_come_by_themselves),
