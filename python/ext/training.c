@@ -35,6 +35,7 @@ typedef struct train_state {
     PyObject *owner_weak;
     const void *group;
     const void *other; /* who else asked since */
+    unsigned other_updates; /* `updates` at that time */
     train_group groups[GROUPS];
     unsigned newest;
 } train_state;
@@ -288,8 +289,12 @@ static bool may_take_over(train_state *state, int rank, PyObject *owner,
         return true;
     }
     /* Asked twice with an update in between, while the one that had the step did not ask: it no longer drives the loop. */
-    const bool drives = state->other == owner && state->updates > 0;
-    state->other = owner;
+    const bool drives =
+        state->other == owner && state->updates > state->other_updates;
+    if (state->other != owner) {
+        state->other = owner;
+        state->other_updates = state->updates;
+    }
     return drives;
 }
 

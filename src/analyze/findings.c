@@ -155,45 +155,6 @@ void sw__draft_where(sw_findings *all, struct sw__draft *draft, const char *file
     finding->name = name ? sw__findings_format(all, "%s", name) : NULL;
 }
 
-double sw__saved_per_step(const sw_findings *all, double ns)
-{
-    return ns * (double)all->it.steps->counted;
-}
-
-static double speedup_of(double base, double saved)
-{
-    /* A change never saves all of it. */
-    const double left = saved < base * 0.99 ? base - saved : base * 0.01;
-    return base / left;
-}
-
-void sw__draft_saves(sw_findings *all, struct sw__draft *draft, double saved_ns,
-                     double low_ns, double high_ns)
-{
-    sw_finding *finding = &draft->finding;
-    const double base = (double)all->it.base_ns;
-    const double counted = (double)all->it.steps->counted;
-    if (!(base > 0) || !(saved_ns > 0) || counted <= 0) {
-        return;
-    }
-    low_ns = low_ns < saved_ns ? low_ns : saved_ns;
-    high_ns = high_ns > saved_ns ? high_ns : saved_ns;
-    finding->predicted = true;
-    finding->speedup = speedup_of(base, saved_ns);
-    finding->low = speedup_of(base, low_ns > 0 ? low_ns : 0);
-    finding->high = speedup_of(base, high_ns);
-    const double step = all->it.steps->mean_ns - saved_ns / counted;
-    finding->step_ns = step > 0 ? (uint64_t)step : 0;
-    const double gain = saved_ns / base;
-    finding->severity = gain >= 0.5   ? SW_SEVERITY_CRITICAL
-                        : gain >= 0.2 ? SW_SEVERITY_HIGH
-                        : gain >= 0.1 ? SW_SEVERITY_MEDIUM
-                                      : SW_SEVERITY_LOW;
-    if (isnan(finding->share)) {
-        finding->share = gain;
-    }
-}
-
 /* --- choosing and ordering --- */
 
 static double gain(const sw_finding *finding)

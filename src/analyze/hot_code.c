@@ -58,9 +58,10 @@ static bool is_python(const char *file)
 /* Whether a function writes down what happens: a package for that, or one of the user's that is named so. */
 static bool writes_logs(const sw_stack_frame *frame)
 {
-    static const char *const packages[] = {"/loggers/",    "/wandb/",    "/mlflow/",
-                                           "/tensorboard", "/comet_ml/", "/neptune/",
-                                           "/aim/",        "/clearml/"};
+    static const char *const packages[] = {
+        "/loggers/", "/wandb/",   "/mlflow/",     "/tensorboard", "/comet_ml/",
+        "/neptune/", "/aim/",     "/clearml/",    "/matplotlib/", "/seaborn/",
+        "/plotly/",  "/tabulate", "/prettytable", "/rich/",       "/pandas/io/formats/"};
     static const char *const classes[] = {"Logger.", "Tracker.", "Reporter.",
                                           "Recorder."};
     static const char *const values[] = {"log_prob", "log_softmax", "log_lik", "log_det",
@@ -451,6 +452,26 @@ static void find_callers(struct reading *reading)
     }
 }
 
+/* A line that writes logs through a package also makes what it hands over. */
+static void join_logging(struct sw__hot *hot)
+{
+    for (size_t i = 0; i < hot->count; i++) {
+        struct sw__hot_line *line = &hot->lines[i];
+        uint64_t logs = 0;
+        for (size_t k = 0; line->as == SW_PHASE_OTHER && k < hot->count; k++) {
+            const struct sw__hot_line *other = &hot->lines[k];
+            logs += other->as == SW_PHASE_LOGGING && other->frame == line->frame &&
+                            other->phase == line->phase && other->when == line->when &&
+                            other->outside == line->outside
+                        ? other->samples
+                        : 0;
+        }
+        if (2 * logs > line->samples) {
+            line->as = SW_PHASE_LOGGING;
+        }
+    }
+}
+
 const struct sw__hot *sw__hot_code(sw_findings *all)
 {
     static const struct sw__hot nothing;
@@ -488,5 +509,6 @@ const struct sw__hot *sw__hot_code(sw_findings *all)
     }
     sw__free(reading.forward.frames);
     sw__free(reading.backward.frames);
+    join_logging(reading.hot);
     return all->hot;
 }

@@ -30,13 +30,15 @@ void sw__draft_saves_in_steps(sw_findings *all, struct sw__draft *draft,
                               struct sw__estimate ns, double part, double low,
                               double high)
 {
-    const double most = all->it.mean_ns - sw__worker_period(all);
+    const double period = sw__worker_period(all);
+    const double most = all->it.mean_ns - period;
     double saved[3] = {ns.mean * part, ns.low * low, ns.high * high};
     for (unsigned i = 0; i < 3; i++) {
         saved[i] = saved[i] < most ? saved[i] : most;
         saved[i] = saved[i] > 0 ? sw__saved_per_step(all, saved[i]) : 0;
     }
-    sw__draft_saves(all, draft, saved[0], saved[1], saved[2]);
+    sw__draft_saves_down_to(all, draft, saved[0], saved[1], saved[2],
+                            sw__saved_per_step(all, period));
 }
 
 struct sw__estimate sw__phase_time(const sw_findings *all, uint64_t phases)

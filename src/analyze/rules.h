@@ -15,6 +15,9 @@ struct sw__hot_function;
     (SW__PHASE_BIT(SW_PHASE_PREPROCESS) | SW__PHASE_BIT(SW_PHASE_AUGMENT) |              \
      SW__PHASE_BIT(SW_PHASE_COLLATE))
 
+/* A share of the time that validation may have. */
+#define SW__VALIDATION_LEAST 0.2
+
 /* Parts of the rules of findings.h that have files of their own. */
 void sw__rules_waits(sw_findings *all);   /* host_sync, transfer */
 void sw__rules_modules(sw_findings *all); /* slow_module, launch_bound */

@@ -8,7 +8,6 @@
 #include "analyze/slow_code.h"
 #include "analyze/summary.h"
 
-#define VALIDATION_LEAST 0.2
 #define CHECKPOINT_LEAST 0.05
 /* As often as this it must have happened before doing it less often makes sense. */
 #define TIMES_LEAST 2
@@ -87,7 +86,7 @@ static void validation(sw_findings *all)
     const double steady = (double)all->it.base_ns - training;
     const double share = steady > 0 ? ns / steady : 0;
     const uint64_t times = happened(all, SW_PHASE_VALIDATION);
-    if (!(share > VALIDATION_LEAST) || times < TIMES_LEAST) {
+    if (!(share > SW__VALIDATION_LEAST) || times < TIMES_LEAST) {
         return;
     }
     struct sw__draft *draft = sw__draft(all, SW_FINDING_VALIDATION, "RULE-62");
@@ -347,6 +346,8 @@ static bool told(sw_findings *all, unsigned phase)
         return true; /* waiting for others, who have reasons of their own */
     case SW_PHASE_VALIDATION:
         return true; /* it has a rule of its own, and a share that it may have */
+    case SW_PHASE_FORWARD:
+        return TELL(SW_FINDING_VALIDATION); /* without eval() and no_grad() */
     case SW_PHASE_CHECKPOINT:
         return TELL(SW_FINDING_CHECKPOINT);
     case SW_PHASE_GC:
@@ -485,7 +486,10 @@ static void variance(sw_findings *all)
                          "If inputs differ in size, batches of similar sizes even the "
                          "steps out.");
     }
-    sw__draft_saves_in_steps(all, draft, excess, 0.95, 0.5, 1);
+    /* What they took is known; how it would be next time is not, but not by so much. */
+    struct sw__estimate range = excess;
+    range.high = range.high < 1.15 * range.mean ? range.high : 1.15 * range.mean;
+    sw__draft_saves_in_steps(all, draft, range, 0.95, 0.5, 1);
     for (struct sw__draft *other = all->first; other; other = other->next) {
         if (other->finding.kind == SW_FINDING_REDUNDANT_WORK) {
             /* The same work: now and then, if it is this one that gains more. */

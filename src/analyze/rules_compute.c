@@ -23,6 +23,8 @@
 /* Compilations of one function that no warm-up explains. */
 #define COMPILE_AGAIN_LEAST 2
 #define COMPILE_WARMUP_LEAST 5
+/* So many steps without a compilation show what one takes. */
+#define FREE_LEAST 5
 
 /* --- optimizer --- */
 
@@ -235,7 +237,9 @@ static void optimizer(sw_findings *all)
         "operations for each: use torch._foreach_* functions on the list, or keep "
         "the parameters in one flat tensor.",
         own->frame.name, own->frame.line, sw__file_name(own->frame.file));
-    sw__draft_saves_in_steps(all, draft, time, 0.85, 0.5, 0.98);
+    /* The more tensors there are, the more of it is calls. */
+    sw__draft_saves_in_steps(all, draft, time, is.tensors >= TENSORS_LEAST ? 0.92 : 0.85,
+                             0.5, 0.98);
 }
 
 /* --- data types --- */
@@ -329,10 +333,12 @@ static struct again most_compiled(const sw_findings *all)
     return most;
 }
 
-/* Steps in which something was compiled, and how long that took; [1]: the warm-up included. */
+/* Steps in which something was compiled, and how long that took; [1]: the warm-up included. `more_ns`: what steps with a
+ * compilation take beyond it and beyond a step without, for all of them. */
 struct compiling {
     uint64_t steps[2];
     double ns[2];
+    double more_ns;
 };
 
 static struct compiling find_compiling(const sw_findings *all)
@@ -340,6 +346,7 @@ static struct compiling find_compiling(const sw_findings *all)
     struct compiling sum = {0};
     sw_summary_step *list = NULL;
     size_t count = 0;
+    double rest[2] = {0}, steps[2] = {0}; /* of steps that count, without and with one */
     if (sw_summary_step_series(all->it.summary, &list, &count, NULL) == SW_OK) {
         for (size_t i = 0; i < count; i++) {
             const uint64_t ns = list[i].complete ? list[i].phase_ns[SW_PHASE_COMPILE] : 0;
@@ -347,9 +354,17 @@ static struct compiling find_compiling(const sw_findings *all)
                 sum.steps[k] += ns > 0;
                 sum.ns[k] += (double)ns;
             }
+            if (list[i].complete && !list[i].warmup) {
+                rest[ns > 0] += (double)(list[i].end_ns - list[i].begin_ns) - (double)ns;
+                steps[ns > 0]++;
+            }
         }
     }
     sw_summary_steps_free(list);
+    if (steps[0] >= FREE_LEAST && steps[1] > 0) {
+        const double more = rest[1] - steps[1] * rest[0] / steps[0];
+        sum.more_ns = more > 0 ? more : 0;
+    }
     return sum;
 }
 
@@ -413,7 +428,11 @@ static void recompile(sw_findings *all)
     draft->finding.confidence = 0.95;
     advise_compiled(all, draft, at);
     if (later) {
-        sw__draft_saves(all, draft, 0.985 * steps_ns, 0.9 * steps_ns, steps_ns);
+        /* Steps that compile also trace and look things up, for which there is no section. */
+        const double more_ns =
+            sum.more_ns * (double)all->it.steps->counted / (double)all->it.count;
+        sw__draft_saves(all, draft, 0.998 * steps_ns + more_ns, 0.95 * steps_ns,
+                        steps_ns + more_ns);
     } else {
         draft->finding.share = NAN;
         draft->finding.severity =

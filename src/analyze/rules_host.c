@@ -19,6 +19,8 @@
 #define MOSTLY_PYTHON 0.4
 /* The same inside the model, where calls of layers have some by themselves. */
 #define PYTHON_IN_MODEL 0.65
+/* Of calls of packages from such a function, what goes with it. */
+#define CALLS_GONE 0.8
 
 static double percent(double share)
 {
@@ -54,8 +56,11 @@ static bool calls_operations(const struct sw__hot_function *function)
            (double)function->interpreted < PYTHON_IN_MODEL * (double)function->own;
 }
 
-/* Interpreter time of all functions, by phase; `*top`: the one with most. */
+/* Interpreter time of all functions, by phase; `calls`: of packages that they call outside the model. `*top`: the one with
+ * most. */
+#define CALLED_PHASES (SW__PHASE_BIT(SW_PHASE_OTHER) | SW__BATCH_PHASES)
 static void sum_python(sw_findings *all, uint64_t sum[SW_PHASE_COUNT],
+                       uint64_t calls[SW_PHASE_COUNT],
                        const struct sw__hot_function **top, size_t *functions)
 {
     size_t count;
@@ -71,6 +76,9 @@ static void sum_python(sw_findings *all, uint64_t sum[SW_PHASE_COUNT],
         }
         for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
             sum[p] += list[i].own_by_phase[p];
+            calls[p] += CALLED_PHASES & SW__PHASE_BIT(p)
+                            ? list[i].by_phase[p] - list[i].own_by_phase[p]
+                            : 0;
         }
         *top = !*top || list[i].own > (*top)->own ? &list[i] : *top;
         (*functions)++;
@@ -82,7 +90,8 @@ static struct sw__draft *python_overhead(sw_findings *all)
     uint64_t sum[SW_PHASE_COUNT] = {0};
     const struct sw__hot_function *top;
     size_t functions;
-    sum_python(all, sum, &top, &functions);
+    uint64_t calls[SW_PHASE_COUNT] = {0};
+    sum_python(all, sum, calls, &top, &functions);
     const struct sw__estimate time = sw__hot_time(all, sum);
     const double step = all->it.mean_ns;
     if (!top || !(time.low / step > PYTHON_LEAST)) {
@@ -121,8 +130,11 @@ static struct sw__draft *python_overhead(sw_findings *all)
     sw__draft_advise(all, draft,
                      "If it must stay Python, do it in the loader's workers, or not in "
                      "every step; `stepwatch run --lines` shows its lines.");
-    /* What takes its place costs something; the others may have other reasons. */
+    /* What takes its place costs something; the others may have other reasons. What a loop calls goes with it. */
     struct sw__estimate range = time;
+    const double called = sw__hot_time(all, calls).mean;
+    range.mean += CALLS_GONE * (called > 0 ? called : 0);
+    range.high += called > 0 ? called : 0;
     range.low = own.low < time.low ? own.low : time.low;
     sw__draft_saves_in_steps(all, draft, range, 0.98, 0.75, 1);
     return draft;

@@ -54,6 +54,14 @@ static struct sw__replay_range cheaper(const sw_findings *all,
     return sw__loader_saves(all, facts, &change);
 }
 
+static bool worth_it(const struct sw__loader_facts *facts,
+                     const struct sw__replay_range *range)
+{
+    const bool beside =
+        facts->way == SW__LOADER_WORKERS && !(facts->late > SW__LOADER_LATE);
+    return range->mean >= (beside ? SW__LOADER_REWRITE_BESIDE : SW__LOADER_REWRITE);
+}
+
 static void advise_cheaper(sw_findings *all, struct sw__draft *draft, const char *what,
                            const char *how)
 {
@@ -68,7 +76,7 @@ static bool transform_dominates(sw_findings *all, const struct sw__loader_facts 
                                 unsigned workers)
 {
     const struct sw__replay_range range = cheaper(all, facts, part->share);
-    if (range.mean < SW__LOADER_REWRITE) {
+    if (!worth_it(facts, &range)) {
         return false;
     }
     struct sw__draft *draft =
@@ -101,7 +109,7 @@ static bool collate_dominates(sw_findings *all, const struct sw__loader_facts *f
     const struct sw__replay_range range = part->share >= DOMINATES
                                               ? cheaper(all, facts, part->share)
                                               : (struct sw__replay_range){0};
-    if (range.mean < SW__LOADER_REWRITE) {
+    if (!worth_it(facts, &range)) {
         return false;
     }
     const char *name = part->stage->name ? part->stage->name : "collate_fn";

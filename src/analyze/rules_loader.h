@@ -11,6 +11,9 @@
 #define SW__LOADER_GAIN 0.03
 /* … nor is it to write code anew for less than this; a setting is changed more easily. */
 #define SW__LOADER_REWRITE 0.15
+/* Where workers make batches in time but for so little, it must gain this much: what it does to the cores is a guess. */
+#define SW__LOADER_LATE 0.15
+#define SW__LOADER_REWRITE_BESIDE 0.35
 
 /* How the batches were made, as far as it is known. */
 enum sw__loader_way {

@@ -214,7 +214,9 @@ static void oversubscribed(sw_findings *all, const struct pressure *pressure,
         sw__phase_time(all, SW__COMPUTE_PHASES | SW__PHASE_BIT(SW_PHASE_OPTIMIZER));
     const double most = compute.mean * (1 - cores / wanted);
     const double waited = pressure->delay.mean * step;
-    const struct sw__estimate saved = {.mean = waited < most ? waited : most,
+    const double less = waited < most ? waited : most;
+    const double left = cbrt((step - less) * (step - less) * (step - most));
+    const struct sw__estimate saved = {.mean = most > 0 ? step - left : less,
                                        .low = pressure->delay.low * step,
                                        .high = most > waited ? most : waited};
     sw__draft_saves_in_steps(all, draft, saved, 1, 0.5, 1);

@@ -417,7 +417,11 @@ static bool eager_jax(sw_findings *all)
                                  sw__file_name(at->frame.file))
            : "",
         at ? ")" : "");
-    const struct sw__estimate time = {.mean = eager.share * all->it.mean_ns,
+    /* The program's own code between those calls goes with them, once it is traced. */
+    const double other =
+        sw__phase_time(all, SW__PHASE_BIT(SW_PHASE_OTHER)).mean / all->it.mean_ns;
+    const double traced = other > eager.share ? 0.8 * (other - eager.share) : 0;
+    const struct sw__estimate time = {.mean = (eager.share + traced) * all->it.mean_ns,
                                       .low = eager.low * all->it.mean_ns,
                                       .high = all->it.mean_ns};
     sw__draft_saves_in_steps(all, draft, time, 0.98, 0.7, 0.99);

@@ -1,4 +1,5 @@
 /* Rules: work whose result nobody uses, or that is the same in every step. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyze/hot_code.h"
@@ -24,6 +25,67 @@ static const struct sw__hot_function *module_code(sw_findings *all,
     return NULL;
 }
 
+static int ascending(const void *left, const void *right)
+{
+    const uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return (a > b) - (a < b);
+}
+
+/* How many steps have most of `ns` (over all of them) beyond the usual forward; 0: it is in every step, or nobody knows. */
+static size_t now_and_then(sw_findings *all, double ns)
+{
+    const struct sw__case *it = &all->it;
+    uint64_t *forward = sw__alloc_zero(it->count + 1, sizeof *forward);
+    all->failed |= !forward;
+    for (size_t i = 0; forward && i < it->count; i++) {
+        forward[i] = it->step[i].phase_ns[SW_PHASE_FORWARD];
+    }
+    double excess = 0;
+    size_t times = 0;
+    if (forward) {
+        qsort(forward, it->count, sizeof *forward, ascending);
+        const uint64_t usual = forward[it->count / 2];
+        for (size_t i = 0; i < it->count; i++) {
+            const bool more = forward[i] > 2 * usual;
+            excess += more ? (double)(forward[i] - usual) : 0;
+            times += more;
+        }
+    }
+    sw__free(forward);
+    return excess > 0.6 * ns && 2 * times < it->count ? times : 0;
+}
+
+/* A validation that says neither eval() nor no_grad(): the model is called over and over after the update of some steps. */
+static void validates(sw_findings *all, const sw_stack_frame *at,
+                      struct sw__estimate time, size_t times)
+{
+    const double share = time.mean / all->it.mean_ns;
+    if (!(share > SW__VALIDATION_LEAST) || times < 2 ||
+        sw__has_draft(all, SW_FINDING_VALIDATION)) {
+        return; /* it may have that */
+    }
+    const double ns = time.mean * (double)all->it.steps->counted;
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_VALIDATION, "RULE-62");
+    sw__draft_where(all, draft, at->file, at->line, at->name);
+    sw__draft_title(all, draft,
+                    "%.0f %% of the time the model is called after the update of some "
+                    "steps, which trains nothing (%s:%u)",
+                    share * 100, sw__file_name(at->file), at->line);
+    sw__draft_number(draft, "validation_share", share);
+    sw__draft_number(draft, "validation_s", ns / 1e9);
+    sw__draft_number(draft, "validations", (double)times);
+    sw__draft_number(draft, "steps_between", (double)all->it.count / (double)times);
+    draft->finding.share = share;
+    draft->finding.confidence = 0.7;
+    sw__draft_advise(all, draft,
+                     "Validate a tenth as often, or on a part of the data (%s, line %u).",
+                     sw__file_name(at->file), at->line);
+    sw__draft_advise(all, draft,
+                     "Call model.eval(), and the model under torch.no_grad() or "
+                     "torch.inference_mode(): nothing is kept for a backward then.");
+    sw__draft_saves_in_steps(all, draft, time, 0.9, 0.5, 1);
+}
+
 /* A forward after the backward trains nothing. */
 static bool forward_after(sw_findings *all)
 {
@@ -42,8 +104,13 @@ static bool forward_after(sw_findings *all)
     if (!top || !(time.low / step > REDUNDANT_LEAST)) {
         return false;
     }
-    struct sw__draft *draft = sw__draft(all, SW_FINDING_REDUNDANT_WORK, "RULE-44");
     const sw_stack_frame *at = top->entry ? top->entry : top->frame;
+    const size_t times = now_and_then(all, time.mean * (double)all->it.count);
+    if (times > 0) {
+        validates(all, at, time, times);
+        return true;
+    }
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_REDUNDANT_WORK, "RULE-44");
     sw__draft_where(all, draft, at->file, at->line, at->name);
     sw__draft_title(all, draft,
                     "%.0f %% of a step is a forward after the backward, which trains "

@@ -71,6 +71,52 @@ static void put_line(sw_writer *w, const char *key, uint32_t line)
     put_uint(w, key, line ? line : SW_UNKNOWN);
 }
 
+/* A program that imports much has thousands of places that were seen once or twice. Those on top of the stack most often are
+ * told, and those that are anywhere in it most often. */
+enum { BY_SELF_MOST = 300, BY_TOTAL_MOST = 150 };
+
+static uint64_t samples_of(const sw_stacks_place *place)
+{
+    return place->total_running + place->total_waiting;
+}
+
+static int descending(const void *left, const void *right)
+{
+    const uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return (a < b) - (a > b);
+}
+
+/* The samples that a place further down the list has to have. */
+static uint64_t total_least(const sw_stacks_place *places, size_t count)
+{
+    uint64_t *totals =
+        count > BY_SELF_MOST ? sw__alloc_zero(count, sizeof *totals) : NULL;
+    uint64_t least = 0; /* all of them, also where memory is short */
+    for (size_t i = 0; totals && i < count; i++) {
+        totals[i] = samples_of(&places[i]);
+    }
+    if (totals) {
+        qsort(totals, count, sizeof *totals, descending);
+        least = totals[BY_TOTAL_MOST] + 1;
+    }
+    sw__free(totals);
+    return least;
+}
+
+static size_t left_out(const sw_stacks *stacks, bool lines)
+{
+    size_t count = 0, left = 0;
+    const sw_stacks_filter filter = {.by_thread = true};
+    sw_stacks_place *places = lines ? sw_stacks_lines(stacks, &filter, &count)
+                                    : sw_stacks_functions(stacks, &filter, &count);
+    const uint64_t least = places ? total_least(places, count) : 0;
+    for (size_t i = BY_SELF_MOST; places && i < count; i++) {
+        left += samples_of(&places[i]) < least;
+    }
+    sw_stacks_release(places);
+    return left;
+}
+
 /* Elements of an array: what the sampler saw, thread by thread. */
 static void put_places(sw_writer *w, const sw_stacks *stacks, bool lines)
 {
@@ -89,8 +135,12 @@ static void put_places(sw_writer *w, const sw_stacks *stacks, bool lines)
     } else {
         qsort(parts, part_count, sizeof *parts, by_place);
     }
+    const uint64_t least = count ? total_least(places, count) : 0;
     for (size_t i = 0; i < count; i++) {
         const sw_stacks_place *place = &places[i];
+        if (i >= BY_SELF_MOST && samples_of(place) < least) {
+            continue;
+        }
         sw_json_object_begin(w);
         put_string(w, "name", *place->frame.name ? place->frame.name : NULL);
         put_string(w, "file", *place->frame.file ? place->frame.file : NULL);
@@ -284,5 +334,7 @@ void sw__json_sampler(sw_writer *w, const sw_summary *summary)
     put_uint(w, "waiting", counts.waiting);
     put_uint(w, "damaged", totals->damaged);
     put_uint(w, "samplers", totals->samplers);
+    put_uint(w, "functions_left_out", left_out(stacks, false));
+    put_uint(w, "lines_left_out", left_out(stacks, true));
     sw_json_object_end(w);
 }

@@ -80,3 +80,16 @@ def test_the_same_twice(stepwatch: Run, tmp_path: Path) -> None:
     first = report_on(stepwatch, "shapes", tmp_path)
     again = report_on(stepwatch, "shapes", tmp_path / "again")
     assert first["findings"] == again["findings"]
+
+
+def test_rare_places_are_left_out(stepwatch: Run, tmp_path: Path) -> None:
+    """What is often on top of the stack, or often anywhere in it, is listed; the rest is counted."""
+    report = report_on(stepwatch, "tiny_lm", tmp_path)
+    for part in ("functions", "lines"):
+        rows = [row for row in report[part] if row["source"] == "sampler"]
+        assert 300 <= len(rows) <= 450
+        assert report["sampler"][f"{part}_left_out"] > 0
+        own = [row["self_samples"] for row in rows]
+        assert own == sorted(own, reverse=True)
+        # The outermost function is in every sample and never on top.
+        assert max(rows, key=lambda row: row["samples"])["total_share"] > 0.8

@@ -207,6 +207,22 @@ def test_validation_within_a_step(tmp_path: Path) -> None:
     assert calls(run)["validation"] == 2
 
 
+def test_another_pass_after_the_update_is_part_of_the_step(tmp_path: Path) -> None:
+    """A validation that neither says eval() nor no_grad() trains nothing between its batches."""
+    run = record(
+        tmp_path,
+        """
+        loader, check, optimizer = Loader(6), Loader(5), Optimizer()
+        for i, batch in enumerate(loader):
+            train(optimizer)
+            if i % 3 == 2:
+                for _ in check:
+                    _core.train_works(False)
+        """,
+    )
+    assert steps_of(run)["count"] == 6
+
+
 def test_a_teacher_in_eval_mode_is_no_validation(tmp_path: Path) -> None:
     run = record(
         tmp_path,

@@ -38,7 +38,7 @@ static void python_code_in_the_step(void **state)
     /* 5.5 of 15 ms, of which nearly all goes. */
     assert_true(fabs(finding->share - 5.5 / 15) < 0.02);
     assert_true(finding->low < 15 / 9.5 && finding->high > 15 / 9.5);
-    assert_true(finding->speedup > 1.4 && finding->speedup < 1.6);
+    assert_true(finding->speedup > 1.5 && finding->speedup < 1.7);
     assert_non_null(strstr(finding->advice[0], "pairs.py"));
     scene_free(scene);
 }
@@ -139,6 +139,37 @@ static void python_on_batches(void **state)
     scene_free(scene);
 }
 
+/* Pictures and tables are logs, too, and what is handed to who writes them is part of it. */
+static void pictures_and_tables(void **state)
+{
+    (void)state;
+    static const char *const packages[] = {
+        "/v/lib/python3.12/site-packages/matplotlib/figure.py",
+        "/v/lib/python3.12/site-packages/pandas/io/formats/csvs.py",
+        "/v/lib/python3.12/site-packages/scipy/linalg/basic.py"};
+    for (unsigned i = 0; i < 3; i++) {
+        struct scene *scene = scene_new();
+        scene_steps(scene, 100, PHASES(COMPUTE, [SW_PHASE_OTHER] = 1.5));
+        usual_samples(scene);
+        scene_samples(scene, SW_PHASE_OTHER,
+                      FRAMES(TRAIN(33), {"savefig", packages[i], 3, 7}), 80, 80);
+        scene_samples(scene, SW_PHASE_OTHER,
+                      FRAMES(TRAIN(33), {"subplots", "/v/site-packages/x/y.py", 3, 7}),
+                      70, 70);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_LOGGING);
+        if (i < 2) {
+            assert_non_null(finding);
+            assert_int_equal(finding->line, 33);
+            assert_true(fabs(evidence(finding, "logging_share") - 0.14) < 0.03);
+        } else {
+            /* Work after the update, by no name that says more. */
+            assert_true(!finding || isnan(evidence(finding, "logging_share")));
+        }
+        scene_free(scene);
+    }
+}
+
 static void logging_in_steps(void **state)
 {
     (void)state;
@@ -156,7 +187,7 @@ static void logging_in_steps(void **state)
     assert_int_equal(finding->line, 31);
     assert_int_equal(evidence(finding, "calls_per_step"), 1);
     assert_true(fabs(evidence(finding, "logging_share") - 0.1) < 0.01);
-    assert_true(finding->low > 1.05 && finding->high < 1.13);
+    assert_true(finding->low >= 1 && finding->low < 1.06 && finding->high < 1.25);
     assert_non_null(strstr(finding->title, "print"));
     scene_free(scene);
 
@@ -190,7 +221,7 @@ static void collections_that_the_program_asks_for(void **state)
     assert_non_null(finding);
     assert_int_equal(finding->line, 33);
     assert_non_null(strstr(finding->advice[0], "gc.collect()"));
-    assert_true(fabs(finding->speedup - 12 / 9.06) < 0.03);
+    assert_true(fabs(finding->speedup - relieved(12, 2.94)) < 0.03);
     scene_free(scene);
 }
 
@@ -285,6 +316,7 @@ int main(void)
         cmocka_unit_test(native_work_is_not_python),
         cmocka_unit_test(work_on_batches),
         cmocka_unit_test(python_on_batches),
+        cmocka_unit_test(pictures_and_tables),
         cmocka_unit_test(logging_in_steps),
         cmocka_unit_test(collections_that_the_program_asks_for),
         cmocka_unit_test(collections_that_come_by_themselves),

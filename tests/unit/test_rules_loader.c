@@ -405,8 +405,8 @@ static void workers_make_batches_ahead(void **state)
     struct result result = find(&slow_samples);
     const sw_finding *it = assert_one(&result, SW_FINDING_LOADER_WORKERS);
     assert_true(it->predicted);
-    assert_true(it->speedup > 1.8 && it->speedup < 2.01);
-    assert_true(it->low > 1.25);
+    assert_true(it->speedup > 1.8 && it->speedup < 2.17);
+    assert_true(it->low > 1.15);
     assert_int_equal(it->severity, SW_SEVERITY_HIGH);
     assert_string_equal(it->file, "/src/train.py");
     assert_int_equal(it->line, 41);
@@ -566,7 +566,7 @@ static void a_transform_dominates(void **state)
     assert_true(it->also & (uint64_t)1 << SW_FINDING_LOADER_WORKERS);
     assert_true(has_rule(it, "RULE-38") && has_rule(it, "RULE-02"));
     /* 60 ms a step, of which a tenth of 25 stays; a half; none. */
-    assert_true(fabs(it->speedup - 60.0 / (60 - 22.5)) < 0.03);
+    assert_true(fabs(it->speedup - relieved(60, 22.5)) < 0.03);
     assert_true(it->low < 60.0 / (60 - 12.5) + 0.02);
     assert_true(it->high > 60.0 / (60 - 25.0) - 0.02);
     assert_true(advises(it, "a tenth"));
@@ -591,8 +591,27 @@ static void collating_dominates(void **state)
     struct result result = find(&plan);
     const sw_finding *it = assert_one(&result, SW_FINDING_LOADER_COLLATE);
     assert_string_equal(it->name, "pad");
-    assert_true(fabs(it->speedup - 60.0 / (60 - 22.5)) < 0.03);
+    assert_true(fabs(it->speedup - relieved(60, 22.5)) < 0.03);
     assert_true(it->also & (uint64_t)1 << SW_FINDING_LOADER_WORKERS);
+    done(&result);
+}
+
+/* Workers that are nearly in time use up the cores: that alone is worth no other code, unless very much is gained. */
+static void workers_that_are_nearly_in_time(void **state)
+{
+    (void)state;
+    struct plan plan = slow_samples;
+    plan.cores = "2.00";
+    plan.workers = 2;
+    plan.bits = SW_LOADER_PERSISTENT;
+    plan.wait = 2.5;
+    plan.getitem = plan.getitem_cpu = 2;
+    plan.collate = 30;
+    assert_none(&plan);
+    plan.collate = 120;
+    plan.wait = 7;
+    struct result result = find(&plan);
+    (void)assert_one(&result, SW_FINDING_LOADER_COLLATE);
     done(&result);
 }
 
@@ -911,6 +930,7 @@ int main(void)
         cmocka_unit_test(cores_that_are_used_up),
         cmocka_unit_test(a_transform_dominates),
         cmocka_unit_test(collating_dominates),
+        cmocka_unit_test(workers_that_are_nearly_in_time),
         cmocka_unit_test(samples_wait_for_files),
         cmocka_unit_test(batches_too_small_to_hand_over),
         cmocka_unit_test(workers_are_started_again),
