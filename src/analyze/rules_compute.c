@@ -8,6 +8,7 @@
 
 /* Shares of the steps' time that are worth a finding. The second where nothing was chosen: torch's own defaults. */
 #define OPTIMIZER_LEAST 0.15
+#define OPTIMIZER_OWN_LEAST 0.2
 #define OPTIMIZER_DEFAULT_LEAST 0.25
 /* Where the table is meant to be large. */
 #define OPTIMIZER_TABLE_LEAST 0.4
@@ -149,6 +150,28 @@ static bool whole_table(sw_findings *all, struct sw__estimate share,
     return true;
 }
 
+static void own_arithmetic(sw_findings *all, struct sw__estimate share,
+                           struct sw__estimate time, const struct optimizer *is,
+                           const struct sw__hot_function *own)
+{
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_OPTIMIZER, "RULE-23");
+    sw__draft_title(all, draft,
+                    "%.0f %% of a step is the update: what %s computes in %s (%s:%u)",
+                    share.mean * 100, sw__text(is->kind), own->frame.name,
+                    sw__file_name(own->frame.file), own->frame.line);
+    sw__draft_where(all, draft, own->frame.file, own->frame.line, own->frame.name);
+    sw__draft_number(draft, "optimizer_ms", time.mean / 1e6);
+    sw__draft_number(draft, "optimizer_share", share.mean);
+    sw__draft_number(draft, "tensors", is->tensors);
+    draft->finding.share = share.mean;
+    draft->finding.confidence = 0.6;
+    sw__draft_advise(all, draft,
+                     "If line %u of %s need not be done in every step (preconditioners, "
+                     "decompositions, averages), do it every tenth or twentieth.",
+                     own->frame.line, sw__file_name(own->frame.file));
+    sw__draft_saves_in_steps(all, draft, time, 0.85, 0.3, 0.98);
+}
+
 static void optimizer(sw_findings *all)
 {
     const uint64_t phase = SW__PHASE_BIT(SW_PHASE_OPTIMIZER);
@@ -191,7 +214,11 @@ static void optimizer(sw_findings *all)
         return; /* somebody else's way of updating: nothing is known of it */
     }
     if (!is.known && !(small || sw__hot_interpreted(all, own))) {
-        return; /* it is the arithmetic */
+        /* It is the arithmetic, and that of an update of one's own can be done less often. */
+        if (share.low > OPTIMIZER_OWN_LEAST) {
+            own_arithmetic(all, share, time, &is, own);
+        }
+        return;
     }
     if (is.known && !chosen && !(small && is.tensors >= TENSORS_LEAST)) {
         if (is.fusible && is.rereads) {
@@ -259,12 +286,22 @@ static void dtype(sw_findings *all)
             bytes = sw__add(bytes, list[i].bytes);
         }
     }
+    const double jax_wide = sw__setting_number(all, "jax", "float64_elements");
+    const bool jax = parameters == 0 && jax_wide >= 0 && jax_wide < 1e15;
+    if (jax) {
+        const double narrow = sw__setting_number(all, "jax", "float32_elements");
+        wide = (uint64_t)jax_wide;
+        parameters = wide + (narrow >= 0 && narrow < 1e15 ? (uint64_t)narrow : 0);
+        bytes = 8 * wide;
+    }
     if (parameters == 0) {
         sw__findings_unchecked(all, SW_FINDING_DTYPE,
                                "no model was seen whose parameters have a type");
         return;
     }
-    const uint64_t phases = SW__COMPUTE_PHASES | SW__PHASE_BIT(SW_PHASE_OPTIMIZER);
+    /* What was handed out is waited for. */
+    const uint64_t phases = SW__COMPUTE_PHASES | SW__PHASE_BIT(SW_PHASE_OPTIMIZER) |
+                            (jax ? SW__PHASE_BIT(SW_PHASE_SYNC) : 0);
     const struct sw__estimate share = sw__case_share(&all->it, phases);
     const struct sw__estimate time = sw__phase_time(all, phases);
     if (2 * wide <= parameters || !(share.low > 0.1)) {
@@ -277,8 +314,9 @@ static void dtype(sw_findings *all)
     } else {
         sw__hot_where_loop(all, draft); /* a framework has built it */
     }
-    sw__draft_title(all, draft, "%.0f %% of the parameters are float64",
-                    100 * (double)wide / (double)parameters);
+    sw__draft_title(all, draft, "%.0f %% of the %s are float64",
+                    100 * (double)wide / (double)parameters,
+                    jax ? "numbers that a step updates" : "parameters");
     sw__draft_number(draft, "float64_parameters", (double)wide);
     sw__draft_number(draft, "parameters", (double)parameters);
     sw__draft_number(draft, "mb_saved", (double)bytes / 2e6);
@@ -286,6 +324,13 @@ static void dtype(sw_findings *all)
     sw__draft_number(draft, "compute_share", share.mean);
     draft->finding.share = share.mean;
     draft->finding.confidence = 0.85;
+    if (jax) {
+        sw__draft_advise(all, draft,
+                         "Leave jax_enable_x64 off, or cast parameters and batches with "
+                         ".astype(jnp.float32) where double precision is not needed.");
+        sw__draft_saves_in_steps(all, draft, time, 0.55, 0.2, 0.7);
+        return;
+    }
     sw__draft_advise(all, draft,
                      "Train in float32: model.float() where the model is built%s%s, and "
                      ".float() on the inputs (NumPy arrays are float64 by default).",

@@ -16,6 +16,7 @@
 #define LAYER_TIMES 3.5
 #define LAYER_LEAST 0.5
 #define OWN_LEAST 0.35
+#define OWN_TIMES 8.0
 /* Calls of layers in a step, and what share of the forward the interpreter has between them. */
 #define CALLS_LEAST 100
 #define BETWEEN_CALLS_LEAST 0.35
@@ -273,6 +274,34 @@ static bool own_outlier(const struct model *model, const struct part *part,
     return part->forward_ns > BLOCK_TIMES * out->usual_ns;
 }
 
+/* A part of the program's own that computes more by itself, outside its parts, than all other layers together: every position
+ * against every other one, and the like. */
+static bool own_work(const struct model *model, const struct part *part,
+                     struct outlier *out)
+{
+    const sw_training_module *module = part->module;
+    if (part->leaf || module->root || !module->type || sw__of_torch(module->type) ||
+        module->self_ns < module->total_ns / 10 * 9) {
+        return false;
+    }
+    size_t count = 0;
+    double second = 0, sum = 0;
+    for (size_t i = 0; i < model->count; i++) {
+        const struct part *other = &model->parts[i];
+        if (other != part && other->leaf && other->module->parameters > 0) {
+            second = other->forward_ns > second ? other->forward_ns : second;
+            sum += other->forward_ns;
+            count++;
+        }
+    }
+    *out = (struct outlier){.part = part,
+                            .usual_ns = second,
+                            .siblings = count,
+                            .how = "the slowest of its layers"};
+    return count >= 4 && second > 0 && part->forward_ns > 1.5 * sum &&
+           part->forward_ns > OWN_TIMES * second;
+}
+
 static bool worse(const struct outlier *a, const struct outlier *b)
 {
     return !b->part ||
@@ -298,7 +327,8 @@ static void slow_module(sw_findings *all, const struct model *model)
             (share > BLOCK_LEAST && block_outlier(model, part, scratch, &found)) ||
             (share > LAYER_LEAST && layer_outlier(model, part, &found)) ||
             (share > LAYER_LEAST && other_outlier(model, part, &found)) ||
-            (share > OWN_LEAST && own_outlier(model, part, scratch, &found));
+            (share > OWN_LEAST && own_outlier(model, part, scratch, &found)) ||
+            (share > LAYER_LEAST && own_work(model, part, &found));
         if (is && worse(&found, &worst)) {
             worst = found;
         }

@@ -330,9 +330,13 @@ static void communication(sw_findings *all)
     const uint64_t phase = SW__PHASE_BIT(SW_PHASE_COMMUNICATION);
     const struct sw__estimate share = sw__case_share(&all->it, phase);
     struct sw__estimate time = sw__phase_time(all, phase);
-    const double hidden = ddp_exposed(all);
     const double step = all->it.mean_ns;
     const char *name;
+    /* DDP counts each backward; gradients that are added up need one exchange in a step. */
+    const double backwards = (double)sw__phase_calls(all, SW_PHASE_BACKWARD, &name) /
+                             (double)all->it.steps->count;
+    const bool again = backwards > 1.9 && backwards < 1e4;
+    const double hidden = ddp_exposed(all) * (again ? backwards : 1);
     const double calls = (double)sw__phase_calls(all, SW_PHASE_COMMUNICATION, &name) /
                          (double)all->it.steps->count;
     const bool many = calls >= MANY_COLLECTIVES;
@@ -369,6 +373,16 @@ static void communication(sw_findings *all)
                          "DistributedDataParallel do it.",
                          at->frame.name, at->frame.line, sw__file_name(at->frame.file),
                          calls);
+    }
+    if (again && !called) {
+        sw__draft_number(draft, "backwards_per_step", backwards);
+        sw__draft_advise(
+            all, draft,
+            "Each of the %.0f backward passes of a step exchanges gradients: "
+            "put all but the last under model.no_sync().",
+            backwards);
+        sw__draft_saves_in_steps(all, draft, time, 1 - 1 / backwards, 0.3, 1);
+        return;
     }
     sw__draft_advise(all, draft,
                      "Exchange gradients less often: accumulate four steps under "

@@ -232,7 +232,7 @@ static void transfer(sw_findings *all)
         copy->line, sw__file_name(copy->file));
     const struct sw__estimate both = {
         .mean = time.mean + more.mean, .low = time.low, .high = time.high + more.high};
-    sw__draft_saves_in_steps(all, draft, both, 0.7, 0.3, 1);
+    sw__draft_saves_in_steps(all, draft, both, all->it.loader ? 0.7 : 0.95, 0.3, 1);
 }
 
 void sw__rules_waits(sw_findings *all)

@@ -17,6 +17,7 @@ from collections import deque
 
 from stepwatch import _core
 from stepwatch.integrations import _notes
+from stepwatch.integrations._settings import setting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -247,6 +248,7 @@ def _choose(update: _Function, sure: int) -> int:
     if _owner is not None:
         _core.train_release(_core.jit_state(_owner.number)[5])
     _owner, _sure = _first_of_cycle(update), sure
+    _note_types(update)
     _since = _core.jit_state(update.number)[4]
     for function in list(_functions.values()):  # Other threads may compile meanwhile.
         function.stretches, function.row = _core.jit_state(function.number)[2], 0
@@ -255,6 +257,18 @@ def _choose(update: _Function, sure: int) -> int:
     _owner.forget()
     _core.jit_updated(_owner.calls - (_owner is update))
     return OWNER if _owner is update else UNDECIDED
+
+
+def _note_types(update: _Function) -> None:
+    """Say what numbers the update is given: parameters, and the state of the optimizer."""
+    elements = {"float64": 0, "float32": 0}
+    for reference in update.last.values():
+        array = reference()
+        kind = str(getattr(array, "dtype", ""))
+        if kind in elements:
+            elements[kind] += int(array.size)  # type: ignore[union-attr]
+    for kind, count in elements.items():
+        setting("jax", f"{kind}_elements", float(count))
 
 
 def _first_of_cycle(update: _Function) -> _Function:

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 _COMMUNICATION = _core.section("communication", "communication")
-_STEPS_BETWEEN_LOOKS = 100  # DDP itself measures the first ten iterations and then one in a hundred
+# DDP itself measures the first ten iterations and then one in a hundred; models of short runs do
+# not live until the end.
+_STEPS_BETWEEN_LOOKS = 16
 
 _COLLECTIVES = (
     "all_reduce",
