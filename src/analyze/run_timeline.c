@@ -97,6 +97,11 @@ static void move_outside(struct walk *walk, const struct sw__aside *aside,
         for (size_t i = 0; i < walk->gap_count; i++) {
             const struct sw__gap *gap = &walk->gaps[i];
             const uint64_t here = gap->aside[kind] < left ? gap->aside[kind] : left;
+            if (to == CHECKPOINT && gap->part == STARTUP && walk->ns[STEPS] > 0) {
+                left -=
+                    here; /* files that are written before the first step are no state of the training */
+                continue;
+            }
             left -= here - move(walk, gap->part, to, here);
         }
         for (size_t i = 0; i < sizeof usual / sizeof usual[0] && left > 0; i++) {
