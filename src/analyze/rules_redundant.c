@@ -253,6 +253,65 @@ static bool module_without_backward(sw_findings *all)
     return true;
 }
 
+/* The part of a model that gets gradients though no optimizer has its parameters: a teacher that was not frozen. */
+static bool gradients_for_nobody(sw_findings *all)
+{
+    size_t count, settings;
+    uint64_t roots = 0;
+    const sw_training_module *modules = sw_training_modules(all->it.training, &count);
+    const sw_training_setting *list = sw_training_settings(all->it.training, &settings);
+    const sw_training_module *top = NULL;
+    for (size_t i = 0; i < count; i++) {
+        roots = sw__add(roots, modules[i].root ? modules[i].backward_ns : 0);
+        for (size_t k = 0; k < settings; k++) {
+            if (list[k].what && strcmp(list[k].what, "unowned") == 0 && list[k].name &&
+                strcmp(list[k].name, modules[i].name) == 0 &&
+                (!top || modules[i].backward_ns > top->backward_ns)) {
+                top = &modules[i];
+            }
+        }
+    }
+    const struct sw__estimate backward =
+        sw__phase_time(all, SW__PHASE_BIT(SW_PHASE_BACKWARD));
+    const double part = top && roots ? (double)top->backward_ns / (double)roots : 0;
+    const double step = all->it.mean_ns, ns = part * backward.mean;
+    if (!(part < 1) || !(ns / step > 2 * REDUNDANT_LEAST)) {
+        return false; /* a root alone: it is the model */
+    }
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_REDUNDANT_WORK, "RULE-44");
+    draft->group = SW__GROUP_COMPUTE;
+    draft->specific = 3;
+    const sw_training_site *site =
+        top->site ? top->site : sw__site_of(all, SW_SITE_MODEL);
+    const struct sw__hot_function *code = module_code(all, top);
+    if (code) {
+        sw__draft_where(all, draft, code->frame.file, code->frame.line, top->name);
+    } else {
+        sw__draft_where(all, draft, site ? site->file : NULL, site ? site->line : 0,
+                        top->name);
+    }
+    sw__draft_title(all, draft,
+                    "%.0f %% of a step is the backward through %s, whose parameters no "
+                    "optimizer has",
+                    100 * ns / step, top->name);
+    sw__draft_number(draft, "backward_ms", ns / 1e6);
+    sw__draft_number(draft, "backward_share", part);
+    sw__draft_number(draft, "parameters", (double)top->parameters);
+    draft->finding.share = ns / step;
+    draft->finding.confidence = 0.7;
+    sw__draft_advise(
+        all, draft,
+        "If %s is not meant to learn, call it under torch.no_grad(), or once "
+        "requires_grad_(False) on it: then nothing is kept for its backward.",
+        top->name);
+    sw__draft_advise(all, draft,
+                     "If it is, give its parameters to the optimizer: they stay as they "
+                     "are.");
+    const struct sw__estimate time = {.mean = ns, .low = 0.8 * ns, .high = 1.1 * ns};
+    sw__draft_saves_in_steps(all, draft, time, 1, 0.8, 1);
+    return true;
+}
+
 void sw__rules_redundant(sw_findings *all)
 {
     const struct sw__hot *hot = sw__hot_code(all);
@@ -263,7 +322,7 @@ void sw__rules_redundant(sw_findings *all)
             "results are used");
         return;
     }
-    if (!forward_after(all) && !not_in_backward(all)) {
+    if (!gradients_for_nobody(all) && !forward_after(all) && !not_in_backward(all)) {
         (void)module_without_backward(all);
     }
 }

@@ -51,7 +51,7 @@ _by_name: dict[str, Known] = {}
 # Modules whose parameters have no size yet.
 _lazy: list[weakref.ref[Any]] = []
 # Models that have a name, by that name.
-_roots: dict[str, weakref.ref[Any]] = {}
+roots: dict[str, weakref.ref[Any]] = {}
 
 
 def _named(name: str) -> Known:
@@ -149,13 +149,13 @@ def _root_name(module: Any) -> str:
     base = type(module).__name__
     name, number = base, 1
     while True:
-        holder = _roots.get(name)
+        holder = roots.get(name)
         other = holder() if holder is not None else None
         if other is None or other is module:
             break
         number += 1
         name = f"{base} {number}"
-    _roots[name] = weakref.ref(module)
+    roots[name] = weakref.ref(module)
     return name
 
 
@@ -387,6 +387,6 @@ def remove() -> None:
     _core.module_hooks()
     _core.modules_forget()
     _others.clear()
-    _roots.clear()
+    roots.clear()
     if module is not None:
         _tell_dynamo(getattr(module.__call__, "__wrapped__", module.__call__))

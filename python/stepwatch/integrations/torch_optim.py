@@ -7,7 +7,7 @@ import math
 import weakref
 
 from stepwatch import _core
-from stepwatch.integrations import _dynamo, _notes, _patch, torch_modules
+from stepwatch.integrations import _dynamo, _notes, _patch, _steps, torch_modules
 from stepwatch.integrations._timed import timed, timed_after_validation
 
 TYPE_CHECKING = False
@@ -22,6 +22,8 @@ _fresh: weakref.WeakSet[Any] = weakref.WeakSet()
 _several: weakref.WeakSet[Any] = weakref.WeakSet()
 # Names of optimizers.
 _names: dict[str, weakref.ref[Any]] = {}
+# By then the program has built what it trains with.
+_STEPS_UNTIL_OWNERS = 8
 # Cells of torch's functions that hold ours instead: (cell, what it held).
 _cells: list[tuple[Any, Any]] = []
 
@@ -66,8 +68,39 @@ def _sight(optimizer: Any) -> None:
             setting(name, key, str(defaults[key]))
     groups = getattr(optimizer, "param_groups", ())
     setting(name, "tensors", "", float(sum(len(group["params"]) for group in groups)))
+    _steps.watch(_look_at_owners, _STEPS_UNTIL_OWNERS)
     # Of the moment when training begins: a program may have set it by then.
     setting("threads", "intraop", "", float(_torch.get_num_threads()))
+
+
+def _look_at_owners(_: int) -> None:
+    """Put parts of models that want gradients, and of which no optimizer has a parameter."""
+    _steps.forget(_look_at_owners)
+    optimizers = [found for holder in list(_names.values()) if (found := holder()) is not None]
+    owned = {
+        id(parameter)
+        for optimizer in optimizers
+        for group in getattr(optimizer, "param_groups", ())
+        for parameter in group["params"]
+    }
+    for name, holder in list(torch_modules.roots.items()):
+        root = holder()
+        if root is not None and owned:
+            _put_unowned(root, name, owned)
+
+
+def _put_unowned(module: Any, name: str, owned: set[int]) -> None:
+    trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
+    strangers = [parameter for parameter in trained if id(parameter) not in owned]
+    if not strangers:
+        return
+    children = list(module.named_children())
+    alone = len(children) == 1 and not module._parameters  # What is around it has none to train.
+    if len(strangers) == len(trained) and not alone:
+        setting("unowned", name, "", float(sum(parameter.numel() for parameter in strangers)))
+        return
+    for child, part in children:
+        _put_unowned(part, f"{name}.{child}", owned)
 
 
 def setting(what: str, name: str, text: str, number: float = math.nan) -> None:
