@@ -392,6 +392,9 @@ void sw__rules_metrics(sw_findings *all)
                      "what it needs and compute them once in an epoch.",
                      at->line, sw__file_name(at->file));
     sw__draft_saves_in_steps(all, draft, time, 0.9, 0.3, 1);
+    if (sw__has_device(all) && draft->group == SW__GROUP_NONE) {
+        draft->finding.severity = SW_SEVERITY_LOW; /* the host only hands it out */
+    }
 }
 
 /* --- the garbage collector --- */
