@@ -25,6 +25,7 @@ struct sw__hot_line {
     uint64_t samples;
     uint64_t own;         /* the line itself, or the standard library called from it */
     uint64_t interpreted; /* of `own`, outside native calls */
+    uint64_t copied;      /* of `samples`, in copy.deepcopy */
 };
 
 /* Samples of the step thread. */
@@ -46,7 +47,7 @@ struct sw__hot {
 struct sw__hot_function {
     sw_stack_frame frame; /* its line with most samples */
     const sw_stack_frame *entry;
-    uint64_t samples, own, interpreted;
+    uint64_t samples, own, interpreted, copied;
     uint64_t line_samples; /* of frame.line */
     uint64_t by_phase[SW_PHASE_COUNT], own_by_phase[SW_PHASE_COUNT];
 };

@@ -350,28 +350,6 @@ static bool told(sw_findings *all, unsigned phase)
     }
 }
 
-/* What a function is about that is called now and then, by the words of its own name. */
-static enum sw_finding_kind kind_by_name(const struct sw__slow_code *code)
-{
-    static const struct {
-        const char *word;
-        enum sw_finding_kind kind;
-    } words[] = {
-        {"valid", SW_FINDING_VALIDATION},    {"eval", SW_FINDING_VALIDATION},
-        {"save", SW_FINDING_CHECKPOINT},     {"checkpoint", SW_FINDING_CHECKPOINT},
-        {"snapshot", SW_FINDING_CHECKPOINT}, {"dump", SW_FINDING_CHECKPOINT},
-        {"log_", SW_FINDING_LOGGING},        {"plot", SW_FINDING_LOGGING},
-        {"report", SW_FINDING_LOGGING},      {"histogram", SW_FINDING_LOGGING}};
-    const char *dot = strrchr(code->name, '.');
-    const char *name = dot ? dot + 1 : code->name;
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        if (strstr(name, words[i].word)) {
-            return words[i].kind;
-        }
-    }
-    return SW_FINDING_VARIANCE;
-}
-
 static void variance(sw_findings *all)
 {
     struct tail tail;
@@ -415,7 +393,7 @@ static void variance(sw_findings *all)
     }
     struct sw__slow_code code = {0};
     const bool seen = sw__slow_code(all, tail.bound, &code);
-    const enum sw_finding_kind kind = seen ? kind_by_name(&code) : SW_FINDING_VARIANCE;
+    const enum sw_finding_kind kind = seen ? sw__kind_by_name(code.name) : SW_FINDING_VARIANCE;
     struct sw__draft *draft =
         sw__draft(all, kind, kind == SW_FINDING_VARIANCE ? "RULE-61" : "RULE-62");
     if (kind != SW_FINDING_VARIANCE) {

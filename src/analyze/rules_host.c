@@ -343,6 +343,41 @@ static bool measures(const struct sw__hot_function *function)
            function->samples;
 }
 
+/* Whether a function copies weights to keep them: copy.deepcopy, or its name says so. */
+static bool keeps_state(const struct sw__hot_function *function)
+{
+    return 2 * function->copied > function->samples ||
+           sw__kind_by_name(function->frame.name) == SW_FINDING_CHECKPOINT ||
+           (function->entry &&
+            sw__kind_by_name(function->entry->name) == SW_FINDING_CHECKPOINT);
+}
+
+static void copies_of_state(sw_findings *all, const sw_stack_frame *at,
+                            struct sw__estimate time)
+{
+    const double share = time.mean / all->it.mean_ns;
+    if (sw__has_draft(all, SW_FINDING_CHECKPOINT)) {
+        return;
+    }
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_CHECKPOINT, "RULE-62");
+    sw__draft_where(all, draft, at->file, at->line, at->name);
+    sw__draft_title(all, draft, "%.0f %% of a step is keeping copies of the state (%s:%u)",
+                    percent(share), sw__file_name(at->file), at->line);
+    sw__draft_number(draft, "copy_ms", time.mean / 1e6);
+    sw__draft_number(draft, "copy_share", share);
+    sw__draft_number(draft, "samples", (double)time.count);
+    draft->finding.share = share;
+    draft->finding.confidence = 0.7;
+    sw__draft_advise(all, draft,
+                     "Keep the state a twentieth as often (%s, line %u), such as after a "
+                     "validation that was better.",
+                     sw__file_name(at->file), at->line);
+    sw__draft_advise(all, draft,
+                     "Copy into tensors that are there already (Tensor.copy_), not into "
+                     "new ones.");
+    sw__draft_saves_in_steps(all, draft, time, 0.95, 0.5, 1);
+}
+
 /* Native work after the update that no phase claims: metrics and the like. */
 void sw__rules_metrics(sw_findings *all)
 {
@@ -363,8 +398,12 @@ void sw__rules_metrics(sw_findings *all)
     if (!(time.low / step > METRICS_LEAST)) {
         return;
     }
-    struct sw__draft *draft = sw__draft(all, SW_FINDING_LOGGING, "RULE-44");
     const sw_stack_frame *at = &list->frame;
+    if (keeps_state(list)) {
+        copies_of_state(all, at, time);
+        return;
+    }
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_LOGGING, "RULE-44");
     sw__draft_where(all, draft, at->file, at->line, at->name);
     sw__draft_title(all, draft,
                     "%.0f %% of a step comes after the backward and is no part of the "
