@@ -399,6 +399,8 @@ static void add_stack(struct reading *reading, const sw_stack *stack, int phase,
         .outside = outside,
         .when = when};
     if (when != SW__HOT_UNKNOWN) {
+        const sw_stack_frame *caller = sw_stacks_get_frame(reading->stacks, frames[loop]);
+        key.loop = sw__user_file(caller->file) ? caller : NULL;
         /* The first of the user's functions on the way from there. */
         for (size_t i = loop + 1; i < inner && !key.entry; i++) {
             const sw_stack_frame *frame = sw_stacks_get_frame(reading->stacks, frames[i]);

@@ -13,10 +13,14 @@ enum sw__hot_when {
     SW__HOT_ANY = 15
 };
 
+/* In place of a phase: a finding tells of this line already. */
+#define SW__HOT_TOLD SW_PHASE_COUNT
+
 /* Samples whose innermost frame of the user's own code is this line. */
 struct sw__hot_line {
     const sw_stack_frame *frame;
     const sw_stack_frame *entry; /* what the loop called to get there; NULL: unknown */
+    const sw_stack_frame *loop;  /* the line of the loop that did; NULL: unknown */
     int phase;                   /* enum sw_phase, whose time it is part of */
     int as; /* the same, but `other` for what a closure does inside the optimizer, and
                `logging` for what loggers do that no section tells of */

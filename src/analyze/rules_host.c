@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "analyze/hot_code.h"
+#include "analyze/line_profile.h"
 #include "analyze/rules.h"
+#include "analyze/source_loops.h"
 
 /* Less than this share of the steps' time is not worth a finding. */
 #define PYTHON_LEAST 0.03
@@ -76,6 +78,45 @@ static void sum_python(sw_findings *all, uint64_t sum[SW_PHASE_COUNT],
     }
 }
 
+/* Whether a loop goes through the parameters of a model, as its source reads: then it is the update, written by hand. */
+static bool goes_through_parameters(const sw_stack_frame *at)
+{
+    size_t length = 0;
+    char *text = sw__source_text(at->file, &length);
+    struct sw__source_line head;
+    const uint32_t loop =
+        text ? sw__source_loop(text, length, at->first_line, at->line) : 0;
+    const bool does = loop > 0 && sw__source_line_get(text, length, loop, &head) &&
+                      memmem(head.text, head.length, "param", 5) != NULL;
+    sw__free(text);
+    return does;
+}
+
+/* An update that nobody calls an optimizer: small operations on one parameter after the other. */
+static void update_by_hand(sw_findings *all, const struct sw__hot_function *top,
+                           struct sw__estimate time)
+{
+    const sw_stack_frame *at = &top->frame;
+    const double share = time.mean / all->it.mean_ns;
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_OPTIMIZER, "RULE-23");
+    sw__draft_where(all, draft, at->file, at->line, at->name);
+    sw__draft_title(all, draft,
+                    "%.0f %% of a step is a loop over parameters in %s (%s:%u)",
+                    percent(share), at->name, sw__file_name(at->file), at->line);
+    sw__draft_number(draft, "optimizer_ms", time.mean / 1e6);
+    sw__draft_number(draft, "optimizer_share", share);
+    sw__draft_number(draft, "samples", (double)time.count);
+    draft->finding.share = share;
+    draft->finding.confidence = 0.75;
+    sw__draft_advise(
+        all, draft,
+        "The loop over parameters in %s, line %u of %s, makes several small "
+        "operations for each: use torch._foreach_* functions on the list, or an "
+        "optimizer of torch.optim with fused=True or foreach=True.",
+        at->name, at->line, sw__file_name(at->file));
+    sw__draft_saves_in_steps(all, draft, time, 0.85, 0.5, 0.98);
+}
+
 static struct sw__draft *python_overhead(sw_findings *all)
 {
     uint64_t sum[SW_PHASE_COUNT] = {0};
@@ -86,6 +127,10 @@ static struct sw__draft *python_overhead(sw_findings *all)
     const struct sw__estimate time = sw__hot_time(all, sum);
     const double step = all->it.mean_ns;
     if (!top || !(time.low / step > PYTHON_LEAST)) {
+        return NULL;
+    }
+    if (goes_through_parameters(&top->frame)) {
+        update_by_hand(all, top, time);
         return NULL;
     }
     struct sw__draft *draft = sw__draft(all, SW_FINDING_PYTHON_OVERHEAD, "RULE-48");
@@ -134,7 +179,7 @@ static struct sw__draft *python_overhead(sw_findings *all)
 
 static bool on_batches(const sw_findings *all, const struct sw__hot_line *line)
 {
-    if (line->outside) {
+    if (line->outside || line->as == SW__HOT_TOLD) {
         return false;
     }
     if (SW__BATCH_PHASES & SW__PHASE_BIT(line->phase)) {

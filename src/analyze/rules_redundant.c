@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "analyze/hot_code.h"
+#include "analyze/line_profile.h"
 #include "analyze/rules.h"
+#include "analyze/source_inputs.h"
 #include "analyze/summary.h"
 
 #define REDUNDANT_LEAST 0.05
@@ -128,6 +130,84 @@ static bool forward_after(sw_findings *all)
         "and not in every step.");
     sw__draft_saves_in_steps(all, draft, time, 1, 0.7, 1);
     return true;
+}
+
+#define BESIDE_PHASES (SW__PHASE_BIT(SW_PHASE_OTHER) | SW__BATCH_PHASES)
+
+/* Whether a line is work of a step outside the model, before the backward. */
+static bool beside_model(const sw_findings *all, const struct sw__hot_line *line)
+{
+    return line->loop && !line->outside &&
+           line->when & (SW__HOT_BEFORE | SW__HOT_BETWEEN) &&
+           line->as == line->phase && BESIDE_PHASES & SW__PHASE_BIT(line->phase) &&
+           !(sw__batches_made_inside(all) &&
+             SW__BATCH_PHASES & SW__PHASE_BIT(line->phase));
+}
+
+static bool same_inputs(const sw_stack_frame *at)
+{
+    size_t length = 0;
+    char *text = sw__source_text(at->file, &length);
+    const bool same =
+        text && sw__source_same_inputs(text, length, at->first_line, at->line);
+    sw__free(text);
+    return same;
+}
+
+/* A line of the training loop that computes the same from the same in every step. */
+static void same_again(sw_findings *all)
+{
+    struct sw__hot *hot = all->hot;
+    const struct sw__hot_line *top = NULL;
+    uint64_t most = 0, sum[SW_PHASE_COUNT] = {0};
+    for (size_t i = 0; i < hot->count; i++) {
+        uint64_t here = 0;
+        for (size_t k = 0; beside_model(all, &hot->lines[i]) && k < hot->count; k++) {
+            here += hot->lines[k].loop == hot->lines[i].loop &&
+                            beside_model(all, &hot->lines[k])
+                        ? hot->lines[k].samples
+                        : 0;
+        }
+        if (here > most) {
+            most = here;
+            top = &hot->lines[i];
+        }
+    }
+    for (size_t k = 0; top && k < hot->count; k++) {
+        if (hot->lines[k].loop == top->loop && beside_model(all, &hot->lines[k])) {
+            sum[hot->lines[k].phase] += hot->lines[k].samples;
+            top = hot->lines[k].samples > top->samples ? &hot->lines[k] : top;
+        }
+    }
+    const struct sw__estimate time = sw__hot_time(all, sum);
+    const double step = all->it.mean_ns;
+    if (!top || !(time.low / step > REDUNDANT_LEAST) || !same_inputs(top->loop)) {
+        return;
+    }
+    const sw_stack_frame *loop = top->loop;
+    for (size_t k = 0; k < hot->count; k++) {
+        if (hot->lines[k].loop == loop && beside_model(all, &hot->lines[k])) {
+            hot->lines[k].as = SW__HOT_TOLD;
+        }
+    }
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_REDUNDANT_WORK, "RULE-44");
+    sw__draft_rule(draft, "RULE-13");
+    const sw_stack_frame *at = top->entry ? top->entry : top->frame;
+    sw__draft_where(all, draft, at->file, at->line, at->name);
+    sw__draft_title(all, draft,
+                    "%.0f %% of a step is %s, computed from the same in every step (%s:%u)",
+                    100 * time.mean / step, at->name, sw__file_name(loop->file),
+                    loop->line);
+    sw__draft_number(draft, "again_ms", time.mean / 1e6);
+    sw__draft_number(draft, "again_share", time.mean / step);
+    sw__draft_number(draft, "samples", (double)time.count);
+    draft->finding.share = time.mean / step;
+    draft->finding.confidence = 0.7;
+    sw__draft_advise(all, draft,
+                     "Line %u of %s names nothing that differs from step to step: compute "
+                     "it once before the loop and keep it.",
+                     loop->line, sw__file_name(loop->file));
+    sw__draft_saves_in_steps(all, draft, time, 0.98, 0.7, 1);
 }
 
 static bool is_forward(const char *name)
@@ -260,6 +340,7 @@ void sw__rules_redundant(sw_findings *all)
             "results are used");
         return;
     }
+    same_again(all);
     if (!forward_after(all) && !not_in_backward(all)) {
         (void)module_without_backward(all);
     }
