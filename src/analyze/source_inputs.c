@@ -341,6 +341,7 @@ bool sw__source_same_inputs(const char *text, size_t length, uint32_t first,
     if (!value || adds) {
         return false; /* called for what it does, not for what it gives */
     }
+    scan(begin, value - 1, &changed, NULL);
     scan(value, end, &used, NULL);
     if (used.count == 0 || used.full) {
         return false;
