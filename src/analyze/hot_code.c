@@ -432,6 +432,7 @@ static void add_stack(struct reading *reading, const sw_stack *stack, int phase,
         line->own += package ? 0 : samples;
         line->interpreted += package ? 0 : sw__sub(samples, stack->in_call);
         line->copied += copies ? samples : 0;
+        line->waiting += stack->waiting;
     }
 }
 

@@ -30,6 +30,7 @@ struct sw__hot_line {
     uint64_t own;         /* the line itself, or the standard library called from it */
     uint64_t interpreted; /* of `own`, outside native calls */
     uint64_t copied;      /* of `samples`, in copy.deepcopy */
+    uint64_t waiting;     /* of `samples`, without wanting a core */
 };
 
 /* Samples of the step thread. */

@@ -239,17 +239,46 @@ static struct sw__estimate moved_to_workers(const sw_findings *all,
     return saved;
 }
 
+/* What the loop does before it calls the model is waiting, and not work. */
+static void waits_for_batch(sw_findings *all, const sw_stack_frame *at,
+                            struct sw__estimate time, double waiting)
+{
+    const double share = time.mean / all->it.mean_ns;
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_LOADER_IO, "RULE-06");
+    sw__draft_rule(draft, "RULE-02");
+    draft->group = SW__GROUP_LOADER;
+    sw__draft_where(all, draft, at->file, at->line, at->name);
+    sw__draft_title(all, draft,
+                    "%s waits for files or the network, and training waits for it: %.0f "
+                    "%% of a step",
+                    at->name, percent(share));
+    sw__draft_number(draft, "waiting_share", waiting);
+    sw__draft_number(draft, "wait_ms", time.mean / 1e6);
+    sw__draft_number(draft, "wait_share", share);
+    sw__draft_number(draft, "samples", (double)time.count);
+    draft->finding.share = share;
+    draft->finding.confidence = time.count >= 100 ? 0.8 : 0.65;
+    sw__draft_advise(all, draft,
+                     "Ask for many at once: let threads run %s (%s, line %u) ahead "
+                     "for the next batches while this one is trained on.",
+                     at->name, sw__file_name(at->file), at->line);
+    sw__draft_advise(all, draft,
+                     "Keep what is read again in memory, or on a local disk.");
+    sw__draft_saves_in_steps(all, draft, time, 0.97, 0.5, 1);
+}
+
 static void loader_main_process(sw_findings *all, struct sw__draft *python)
 {
     const struct sw__hot *hot = sw__hot_code(all);
     const struct sw__hot_line *top = NULL;
     uint64_t sum[SW_PHASE_COUNT] = {0};
-    uint64_t samples = 0;
+    uint64_t samples = 0, waiting = 0;
     for (size_t i = 0; i < hot->count; i++) {
         const struct sw__hot_line *line = &hot->lines[i];
         if (on_batches(all, line)) {
             sum[line->phase] += line->samples;
             samples += line->samples;
+            waiting += line->waiting;
             top = !top || line->samples > top->samples ? line : top;
         }
     }
@@ -270,6 +299,10 @@ static void loader_main_process(sw_findings *all, struct sw__draft *python)
         if (!(time.low / step > ASYNCHRONOUS_LEAST) || !(sw__core_wait(all) < 0.3)) {
             return;
         }
+    }
+    if (sw_share_of(waiting, samples).low > 0.5) {
+        waits_for_batch(all, top->frame, time, (double)waiting / (double)samples);
+        return;
     }
     if (python && 2 * interpreted_on_batches(all) > samples) {
         /* Making it fast gains more than moving it. */

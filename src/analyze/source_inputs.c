@@ -102,9 +102,28 @@ static struct name unit_of(const char *text, const char *end, bool called)
     return (struct name){text, (size_t)(stop - text)};
 }
 
-/* Names that a piece of source uses, and plain functions that it calls (NULL: nobody wants to know). */
+/* Whether a method gives the same again, as those of arrays and tables do; others may go on from where they were. */
+static bool is_pure(const char *begin, const char *end)
+{
+    static const char *const methods[] = {
+        "mean",   "std",     "sum",     "var",    "min",     "max",    "T",        "t",
+        "dot",    "matmul",  "mm",      "norm",   "sort",    "argsort", "cumsum",  "abs",
+        "pow",    "sqrt",    "exp",     "log",    "reshape", "view",   "transpose", "float",
+        "double", "inverse", "pinverse", "clone", "copy",    "numpy",  "tolist",   "to",
+        "cpu",    "softmax", "unique",  "split",  "lower",   "upper",  "items",    "keys",
+        "values", "median",  "astype",  "flatten", "encode", "matrix_power"};
+    const char *last = end;
+    while (last > begin && last[-1] != '.') {
+        last--;
+    }
+    const struct name method = {last, (size_t)(end - last)};
+    return last == begin || IS_ONE_OF(&method, methods);
+}
+
+/* Names that a piece of source uses, and plain functions that it calls (NULL: nobody wants to know). `*impure`: it calls
+ * methods that may give something else each time. */
 static void scan(const char *at, const char *end, struct names *used,
-                 struct names *called)
+                 struct names *called, bool *impure)
 {
     static const char *const words[] = {
         "if",   "else", "for",  "in",    "not",  "and",   "or",    "lambda",
@@ -142,6 +161,9 @@ static void scan(const char *at, const char *end, struct names *used,
         const bool keyword =
             depth > 0 && next + 1 < end && *next == '=' && next[1] != '=';
         const struct name unit = unit_of(begin, at, calls);
+        if (impure && calls && unit.length && !IS_ONE_OF(&unit, words)) {
+            *impure |= !is_pure(begin, at);
+        }
         const bool plain = calls && !memchr(begin, '.', (size_t)(at - begin));
         if (plain && called) {
             add(called, (struct name){begin, (size_t)(at - begin)});
@@ -192,32 +214,26 @@ static bool starts(const line *at, const char *word)
     return at->length >= length && memcmp(at->text, word, length) == 0;
 }
 
-/* What a line of the body changes. */
+static bool in_capitals(const struct name *name)
+{
+    for (size_t i = 0; i < name->length; i++) {
+        if (name->text[i] >= 'a' && name->text[i] <= 'z') {
+            return false;
+        }
+    }
+    return name->length > 1;
+}
+
+/* What a line of the body names, and so may change. */
 static void scan_changes(const line *at, struct names *changed, struct names *called)
 {
     const char *end = at->text + at->length;
     struct names used = {.count = 0};
-    scan(at->text, end, &used, called);
-    if (starts(at, "for ") || starts(at, "with ") || starts(at, "async ")) {
-        const char *in = memmem(at->text, at->length, " in ", 4);
-        const char *as = memmem(at->text, at->length, " as ", 4);
-        if (!starts(at, "with ") && in) {
-            scan(at->text + 4, in, changed, NULL);
-        }
-        if (as) {
-            scan(as + 4, end, changed, NULL);
-        }
-        return;
-    }
-    bool adds;
-    const char *value = value_of(at->text, end, &adds);
-    if (value) {
-        scan(at->text, value - 1, changed, NULL);
-    } else if (!starts(at, "if ") && !starts(at, "return") && !starts(at, "elif ") &&
-               !starts(at, "while ") && !starts(at, "print(")) {
-        /* A call for its own sake may change whatever it is given. */
-        for (size_t i = 0; i < used.count; i++) {
-            add(changed, used.list[i]);
+    scan(at->text, end, &used, called, NULL);
+    /* An object that is used elsewhere may be changed there; constants in capitals are not. */
+    for (size_t k = 0; k < used.count; k++) {
+        if (!in_capitals(&used.list[k])) {
+            add(changed, used.list[k]);
         }
     }
 }
@@ -226,8 +242,11 @@ static void scan_changes(const line *at, struct names *changed, struct names *ca
 static bool flows(const struct name *name)
 {
     static const char *const words[] = {
-        "rand", "rng",   "gen",  "iter",  "load",  "queue", "stream", "sampl",  "env",
-        "time", "clock", "file", "batch", "param", "weight", "model", "client", "next"};
+        "rand",  "rng",   "gen",   "iter",  "load",   "queue",  "stream", "sampl",
+        "env",   "time",  "clock", "file",  "batch",  "param",  "weight", "model",
+        "game",  "world", "agent", "polic", "player", "source", "feed",   "reader",
+        "buff",  "memor", "replay", "pool", "sock",   "conn",   "cursor", "state",
+        "next",  "net",   "opt",   "critic", "actor", "client"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (memmem(name->text, name->length, words[i], strlen(words[i]))) {
             return true;
@@ -287,7 +306,7 @@ static bool scan_arguments(const char *text, size_t length, uint32_t first,
         if (!whole_statement(text, length, i, &from, &end)) {
             return false;
         }
-        scan(begin + 1, end, changed, NULL);
+        scan(begin + 1, end, changed, NULL, NULL);
         *last = i;
         for (const char *c = from; c < end; c++) {
             *last += *c == '\n';
@@ -341,9 +360,10 @@ bool sw__source_same_inputs(const char *text, size_t length, uint32_t first,
     if (!value || adds) {
         return false; /* called for what it does, not for what it gives */
     }
-    scan(begin, value - 1, &changed, NULL);
-    scan(value, end, &used, NULL);
-    if (used.count == 0 || used.full) {
+    bool impure = false;
+    scan(begin, value - 1, &changed, NULL, NULL);
+    scan(value, end, &used, NULL, &impure);
+    if (used.count == 0 || used.full || impure) {
         return false;
     }
     for (size_t i = 0; i < used.count; i++) {

@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 /* Looks at the statement that begins at `line`, of the function that begins at `first`. It computes the same again where it
- * names something, and nothing that the innermost loop around it assigns, changes or calls; without a loop the function is
- * taken for the body of one, and its arguments differ. What looks like chance, a clock or a stream is never the same. A
- * guess: names are all that is known. False also where the statement cannot be read. */
+ * names something, and nothing that the innermost loop around it names elsewhere (constants in capitals may be); without a loop
+ * the function is taken for the body of one, and its arguments differ. What looks like chance, a clock, a stream or an object
+ * that goes on is never the same. A guess: names are all that is known. False also where the statement cannot be read. */
 bool sw__source_same_inputs(const char *text, size_t length, uint32_t first,
                             uint32_t line);
 

@@ -444,7 +444,9 @@ static void inputs_of_a_line(void **state)
         "total += cost(A)",
         "for row in A:",
         "x = [f(a) for a in A]",
-        "writer.write(A)", /* for what it does */
+        "writer.write(A)",       /* for what it does */
+        "x = data.draw()",       /* goes on from where it was */
+        "x = play(game, agent)", /* … */
         "pass",
     };
     char text[600];
