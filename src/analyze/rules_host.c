@@ -6,6 +6,7 @@
 #include "analyze/hot_code.h"
 #include "analyze/line_profile.h"
 #include "analyze/rules.h"
+#include "analyze/source_inputs.h"
 #include "analyze/source_loops.h"
 
 /* Less than this share of the steps' time is not worth a finding. */
@@ -239,6 +240,16 @@ static struct sw__estimate moved_to_workers(const sw_findings *all,
     return saved;
 }
 
+static bool depends_on_model(const sw_stack_frame *at)
+{
+    size_t length = 0;
+    char *text = sw__source_text(at->file, &length);
+    const bool depends =
+        text && sw__source_uses_model(text, length, at->first_line, at->line);
+    sw__free(text);
+    return depends;
+}
+
 /* What the loop does before it calls the model is waiting, and not work. */
 static void waits_for_batch(sw_findings *all, const sw_stack_frame *at,
                             struct sw__estimate time, double waiting)
@@ -299,6 +310,9 @@ static void loader_main_process(sw_findings *all, struct sw__draft *python)
         if (!(time.low / step > ASYNCHRONOUS_LEAST) || !(sw__core_wait(all) < 0.3)) {
             return;
         }
+    }
+    if (top->loop && depends_on_model(top->loop)) {
+        return; /* nobody can do it ahead */
     }
     if (sw_share_of(waiting, samples).low > 0.5) {
         waits_for_batch(all, top->frame, time, (double)waiting / (double)samples);

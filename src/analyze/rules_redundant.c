@@ -33,27 +33,43 @@ static int ascending(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* How many steps have most of `ns` (over all of them) beyond the usual forward; 0: it is in every step, or nobody knows. */
-static size_t now_and_then(sw_findings *all, double ns)
+static uint64_t median(uint64_t *values, size_t count)
+{
+    qsort(values, count, sizeof *values, ascending);
+    return values[count / 2];
+}
+
+/* How many steps have most of `ns` (over all of them) beyond the usual forward; 0: it is in every step, or nobody knows.
+ * `*more_ns`: what those steps take beyond the usual in all, batches for it included. */
+static size_t now_and_then(sw_findings *all, double ns, double *more_ns)
 {
     const struct sw__case *it = &all->it;
-    uint64_t *forward = sw__alloc_zero(it->count + 1, sizeof *forward);
-    all->failed |= !forward;
-    for (size_t i = 0; forward && i < it->count; i++) {
-        forward[i] = it->step[i].phase_ns[SW_PHASE_FORWARD];
+    uint64_t *scratch = sw__alloc_zero(it->count + 1, sizeof *scratch);
+    *more_ns = 0;
+    if (!scratch) {
+        all->failed = true;
+        return 0;
     }
+    for (size_t i = 0; i < it->count; i++) {
+        scratch[i] = it->step[i].phase_ns[SW_PHASE_FORWARD];
+    }
+    const uint64_t usual = median(scratch, it->count);
+    for (size_t i = 0; i < it->count; i++) {
+        scratch[i] = it->step[i].end_ns - it->step[i].begin_ns;
+    }
+    const uint64_t step = median(scratch, it->count);
+    sw__free(scratch);
     double excess = 0;
     size_t times = 0;
-    if (forward) {
-        qsort(forward, it->count, sizeof *forward, ascending);
-        const uint64_t usual = forward[it->count / 2];
-        for (size_t i = 0; i < it->count; i++) {
-            const bool more = forward[i] > 2 * usual;
-            excess += more ? (double)(forward[i] - usual) : 0;
-            times += more;
+    for (size_t i = 0; i < it->count; i++) {
+        const uint64_t forward = it->step[i].phase_ns[SW_PHASE_FORWARD];
+        const uint64_t whole = it->step[i].end_ns - it->step[i].begin_ns;
+        if (forward > 2 * usual) {
+            excess += (double)(forward - usual);
+            *more_ns += whole > step ? (double)(whole - step) : 0;
+            times++;
         }
     }
-    sw__free(forward);
     return excess > 0.6 * ns && 2 * times < it->count ? times : 0;
 }
 
@@ -107,9 +123,14 @@ static bool forward_after(sw_findings *all)
         return false;
     }
     const sw_stack_frame *at = top->entry ? top->entry : top->frame;
-    const size_t times = now_and_then(all, time.mean * (double)all->it.count);
+    double more;
+    const size_t times = now_and_then(all, time.mean * (double)all->it.count, &more);
     if (times > 0) {
-        validates(all, at, time, times);
+        struct sw__estimate whole = time;
+        more /= (double)all->it.count;
+        whole.mean = more > whole.mean ? more : whole.mean;
+        whole.high = whole.mean > whole.high ? whole.mean : whole.high;
+        validates(all, at, whole, times);
         return true;
     }
     struct sw__draft *draft = sw__draft(all, SW_FINDING_REDUNDANT_WORK, "RULE-44");

@@ -120,6 +120,13 @@ static bool is_pure(const char *begin, const char *end)
     return last == begin || IS_ONE_OF(&method, methods);
 }
 
+/* `self.net(…)`: a part that is called, or a method. */
+static bool is_own_part(const char *begin, const char *end)
+{
+    return end - begin > 5 && memcmp(begin, "self.", 5) == 0 &&
+           !memchr(begin + 5, '.', (size_t)(end - begin - 5));
+}
+
 /* Names that a piece of source uses, and plain functions that it calls (NULL: nobody wants to know). `*impure`: it calls
  * methods that may give something else each time. */
 static void scan(const char *at, const char *end, struct names *used,
@@ -165,7 +172,7 @@ static void scan(const char *at, const char *end, struct names *used,
             *impure |= !is_pure(begin, at);
         }
         const bool plain = calls && !memchr(begin, '.', (size_t)(at - begin));
-        if (plain && called) {
+        if (called && calls && (plain || is_own_part(begin, at))) {
             add(called, (struct name){begin, (size_t)(at - begin)});
         }
         if (unit.length && !keyword && !IS_ONE_OF(&unit, words)) {
@@ -316,58 +323,70 @@ static bool scan_arguments(const char *text, size_t length, uint32_t first,
     return false;
 }
 
-bool sw__source_same_inputs(const char *text, size_t length, uint32_t first,
-                            uint32_t number)
-{
+/* A statement of a loop, and what the rest of the loop names. */
+struct statement {
     const char *begin, *end;
+    struct names elsewhere; /* that may change there */
+    struct names called;    /* as functions, there */
+};
+
+/* False: it cannot be read. */
+static bool read_statement(const char *text, size_t length, uint32_t first,
+                           uint32_t number, struct statement *it)
+{
     line head, at;
-    if (number == 0 || !whole_statement(text, length, number, &begin, &end)) {
+    it->elsewhere.count = it->called.count = 0;
+    it->elsewhere.full = it->called.full = false;
+    if (number == 0 || !whole_statement(text, length, number, &it->begin, &it->end)) {
         return false;
     }
-    struct names used = {.count = 0}, changed = {.count = 0}, called = {.count = 0};
     uint32_t from = sw__source_loop(text, length, first, number);
-    size_t indent;
     if (from == number) {
         return false; /* a comprehension: what it goes through is not looked at */
     }
+    if (!sw__source_line_get(text, length, from > 0 ? from : first, &head)) {
+        return false;
+    }
     if (from > 0) {
-        if (!sw__source_line_get(text, length, from, &head)) {
-            return false;
-        }
-        scan_changes(&head, &changed, &called);
-        indent = head.indent;
-    } else {
-        if (!sw__source_line_get(text, length, first, &head) ||
-            !scan_arguments(text, length, first, &changed, &from)) {
-            return false;
-        }
-        indent = head.indent;
+        scan_changes(&head, &it->elsewhere, &it->called);
+    } else if (!scan_arguments(text, length, first, &it->elsewhere, &from)) {
+        return false;
     }
     for (uint32_t i = from + 1;
          i < from + LINES_MOST && sw__source_line_get(text, length, i, &at); i++) {
         if (!is_code(&at)) {
             continue;
         }
-        if (at.indent <= indent) {
+        if (at.indent <= head.indent) {
             break;
         }
-        if (at.text < begin || at.text >= end) {
-            scan_changes(&at, &changed, &called);
+        if (at.text < it->begin || at.text >= it->end) {
+            scan_changes(&at, &it->elsewhere, &it->called);
         }
     }
-    bool adds;
-    const char *value = value_of(begin, end, &adds);
+    return true;
+}
+
+bool sw__source_same_inputs(const char *text, size_t length, uint32_t first,
+                            uint32_t number)
+{
+    struct statement it;
+    if (!read_statement(text, length, first, number, &it)) {
+        return false;
+    }
+    bool adds, impure = false;
+    const char *value = value_of(it.begin, it.end, &adds);
     if (!value || adds) {
         return false; /* called for what it does, not for what it gives */
     }
-    bool impure = false;
-    scan(begin, value - 1, &changed, NULL, NULL);
-    scan(value, end, &used, NULL, &impure);
+    struct names used = {.count = 0};
+    scan(it.begin, value - 1, &it.elsewhere, NULL, NULL);
+    scan(value, it.end, &used, NULL, &impure);
     if (used.count == 0 || used.full || impure) {
         return false;
     }
     for (size_t i = 0; i < used.count; i++) {
-        if (has(&changed, &used.list[i]) || has(&called, &used.list[i]) ||
+        if (has(&it.elsewhere, &used.list[i]) || has(&it.called, &used.list[i]) ||
             flows(&used.list[i])) {
             return false;
         }
@@ -376,9 +395,29 @@ bool sw__source_same_inputs(const char *text, size_t length, uint32_t first,
     static const char *const chance[] = {"rand", "sample(", "next(", "shuffle", "choice",
                                          "recv", "read(",   "dropout"};
     for (size_t i = 0; i < sizeof chance / sizeof chance[0]; i++) {
-        if (memmem(begin, (size_t)(end - begin), chance[i], strlen(chance[i]))) {
+        if (memmem(it.begin, (size_t)(it.end - it.begin), chance[i],
+                   strlen(chance[i]))) {
             return false;
         }
     }
     return true;
+}
+
+bool sw__source_uses_model(const char *text, size_t length, uint32_t first,
+                           uint32_t number)
+{
+    struct statement it;
+    if (!read_statement(text, length, first, number, &it)) {
+        return false;
+    }
+    bool adds;
+    const char *value = value_of(it.begin, it.end, &adds);
+    struct names used = {.count = 0};
+    scan(value ? value : it.begin, it.end, &used, NULL, NULL);
+    for (size_t i = 0; i < used.count && !it.called.full; i++) {
+        if (has(&it.called, &used.list[i])) {
+            return true;
+        }
+    }
+    return false;
 }

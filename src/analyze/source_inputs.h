@@ -13,4 +13,9 @@
 bool sw__source_same_inputs(const char *text, size_t length, uint32_t first,
                             uint32_t line);
 
+/* Whether the statement is given something that the same loop calls elsewhere, as models are: what it does then depends on what
+ * was trained. */
+bool sw__source_uses_model(const char *text, size_t length, uint32_t first,
+                           uint32_t line);
+
 #endif

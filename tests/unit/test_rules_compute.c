@@ -467,6 +467,13 @@ static void inputs_of_a_line(void **state)
             assert_int_equal(same(text, 1, 4), !other);
         }
     }
+    static const char loop[] = "def train(net, game):\n"
+                               "    for i in range(9):\n"
+                               "        x = play(game, net)\n"
+                               "        y = resize(game)\n"
+                               "        loss = net(x)\n";
+    assert_true(sw__source_uses_model(loop, sizeof loop - 1, 1, 3));
+    assert_false(sw__source_uses_model(loop, sizeof loop - 1, 1, 4));
     static const char method[] = "class Net:\n"
                                  "    def step(self, batch,\n"
                                  "             scale):\n"
