@@ -73,6 +73,21 @@ static size_t now_and_then(sw_findings *all, double ns, double *more_ns)
     return excess > 0.6 * ns && 2 * times < it->count ? times : 0;
 }
 
+/* By the words of its own name. */
+static bool measures_model(const char *function)
+{
+    static const char *const words[] = {"valid", "eval",  "test", "accura",
+                                        "score", "check", "metric"};
+    const char *dot = strrchr(function, '.');
+    const char *name = dot ? dot + 1 : function;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strstr(name, words[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* A validation that says neither eval() nor no_grad(): the model is called over and over after the update of some steps. */
 static void validates(sw_findings *all, const sw_stack_frame *at,
                       struct sw__estimate time, size_t times)
@@ -125,7 +140,7 @@ static bool forward_after(sw_findings *all)
     const sw_stack_frame *at = top->entry ? top->entry : top->frame;
     double more;
     const size_t times = now_and_then(all, time.mean * (double)all->it.count, &more);
-    if (times > 0) {
+    if (times > 0 && measures_model(at->name)) {
         struct sw__estimate whole = time;
         more /= (double)all->it.count;
         whole.mean = more > whole.mean ? more : whole.mean;
