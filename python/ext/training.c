@@ -9,6 +9,8 @@
 #include <string.h>
 
 enum { GROUPS = 32 };
+/* So many times forward and backward without an update are no accumulation any more. */
+enum { ROUNDS_BY_HAND = 8 };
 enum group_kind { GROUP_UNKNOWN, GROUP_TRAINS, GROUP_EVALUATES };
 
 /* A loader, or whatever else a pass is made over. */
@@ -28,9 +30,12 @@ typedef struct train_state {
     bool open;
     bool worked;   /* something was trained in the open step */
     bool backward; /* … up to a backward */
+    bool turned;   /* the last that was heard of is a backward */
     bool validating;
     unsigned waiting;
     unsigned updates;  /* since the owner last asked */
+    unsigned rounds;   /* forward and backward, while nobody has updated anything */
+    bool updated;      /* somebody has */
     const void *owner; /* whose next question ends the open step */
     PyObject *owner_weak;
     const void *group;
@@ -378,8 +383,17 @@ void core_train_works(bool backward)
         step_forget(state);
         step_begin(state, TRAIN_UPDATE, NULL, NULL, SW_STEP_UPDATE);
     }
+    if (!backward && state->open && state->open_rank == TRAIN_UPDATE && state->turned &&
+        !state->owner && !state->updated && ++state->rounds >= ROUNDS_BY_HAND) {
+        /* No optimizer ever steps: the program updates by itself, and each backward belongs to a step. Those so far are one. */
+        if (state->rounds == ROUNDS_BY_HAND) {
+            step_forget(state);
+        }
+        step_begin(state, TRAIN_UPDATE, NULL, NULL, SW_STEP_UPDATE);
+    }
     state->worked = true;
     state->backward |= backward;
+    state->turned = backward;
     if (state->open && state->open_rank == TRAIN_LOADER && state->rank < TRAIN_LOADER) {
         rank_raise(state, TRAIN_LOADER);
     }
@@ -637,6 +651,7 @@ static PyObject *train_update(PyObject *Py_UNUSED(module), PyObject *owner)
     validation_end(state);
     sw_update();
     state->updates++;
+    state->updated = true;
     if (state->rank <= TRAIN_UPDATE && (state->rank != TRAIN_LOOP || !state->open) &&
         (!state->open || state->open_rank == TRAIN_UPDATE) &&
         (!state->owner || state->owner == owner)) {

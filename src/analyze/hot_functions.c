@@ -55,6 +55,7 @@ struct sw__hot_function *sw__hot_functions(sw_findings *all, uint64_t phases,
         function->samples += line->samples;
         function->own += line->own;
         function->interpreted += line->interpreted;
+        function->copied += line->copied;
         function->by_phase[line->phase] += line->outside ? 0 : line->samples;
         function->own_by_phase[line->phase] += line->outside ? 0 : line->own;
     }

@@ -128,6 +128,36 @@ def test_several_optimizers_and_no_loader(tmp_path: Path) -> None:
     assert (steps["count"], steps["updates"], steps["unit"]) == (10, 20, "update")
 
 
+def test_an_update_by_hand(tmp_path: Path) -> None:
+    """No loader and no optimizer: a step goes from one forward after a backward to the next."""
+    run = record(
+        tmp_path,
+        """
+        for _ in range(30):
+            _core.train_works(False)
+            train()
+        """,
+    )
+    steps = steps_of(run)
+    assert (steps["count"], steps["unit"]) == (30 - 8 - 1, "update")
+
+
+def test_accumulation_without_a_loader(tmp_path: Path) -> None:
+    steps = steps_of(
+        record(
+            tmp_path,
+            """
+            optimizer = Optimizer()
+            for _ in range(5):
+                for _ in range(7):
+                    train()
+                train(optimizer)
+            """,
+        )
+    )
+    assert (steps["count"], steps["updates"]) == (5, 5)
+
+
 def test_no_loader_trials_before_are_no_step(tmp_path: Path) -> None:
     run = record(
         tmp_path,

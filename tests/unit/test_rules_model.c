@@ -65,6 +65,87 @@ static void many_nodes(void **state)
     }
 }
 
+/* 16 heads in a row are one thing 16 times; three layers of a block are three things. */
+static void rows_of_small_parts(void **state)
+{
+    (void)state;
+    for (unsigned row = 0; row < 2; row++) {
+        struct scene *scene = scene_new();
+        scene_steps(scene, 100, PHASES([SW_PHASE_FORWARD] = 4, [SW_PHASE_BACKWARD] = 5));
+        scene_samples(scene, SW_PHASE_FORWARD,
+                      FRAMES(TRAIN(20), TORCH("call"),
+                             {"Head.forward", "/home/u/head.py", 5, 9}, TORCH("linear")),
+                      400, 350);
+        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 500, 500);
+        part(scene, "Net", "Net", 4, 5, 0);
+        for (unsigned i = 0; i < 40; i++) {
+            char name[40];
+            snprintf(name, sizeof name, row ? "Net.heads.%u.query" : "Net.part%u.query",
+                     i);
+            part(scene, name, "Linear", 0.05, 0, 100);
+        }
+        graph(scene, 300, 10);
+        scene_look(scene);
+        assert_int_equal(found(scene, SW_FINDING_LAUNCH_BOUND) != NULL, row);
+        scene_free(scene);
+    }
+}
+
+/* What a thread waits for a core makes no operation longer. */
+static void small_nodes_on_a_busy_machine(void **state)
+{
+    (void)state;
+    for (unsigned busy = 0; busy < 2; busy++) {
+        struct scene *scene = scene_new();
+        scene->run_delay_ns = busy ? 24 * MS : 0;
+        scene_steps(scene, 100,
+                    PHASES([SW_PHASE_FORWARD] = 16, [SW_PHASE_BACKWARD] = 20));
+        scene_samples(scene, SW_PHASE_FORWARD,
+                      FRAMES(TRAIN(20), TORCH("call"),
+                             {"Cell.forward", "/home/u/cell.py", 5, 9}, TORCH("linear")),
+                      400, 300);
+        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 500, 500);
+        graph(scene, 500, 10); /* 40 us, or a third of that on a core */
+        scene_look(scene);
+        assert_int_equal(found(scene, SW_FINDING_LAUNCH_BOUND) != NULL, busy);
+        scene_free(scene);
+    }
+}
+
+/* A layer of the program's own that learns something, and takes far more than that is worth. */
+static void a_layer_out_of_proportion(void **state)
+{
+    (void)state;
+    static const struct {
+        double forward;
+        uint64_t parameters;
+        bool twice, slow;
+    } cases[] = {{3, 5000, false, true},
+                 {3, 500000, false, false}, /* it is large */
+                 {1, 5000, false, false},
+                 {1.5, 5000, true, false}}; /* what the model is made of */
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct scene *scene = scene_new();
+        scene_steps(scene, 100, PHASES([SW_PHASE_FORWARD] = 4, [SW_PHASE_BACKWARD] = 8));
+        part(scene, "Net", "Net", 4, 8, 0);
+        part(scene, "Net.kernel", "Kernel", cases[i].forward, 2 * cases[i].forward,
+             cases[i].parameters);
+        if (cases[i].twice) {
+            part(scene, "Net.second", "Kernel", 1.5, 3, 5000);
+        }
+        part(scene, "Net.a", "Linear", 0.3, 0.3, 10000);
+        part(scene, "Net.b", "Linear", 0.3, 0.3, 10000);
+        part(scene, "Net.c", "Linear", 0.3, 0.3, 10000);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_SLOW_MODULE);
+        assert_int_equal(finding != NULL, cases[i].slow);
+        if (finding) {
+            assert_string_equal(finding->name, "Net.kernel");
+        }
+        scene_free(scene);
+    }
+}
+
 #define JAX(function)                                                                    \
     {                                                                                    \
         function, "/v/site-packages/jax/_src/dispatch.py", 80, 90                        \
@@ -327,6 +408,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(many_nodes),
+        cmocka_unit_test(rows_of_small_parts),
+        cmocka_unit_test(small_nodes_on_a_busy_machine),
+        cmocka_unit_test(a_layer_out_of_proportion),
         cmocka_unit_test(jax_outside_jit),
         cmocka_unit_test(a_table_that_is_updated_whole),
         cmocka_unit_test(a_module_that_the_backward_leaves_out),
