@@ -17,7 +17,6 @@
 #define LAYER_LEAST 0.5
 #define OWN_LEAST 0.35
 #define OWN_TIMES 8.0
-#define ATTENTION_TIMES 5.0 /* it is meant to be large */
 /* Calls of layers in a step, and what share of the forward the interpreter has between them. */
 #define CALLS_LEAST 100
 #define BETWEEN_CALLS_LEAST 0.35
@@ -317,17 +316,15 @@ static bool own_outlier(const struct model *model, const struct part *part,
     return part->forward_ns > BLOCK_TIMES * out->usual_ns;
 }
 
-/* A part of the program's own, or an attention, that computes more by itself, outside its parts, than all other layers
+/* A part of the program's own that computes more by itself, outside its parts, than all other layers
  * together: every position against every other one, and the like. */
 static bool own_work(const struct model *model, const struct part *part,
                      struct outlier *out)
 {
     const sw_training_module *module = part->module;
-    if (module->root || !module->type || module->self_ns < module->total_ns / 10 * 9) {
-        return false;
-    }
-    const bool attention = strcmp(module->type, "MultiheadAttention") == 0;
-    if (!attention && (part->leaf || sw__of_torch(module->type))) {
+    /* Attentions of the framework are left out: over long sequences they are meant to be most of a model. */
+    if (part->leaf || module->root || !module->type || sw__of_torch(module->type) ||
+        module->self_ns < module->total_ns / 10 * 9) {
         return false;
     }
     size_t count = 0;
@@ -345,7 +342,7 @@ static bool own_work(const struct model *model, const struct part *part,
                             .siblings = count,
                             .how = "the slowest of its layers"};
     return count >= 4 && second > 0 && part->forward_ns > 1.5 * sum &&
-           part->forward_ns > (attention ? ATTENTION_TIMES : OWN_TIMES) * second;
+           part->forward_ns > OWN_TIMES * second;
 }
 
 static bool worse(const struct outlier *a, const struct outlier *b)
