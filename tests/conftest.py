@@ -63,10 +63,12 @@ def read_trace_fixture() -> Callable[[Path], Any]:
 # counts and results, not at time, so that several may run at once.
 FRAMEWORKS = {
     "test_console.py",
+    "test_folders.py",
     "test_frameworks.py",
     "test_gpu_monitor_real.py",
     "test_guide0.py",
     "test_guide1.py",
+    "test_guide1_batches.py",
     "test_guide1_config.py",
     "test_guide1_reports.py",
     "test_guide1_rules.py",
@@ -75,6 +77,7 @@ FRAMEWORKS = {
     "test_guide3_analysis.py",
     "test_guide3_examples.py",
     "test_guide4.py",
+    "test_guide4_blocks.py",
     "test_jax_hooks.py",
     "test_logs.py",
     "test_report_schema.py",

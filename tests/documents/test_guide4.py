@@ -368,6 +368,7 @@ from ml_ops.data import export_yolo_format
 from ml_ops.model import PlateOCR
 from ml_ops.profile import cprofile_context, profile_function, should_profile, torch_profiler
 from ml_ops.train import main
+from stepwatch.compat.ml_ops.profile import begin_here
 
 results = {}
 start = Path.cwd()
@@ -389,6 +390,7 @@ def place(name, **env):
     folder.mkdir()
     (folder / "data").mkdir()
     os.chdir(folder)
+    begin_here()
     before = dict(os.environ)
     os.environ.update(env)
     del said[:]

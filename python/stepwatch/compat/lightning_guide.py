@@ -132,7 +132,7 @@ class ProfilerCallback(_Base):  # type: ignore[misc]
     ) -> None:
         """Take where the files go and which steps are recorded."""
         super().__init__()
-        self.output_dir = Path(_switches.output_dir(output_dir, default=DEFAULT_FOLDER))
+        self.output_dir = _switches.output_dir(output_dir, default=DEFAULT_FOLDER)
         self.schedule_every_n_steps = schedule_every_n_steps
         self.wait_steps = wait_steps
         self.warmup_steps = warmup_steps
@@ -190,6 +190,15 @@ class ProfilerCallback(_Base):  # type: ignore[misc]
         numbers = {key: profiling[key] for key in _NUMBERS if profiling.get(key) is not None}
         return cls(folder / model_name if model_name else folder, **numbers, **config)
 
+    @property
+    def output_dir(self) -> Path:
+        """Where files go; one that is relative, from where it was said."""
+        return Path(_switches.anchored(self._output_dir, self._base))
+
+    @output_dir.setter
+    def output_dir(self, folder: str | os.PathLike[str]) -> None:
+        self._output_dir, self._base = os.fspath(folder), _switches.here()
+
     def _forget(self) -> None:
         """Begin a life: a callback may be used for another fit, or be sent to another process."""
         self.run: stepwatch.Run | None = None
@@ -217,7 +226,7 @@ class ProfilerCallback(_Base):  # type: ignore[misc]
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what belongs to this process: strategies that spawn pickle callbacks."""
-        names = ("output_dir", "enabled", "_config", *_NUMBERS)
+        names = ("_output_dir", "_base", "enabled", "_config", *_NUMBERS)
         return {name: self.__dict__[name] for name in names}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

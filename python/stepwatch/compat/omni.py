@@ -398,7 +398,7 @@ class FlexibleProfiler:
         """Save the block profile: ``block_profile_step_{step}.json``."""
         self._settle()
         if self.config.enabled:
-            named = filename or self.config.block_profiling_file
+            named = filename or self.config._file("block_profiling_file")
             self._save_blocks(self._path(named or self._step_file("block", step)))
 
     def save_overall_profile(self, step: Any = None, filename: str | None = None) -> None:
@@ -406,7 +406,7 @@ class FlexibleProfiler:
         self._settle()
         if not self.config.enabled:
             return
-        named = filename or self.config.overall_profiling_file
+        named = filename or self.config._file("overall_profiling_file")
         path = self._path(named or self._step_file("overall", step))
         profile = self.get_overall_profile()
         functions, blocks = profile["functions"], profile["blocks"]
@@ -434,7 +434,7 @@ class FlexibleProfiler:
         text = self.get_line_profile()
         if not text:
             return  # no function was chosen, or none ran
-        named = filename or self.config.line_by_line_file
+        named = filename or self.config._file("line_by_line_file")
         path = self._path(named or f"line_profile_step_{_step_text(step)}.txt")
         self._write("line-by-line profile", path, text)
         if self.config.save_format == "json" and not path.endswith(".json"):
@@ -453,7 +453,7 @@ class FlexibleProfiler:
         path = Path(name)
         if path.name != os.fspath(name):
             return str(path)
-        folder = Path(self.config.output_dir)
+        folder = Path(self.config._folder())
         rank = os.environ.get("RANK", "0")
         # Of several processes that train together, the first has the folder for itself.
         return str((folder / f"rank_{rank}" if rank.isdigit() and int(rank) else folder) / path)

@@ -1,0 +1,109 @@
+"""Guide 4: traced blocks within each other, beside each other, and across each other."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .conftest import Done, RunText, needs
+
+# Begins and ends of a, b and c lie across each other: a b c | a c b.
+TASKS = """
+import asyncio
+import torch
+from ml_ops.profile import torch_profiler
+turns = []
+async def task(name, begin, rounds):
+    while len(turns) < begin:
+        await asyncio.sleep(0)
+    with torch_profiler(enabled=True, trace_name=name, output_dir="out") as trace:
+        turns.append(name)
+        for _ in range(rounds):
+            await asyncio.sleep(0)
+            getattr(torch, own[name])(torch.ones(4), 0)
+    ends.append(name)
+    rows = {row["name"]: row["calls"] for row in trace.operators()}
+    counts[name] = {other: rows.get("aten::" + own[other], 0) for other in own}
+own = {"a": "cumsum", "b": "cumprod", "c": "softmax"}
+counts, ends = {}, []
+async def main():
+    await asyncio.gather(task("a", 0, 4), task("b", 1, 12), task("c", 2, 5))
+asyncio.run(main())
+import json
+print(json.dumps([ends, counts]))
+import os, tempfile
+print([name for name in os.listdir(tempfile.gettempdir()) if name.startswith("stepwatch-trace")])
+"""
+
+
+@pytest.fixture(scope="module")
+def tasks(run_text: RunText, tmp_path_factory: pytest.TempPathFactory) -> Done:
+    needs("torch")
+    folder = tmp_path_factory.mktemp("tasks")
+    (folder / "tmp").mkdir()
+    return run_text(folder, TASKS, TMPDIR=str(folder / "tmp")).ok()
+
+
+def events(done: Done, name: str) -> list[dict[str, Any]]:
+    document = json.loads((done.folder / "out" / f"{name}.json").read_text(encoding="utf-8"))
+    found: list[dict[str, Any]] = document["traceEvents"]
+    return found
+
+
+def test_r4_032_every_task_has_its_trace(tasks: Done) -> None:
+    ends, counts = json.loads(tasks.out.splitlines()[0])
+    assert ends == ["a", "c", "b"]
+    assert tasks.err == ""
+    for name, rounds, kernel in (("a", 4, "cumsum"), ("b", 12, "cumprod"), ("c", 5, "softmax")):
+        spans = [event["name"] for event in events(tasks, name) if event["ph"] in "XB"]
+        assert name in spans
+        assert spans.count(f"aten::{kernel}") == rounds
+        assert counts[name][name] == rounds
+    # What the others did meanwhile is in the table, too, and no more than that.
+    assert 0 < counts["a"]["b"] < 12
+    assert counts["b"]["c"] == 5
+
+
+def test_r4_032_nothing_is_left_of_the_recording(tasks: Done) -> None:
+    assert tasks.out.splitlines()[1] == "[]"
+
+
+def test_r4_032_a_block_in_a_block_has_its_own_operators(run_text: RunText, tmp_path: Path) -> None:
+    needs("torch")
+    text = """
+import torch
+from ml_ops.profile import torch_profiler
+def calls(trace):
+    return {row["name"]: row["calls"] for row in trace.operators()}.get("aten::cumsum", 0)
+with torch_profiler(enabled=True, trace_name="outer", output_dir="out") as outer:
+    torch.ones(3).cumsum(0)
+    with torch_profiler(enabled=True, trace_name="inner", output_dir="out") as inner:
+        torch.ones(3).cumsum(0)
+        torch.ones(3).cumsum(0)
+    torch.ones(3).cumsum(0)
+print(calls(inner), calls(outer))
+"""
+    done = run_text(tmp_path, text).ok()
+    assert done.out == "2 4\n"
+    assert done.err == ""
+    for name, count in (("inner", 2), ("outer", 4)):
+        names = [event["name"] for event in events(done, name) if event["ph"] in "XB"]
+        assert names.count("aten::cumsum") == count
+
+
+def test_r4_032_what_is_wrong_is_said(run_text: RunText, tmp_path: Path) -> None:
+    """Only a folder that cannot be written is blamed on the folder."""
+    text = """
+import shutil
+from ml_ops import profile
+with profile.torch_profiler(enabled=True, trace_name="lost", output_dir="out") as trace:
+    trace._block.export = lambda path: (_ for _ in ()).throw(ValueError("the run is gone"))
+with profile.torch_profiler(enabled=True, trace_name="x", output_dir="/proc/nowhere"):
+    pass
+"""
+    done = run_text(tmp_path, text).ok()
+    assert done.err.splitlines()[0] == "stepwatch: out/lost.json is not there: the run is gone"
+    assert done.err.splitlines()[1].endswith("set PROFILE_OUTPUT_DIR to a folder that can be.")
