@@ -67,6 +67,7 @@ FRAMEWORKS = {
     "test_frameworks.py",
     "test_gpu_monitor_real.py",
     "test_guide0.py",
+    "test_guide0_tasks.py",
     "test_guide1.py",
     "test_guide1_batches.py",
     "test_guide1_config.py",

@@ -1,4 +1,4 @@
-"""A relative folder belongs to where it was said, wherever the program goes: files stay together."""
+"""A relative folder belongs to where it was said: files stay together, wherever programs go."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ print(profiler.config.in_force()["profile_dir"])
 
 def test_r1_039_the_optimizer_keeps_its_files_together(run_text: RunText, tmp_path: Path) -> None:
     needs("torch")
-    text = f"""
+    text = """
 import os
 import torch
 from core.optimized_training_optimizer import create_optimized_training_optimizer

@@ -85,7 +85,7 @@ class Trainer:
         return (batch,), {}, None
 
     def _split_mapping(self, batch: Any) -> tuple[tuple[Any, ...], dict[str, Any], Any]:
-        """Return a mapping as keywords, or as it is where the model takes one thing of another name.
+        """Return a mapping as keywords, or as it is where the model takes one thing alone.
 
         Keywords that the model does not know (a label, an index) are left out.
         """

@@ -362,12 +362,17 @@ class FlexibleProfiler:
 
     def get_overall_profile(self) -> dict[str, Any]:
         """Return all functions and blocks, and what they say."""
-        return {
-            "functions": tables.table(self._functions, aliases=True),
-            "blocks": tables.table(self._blocks),
+        functions = tables.table(self._functions, aliases=True)
+        blocks = tables.table(self._blocks)
+        profile = {
+            "functions": functions,
+            "blocks": blocks,
             "elapsed_time": self._blocks.elapsed_s,
             "advice": advice(self._blocks, self._functions),
         }
+        overlaps = {"functions": functions.overlap, "blocks": blocks.overlap}
+        found = {kind: overlap for kind, overlap in overlaps.items() if overlap is not None}
+        return {**profile, "overlap": found} if found else profile
 
     def print_line_profile(self) -> None:
         """Print the line profile."""
