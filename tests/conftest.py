@@ -77,6 +77,7 @@ FRAMEWORKS = {
     "test_guide3.py",
     "test_guide3_analysis.py",
     "test_guide3_examples.py",
+    "test_guide3_settings.py",
     "test_guide4.py",
     "test_guide4_blocks.py",
     "test_jax_hooks.py",

@@ -7,6 +7,7 @@ table of Lightning's actions on the console. Nothing that goes wrong in it stops
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import socket
@@ -277,7 +278,10 @@ class ProfilerCallback(_Base):  # type: ignore[misc]
         try:
             return function(*args)
         except Exception as error:
-            note_once(f"Profiling could not {what}: {_sentence(error)}. The training goes on.")
+            why = _sentence(error)
+            if getattr(error, "errno", None) == errno.EMFILE:
+                why += f" ({texts.FEWER_FILES})"
+            note_once(f"Profiling could not {what}: {why}. The training goes on.")
             return None
 
     def _begin(self, trainer: Any) -> None:
@@ -287,17 +291,19 @@ class ProfilerCallback(_Base):  # type: ignore[misc]
         self._tried = True
         for name in _NUMBERS:  # a configuration may have them as text
             setattr(self, name, int(getattr(self, name)))
+        every = self.schedule_every_n_steps
+        needed = self.wait_steps + self.warmup_steps + self.active_steps
+        if 0 < every < needed:
+            note_once(
+                f"A cycle of {needed} steps does not fit into schedule_every_n_steps={every}: "
+                "cycles follow each other without a gap."
+            )
+            every = needed  # The recorder need not say it again.
         schedule = (
             f"wait={self.wait_steps},warmup={self.warmup_steps},active={self.active_steps},"
-            f"every={self.schedule_every_n_steps},repeat={self.repeat_cycles}"
+            f"every={every},repeat={self.repeat_cycles}"
         )
         _core.schedule_action(schedule, 0)  # says what is wrong with it
-        needed = self.wait_steps + self.warmup_steps + self.active_steps
-        if 0 < self.schedule_every_n_steps < needed:
-            note_once(
-                f"A cycle of {needed} steps does not fit into schedule_every_n_steps="
-                f"{self.schedule_every_n_steps}: cycles follow each other without a gap."
-            )
         options = {
             "name": self.output_dir.name or "fit",
             "runs_dir": os.fspath(self.output_dir / "runs"),

@@ -80,6 +80,11 @@ class OptimizedTrainingOptimizer:
                 f"strategy must be one of {', '.join(STRATEGIES)}, not "
                 f"{self.multi_gpu['strategy']!r}"
             )
+        if isinstance(optimizer, torch.optim.LBFGS):
+            raise ValueError(
+                "create_optimized_training_optimizer takes an optimizer that steps without a "
+                "closure, unlike LBFGS"
+            )
         self.model, self.train_loader, self.val_loader = model, train_loader, val_loader
         self.experiment_name = experiment_name
         self.debugging = enable_pytorch_debugging
