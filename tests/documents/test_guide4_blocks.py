@@ -107,3 +107,18 @@ with profile.torch_profiler(enabled=True, trace_name="x", output_dir="/proc/nowh
     done = run_text(tmp_path, text).ok()
     assert done.err.splitlines()[0] == "stepwatch: out/lost.json is not there: the run is gone"
     assert done.err.splitlines()[1].endswith("set PROFILE_OUTPUT_DIR to a folder that can be.")
+
+
+def test_r4_011_files_have_the_mode_of_any_other(run_text: RunText, tmp_path: Path) -> None:
+    text = """
+import os
+os.umask(0o027)
+from ml_ops.profile import cprofile_context, torch_profiler
+with torch_profiler(enabled=True, trace_name="trace", output_dir="out"):
+    pass
+with cprofile_context(enabled=True, profile_name="profile", output_dir="out", print_stats=0):
+    pass
+"""
+    done = run_text(tmp_path, text).ok()
+    modes = {path.name: path.stat().st_mode & 0o777 for path in (done.folder / "out").iterdir()}
+    assert modes == dict.fromkeys(("trace.json", "profile.stats", "profile.txt"), 0o640)

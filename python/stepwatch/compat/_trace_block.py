@@ -99,6 +99,7 @@ class _Operators:
         self._wanted: list[TraceBlock] = []
         self._members: list[TraceBlock] = []
         self._block: Any = None
+        self._on_device = False
 
     def begins(self, one: TraceBlock) -> None:
         """Give this block what torch does from now on."""
@@ -111,7 +112,7 @@ class _Operators:
         if not wanted["host"] and not in_use:
             note_once("no device is in use here: the trace has no operators")
             return
-        if self._block is not None and self._block.device is not None:
+        if self._block is not None and self._on_device:
             note_once("a block within a traced one has its operators in the outer trace alone")
         else:
             self._close()
@@ -134,6 +135,8 @@ class _Operators:
 
             self._block = Block(torch, **self._wanted[0]._operators)
             self._members = list(self._wanted)
+            cuda = getattr(torch, "cuda", None)
+            self._on_device = bool(cuda and cuda.is_initialized())
 
     def _close(self) -> None:
         block, self._block = self._block, None

@@ -220,13 +220,11 @@ class Block:
         self._thread = threading.get_ident()
         self._replaced: list[tuple[Any, str, Any]] = []
         self.rows: list[dict[str, Any]] = []  # what it saw, as Run.operators has them
-        self.device: str | None = None  # that is watched, too
         try:
             if torch._C._autograd._profiler_enabled():
                 _notes.note_once("torch.profiler is running already: the trace has no operators")
                 return
             self._window = _Window(torch, host=host, device=device, shapes=shapes, memory=memory)
-            self.device = self._window.device
             self._watch(torch.autograd.profiler.profile)
             self._window.keep_from(0)
         except Exception as error:
