@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.machinery
 import json
 import os
 from pathlib import Path
@@ -22,6 +23,12 @@ def build_dir() -> Path:
 def stepwatch_cli(build_dir: Path) -> Path:
     """Return the command under test."""
     return build_dir / "src" / "cli" / "stepwatch"
+
+
+def needs(package: str) -> None:
+    """Skip a test where a package is missing, without importing it: it is for the child."""
+    if importlib.machinery.PathFinder.find_spec(package) is None:
+        pytest.skip(f"{package} is not installed")
 
 
 def read_trace(path: Path) -> Any:
@@ -70,13 +77,17 @@ FRAMEWORKS = {
     "test_guide0_tasks.py",
     "test_guide1.py",
     "test_guide1_batches.py",
+    "test_guide1_blocks.py",
     "test_guide1_config.py",
+    "test_guide1_examples.py",
     "test_guide1_reports.py",
     "test_guide1_rules.py",
+    "test_guide1_training.py",
     "test_guide2.py",
     "test_guide3.py",
     "test_guide3_analysis.py",
     "test_guide3_examples.py",
+    "test_guide3_profiler.py",
     "test_guide3_settings.py",
     "test_guide4.py",
     "test_guide4_blocks.py",

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from .conftest import RunText, needs
+from ..conftest import needs
+from .conftest import RunText
 
 BLOCKS = """
 import os

@@ -11,7 +11,8 @@ import pytest
 from stepwatch.compat.decoding import train_decoding_jax, train_decoding_torch
 from stepwatch.compat.training_profiler import TrainingProfiler, profile_training_loop
 
-from .conftest import RunText, needs
+from ..conftest import needs
+from .conftest import RunText
 
 
 @pytest.mark.parametrize("wrong", ["3", 2.5, True, [1]])

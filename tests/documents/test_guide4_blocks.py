@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from .conftest import Done, RunText, needs
+from ..conftest import needs
+from .conftest import Done, RunText
 
 # Begins and ends of a, b and c lie across each other: a b c | a c b.
 TASKS = """
@@ -122,3 +123,52 @@ with cprofile_context(enabled=True, profile_name="profile", output_dir="out", pr
     done = run_text(tmp_path, text).ok()
     modes = {path.name: path.stat().st_mode & 0o777 for path in (done.folder / "out").iterdir()}
     assert modes == dict.fromkeys(("trace.json", "profile.stats", "profile.txt"), 0o640)
+
+
+def test_r4_032_one_thread_traces_at_a_time(tmp_path: Path, run_text: RunText) -> None:
+    text = """
+import threading
+import torch
+from ml_ops.profile import torch_profiler
+def work(name):
+    with torch_profiler(enabled=True, trace_name=name, output_dir="out") as trace:
+        torch.ones(3).sum()
+    found[name] = trace is not None
+def thread(name):
+    one = threading.Thread(target=work, args=(name,))
+    one.start()
+    one.join()
+found = {}
+with torch_profiler(enabled=True, trace_name="outer", output_dir="out"):
+    thread("beside")
+    work("inside")
+thread("later")
+threads = [threading.Thread(target=work, args=(f"many{n}",)) for n in range(8)]
+for one in threads: one.start()
+for one in threads: one.join()
+assert any(on for name, on in found.items() if name.startswith("many"))
+print([name for name in ("beside", "inside", "later") if found[name]])
+"""
+    done = run_text(tmp_path, text).ok()
+    assert done.out == "['inside', 'later']\n"
+    assert done.err.count("another thread traces a block") == 1
+    written = {path.stem for path in (done.folder / "out").iterdir()}
+    assert {"outer", "inside", "later"} <= written
+    assert "beside" not in written
+
+
+def test_r4_017_a_recursive_function_is_not_hidden_by_its_own_profile(
+    tmp_path: Path, run_text: RunText
+) -> None:
+    text = """
+from ml_ops.profile import profile_function
+@profile_function("rec")
+def rec(n):
+    return 1 if n < 2 else n * rec(n - 1)
+rec(10)
+rec(4)
+"""
+    done = run_text(tmp_path, text, ENABLE_PROFILING="true").ok()
+    table = (done.folder / "runs" / "profiling" / "rec.txt").read_text(encoding="utf-8")
+    assert "14/2 " in table
+    assert "_switches.py" not in table

@@ -17,7 +17,8 @@ from typing import Any
 
 import pytest
 
-from .conftest import ROOT, RunText, needs
+from ..conftest import needs
+from .conftest import ROOT, RunText
 
 pytestmark = pytest.mark.once
 
