@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ async def main():
     await asyncio.gather(task("a", 0, 4), task("b", 1, 12), task("c", 2, 5))
 asyncio.run(main())
 import json
+import subprocess
 print(json.dumps([ends, counts]))
 import os, tempfile
 print([name for name in os.listdir(tempfile.gettempdir()) if name.startswith("stepwatch-trace")])
@@ -172,3 +174,35 @@ rec(4)
     table = (done.folder / "runs" / "profiling" / "rec.txt").read_text(encoding="utf-8")
     assert "14/2 " in table
     assert "_switches.py" not in table
+
+
+def test_r4_029_functions_of_one_name_in_two_files(
+    run_text: RunText, stepwatch_cli: Path, tmp_path: Path
+) -> None:
+    """A function is found again in its own file, also below lines that are new."""
+    text = """
+from pathlib import Path
+from ml_ops.profile import cprofile_context
+for name in ("one", "two"):
+    Path(f"{name}.py").write_text(LINES + "def save(n):\\n    return sum(range(n))\\n")
+import sys
+sys.path.insert(0, ".")
+import one, two
+with cprofile_context(enabled=True, profile_name=NAME, output_dir="out", print_stats=0):
+    one.save(1000)
+    two.save(1000)
+"""
+    for name, lines in (("before", ""), ("after", "# a new line\n")):
+        run_text(tmp_path, text, before=f"NAME, LINES = {name!r}, {lines!r}").ok()
+    done = subprocess.run(
+        [stepwatch_cli, "compare", "out/before.stats", "out/after.stats", "--json"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode in (0, 1), done.stderr
+    (result,) = json.loads(done.stdout)["runs"]
+    found = [part for part in result["functions"] if part["name"] == "save"]
+    assert sorted(Path(part["file"]).name for part in found) == ["one.py", "two.py"]
+    assert [part["calls"] for part in found] == [{"before": 1, "after": 1}] * 2
