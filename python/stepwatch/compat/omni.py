@@ -18,6 +18,7 @@ module names their numbers as the guide does, and saves and prints them when the
 from __future__ import annotations
 
 import atexit
+import functools
 import os
 import sys
 import threading
@@ -30,6 +31,7 @@ from stepwatch.compat._console import say
 from stepwatch.compat._omni_advice import advice
 from stepwatch.compat._omni_calls import around, bare_name, epoch_file, epoch_of, is_around
 from stepwatch.compat._omni_config import ProfilerConfig
+from stepwatch.compat._omni_inner import with_inner_blocks
 from stepwatch.integrations._notes import note_once
 
 TYPE_CHECKING = False
@@ -149,14 +151,21 @@ class FlexibleProfiler:
         self._settle()
         return self._functions.profile(target, **options)
 
-    def auto_profile_blocks(self, function: _T) -> _T:
+    def auto_profile_blocks(self, function: Any = None, *, inner: bool = False) -> Any:
         """Make each call of a function a block of its name.
 
         @auto_profile_blocks
         def generate_data(num_samples=1000): ...
+
+        ``@auto_profile_blocks(inner=True)`` makes its outermost loops and ``with`` statements
+        blocks inside of that one.
         """
+        if function is None:
+            return functools.partial(self.auto_profile_blocks, inner=inner)
         self._settle()
         name = bare_name(function)
+        if inner:
+            function = with_inner_blocks(function, self._blocks.section)
         made = self._blocks.section(name)(function)
         means = name in _TRAIN or name in _STEPS or epoch_of(name) is not None
         if means and not is_around(made):
