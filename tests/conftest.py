@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.machinery
 import json
 import os
 from pathlib import Path
@@ -22,6 +23,12 @@ def build_dir() -> Path:
 def stepwatch_cli(build_dir: Path) -> Path:
     """Return the command under test."""
     return build_dir / "src" / "cli" / "stepwatch"
+
+
+def needs(package: str) -> None:
+    """Skip a test where a package is missing, without importing it: it is for the child."""
+    if importlib.machinery.PathFinder.find_spec(package) is None:
+        pytest.skip(f"{package} is not installed")
 
 
 def read_trace(path: Path) -> Any:
@@ -63,18 +70,27 @@ def read_trace_fixture() -> Callable[[Path], Any]:
 # counts and results, not at time, so that several may run at once.
 FRAMEWORKS = {
     "test_console.py",
+    "test_folders.py",
     "test_frameworks.py",
     "test_gpu_monitor_real.py",
     "test_guide0.py",
+    "test_guide0_tasks.py",
     "test_guide1.py",
+    "test_guide1_batches.py",
+    "test_guide1_blocks.py",
     "test_guide1_config.py",
+    "test_guide1_examples.py",
     "test_guide1_reports.py",
     "test_guide1_rules.py",
+    "test_guide1_training.py",
     "test_guide2.py",
     "test_guide3.py",
     "test_guide3_analysis.py",
     "test_guide3_examples.py",
+    "test_guide3_profiler.py",
+    "test_guide3_settings.py",
     "test_guide4.py",
+    "test_guide4_blocks.py",
     "test_jax_hooks.py",
     "test_logs.py",
     "test_report_schema.py",

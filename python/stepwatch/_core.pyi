@@ -684,6 +684,22 @@ class _Comparison:
 def _compare(
     items: tuple[Run | str | os.PathLike[str], ...], threshold: float, /
 ) -> _Comparison: ...
+def judge(
+    subjects: Sequence[tuple[str, dict[str, float | None]]], /
+) -> list[
+    tuple[
+        str | None,
+        str | None,
+        str | None,
+        str,
+        float,
+        int,
+        str | None,
+        int,
+        dict[str, float | None],
+        dict[str, float | None],
+    ]
+]: ...
 def _take_constants(code: CodeType, other: CodeType, /) -> None: ...
 
 # What adapters of frameworks tell the recorder; see python/ext/training.c and records.c.
