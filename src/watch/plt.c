@@ -26,6 +26,7 @@ static struct {
     uintptr_t seen[SW__PLT_SEEN];
     size_t seen_count;
     unsigned long long adds, subs; /* of the linker at the last look */
+    const void *malloc, *libc;     /* an address in the object of each */
     bool again;                    /* an object was not ready yet */
     struct sw__plt_counts counts;
 } sw__plt = {.lock = ATOMIC_FLAG_INIT};
@@ -187,9 +188,18 @@ static void sw__plt_visit_entry(const struct sw__plt_entry *entry, void *arg)
     }
 }
 
+/* Whether the object is a library with the malloc in force (jemalloc, tcmalloc). It holds its locks while it maps memory, and
+ * what it maps it gives out: that is counted where it is asked for. */
+static bool sw__plt_is_malloc(const struct dl_phdr_info *object)
+{
+    const bool program = !object->dlpi_name || !*object->dlpi_name;
+    return !program && sw__plt_holds(object, sw__plt.malloc) &&
+           !sw__plt_holds(object, sw__plt.libc);
+}
+
 static bool sw__plt_leave_alone(const struct dl_phdr_info *object)
 {
-    if (sw__plt_holds(object, &sw__plt) ||
+    if (sw__plt_holds(object, &sw__plt) || sw__plt_is_malloc(object) ||
         sw__plt_holds(object, (const void *)getauxval(AT_SYSINFO_EHDR))) {
         return true;
     }
@@ -390,6 +400,10 @@ int sw__plt_add(struct sw__plt_set *set, sw_error_info *info)
     int result = 0;
     sw__plt_lock();
     if (!set->added) {
+        if (!sw__plt.malloc) {
+            sw__plt.malloc = sw__plt_function("malloc");
+            sw__plt.libc = dlsym(RTLD_DEFAULT, "gnu_get_libc_version");
+        }
         if (!sw__plt_own.added) {
             result = sw__plt_enter(&sw__plt_own, info);
         }
