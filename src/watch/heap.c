@@ -299,6 +299,7 @@ static void recording_begins(void)
 int sw_heap_start(uint64_t sample_bytes, sw_error_info *info)
 {
     pthread_once(&heap.once, make_key);
+    sw__fork_register(); /* also where nothing is recorded */
     pthread_mutex_lock(&heap.lock);
     int result = 0;
     if (heap.wanted == 0) {
@@ -379,7 +380,7 @@ static void on_before_fork(void)
 {
     sw__heap_here_now()->busy++;
     pthread_mutex_lock(&heap.lock);
-    sw__heap_samples_lock();
+    sw__heap_samples_before_fork();
     heap.forking = sw__heap_self;
 }
 

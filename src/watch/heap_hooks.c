@@ -320,6 +320,8 @@ static void map_changed(const void *gone, size_t gone_length, const void *made,
         made && map_add((uintptr_t)made, (uintptr_t)made + whole_pages(made_length));
     mapped_unlock();
     thread->busy = 0;
+    const bool hasty = thread->hasty;
+    thread->hasty = true;
     if (bytes) {
         sw__heap_leaves(gone);
         sw__heap_gave(thread, SW_HEAP_MAPPED, bytes);
@@ -327,6 +329,7 @@ static void map_changed(const void *gone, size_t gone_length, const void *made,
     if (added) {
         sw__heap_took(thread, SW_HEAP_MAPPED, made, whole_pages(made_length), caller);
     }
+    thread->hasty = hasty;
 }
 
 static void map_made(void *block, size_t length, int prot, int flags, const void *caller)
@@ -430,5 +433,4 @@ void sw__heap_hooks_remove(void)
 void sw__heap_hooks_forked(void)
 {
     mapped_unlock();
-    sw__plt_forked();
 }

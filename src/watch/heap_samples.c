@@ -63,7 +63,8 @@ struct store {
 
 static struct {
     atomic_flag lock;
-    struct store *store; /* NULL: never started */
+    _Atomic bool forking; /* who forks has the lock */
+    struct store *store;  /* NULL: never started */
     size_t live_count, node_count;
     double live, peak; /* sums; peak: that of the nodes' `peak` */
     uint64_t step[POINTS];
@@ -84,8 +85,28 @@ void sw__heap_samples_lock(void)
     }
 }
 
+/* The lock for a hook. false: a fork has it, and waiting for that could be for ever. */
+static bool lock_in_hook(const struct sw__heap_thread *thread)
+{
+    while (atomic_flag_test_and_set_explicit(&samples.lock, memory_order_acquire)) {
+        if (thread->hasty &&
+            atomic_load_explicit(&samples.forking, memory_order_relaxed)) {
+            return false;
+        }
+        sched_yield();
+    }
+    return true;
+}
+
+void sw__heap_samples_before_fork(void)
+{
+    sw__heap_samples_lock();
+    atomic_store(&samples.forking, true);
+}
+
 void sw__heap_samples_unlock(void)
 {
+    atomic_store_explicit(&samples.forking, false, memory_order_relaxed);
     atomic_flag_clear_explicit(&samples.lock, memory_order_release);
 }
 
@@ -188,7 +209,10 @@ void sw__heap_unsample(const void *address)
     }
     const uint32_t busy = thread->busy;
     thread->busy = 1;
-    sw__heap_samples_lock();
+    if (!lock_in_hook(thread)) {
+        thread->busy = busy;
+        return;
+    }
     struct block *live = samples.store ? samples.store->live : NULL;
     size_t at = block_place((uintptr_t)address);
     while (live && live[at].address && live[at].address != (uintptr_t)address) {
@@ -363,7 +387,9 @@ void sw__heap_sample(struct sw__heap_thread *thread, const void *address, size_t
     sw_heap_frame frames[DEPTH + 1];
     const double chance = -expm1(-(double)bytes / period);
     const double blocks = chance > 0 ? 1 / chance : 1;
-    sw__heap_samples_lock();
+    if (!lock_in_hook(thread)) {
+        return;
+    }
     if (samples.store) {
         keep_pace();
         /* With the lock: so no thread is in the middle of walking when another one forks. */
