@@ -29,6 +29,7 @@ static struct {
     size_t seen_count;
     unsigned long long adds, subs; /* of the linker at the last look */
     const void *malloc, *libc;     /* an address in the object of each */
+    bool tsan;                     /* a thread sanitizer is there */
     bool again;                    /* an object was not ready yet */
     bool child;                    /* of a fork */
     bool forking;                  /* the lock is held for a fork */
@@ -205,6 +206,10 @@ static bool sw__plt_leave_alone(const struct dl_phdr_info *object)
 {
     if (sw__plt_holds(object, &sw__plt) || sw__plt_is_malloc(object) ||
         sw__plt_holds(object, (const void *)getauxval(AT_SYSINFO_EHDR))) {
+        return true;
+    }
+    /* It has the C library allocate for threads that it does not know yet, and code that it checks must not run there. */
+    if (sw__plt.tsan && sw__plt_holds(object, sw__plt.libc)) {
         return true;
     }
     const char *name = object->dlpi_name ? object->dlpi_name : "";
@@ -414,6 +419,7 @@ int sw__plt_add(struct sw__plt_set *set, sw_error_info *info)
         if (!sw__plt.malloc) {
             sw__plt.malloc = sw__plt_function("malloc");
             sw__plt.libc = dlsym(RTLD_DEFAULT, "gnu_get_libc_version");
+            sw__plt.tsan = dlsym(RTLD_DEFAULT, "__tsan_init") != NULL;
         }
         if (!sw__plt_own.added) {
             result = sw__plt_enter(&sw__plt_own, info);

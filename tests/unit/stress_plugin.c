@@ -11,9 +11,6 @@
 
 extern const struct stress_plugin stress_plugin;
 
-/* The compiler must not see that a block is given up again. */
-static void *volatile seen;
-
 static uint64_t draw(uint64_t *seed)
 {
     *seed = *seed * 6364136223846793005u + 1442695040888963407u;
@@ -53,7 +50,8 @@ static void map(struct stress_tally *tally)
 
 static void block(struct stress_tally *tally)
 {
-    seen = malloc(100);
+    /* The compiler must not see that it is given up again. */
+    void *volatile seen = malloc(100);
     void *mine = malloc(3000);
     if (mine) {
         memset(mine, 1, 3000);
