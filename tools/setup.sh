@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Prepares this machine for one or more groups of make targets: demo, test, extra,
-# sanitize, fuzz, tidy, bench, valgrind.  What is there already is left alone, so a second
+# sanitize, fuzz, tidy, bench, valgrind, cross.  What is there already is left alone, so a second
 # run takes no time and needs no network.
 #
 # PYTHONS names the further Pythons to build and test for ("3.12 3.13"); unset, all that
@@ -80,6 +80,11 @@ find_missing() {
             ;;
         valgrind)
             need valgrind command -v valgrind
+            ;;
+        cross)
+            need "gcc-aarch64-linux-gnu libc6-dev-arm64-cross" \
+                links aarch64-linux-gnu-gcc c
+            need qemu-user command -v qemu-aarch64
             ;;
         *)
             echo "tools/setup.sh: unknown group '$group'" >&2

@@ -268,6 +268,10 @@ static void test_protection_comes_back(void **state)
     char protection[5];
     slot_protection("libplt_now.so", protection);
     assert_string_equal(protection, "r--p");
+    if (getenv("TEST_EMULATED")) {
+        dlclose(plugin.handle);
+        skip(); /* the kernel cannot be asked whether a page may be written to */
+    }
     add(&first);
     slot_protection("libplt_now.so", protection);
     assert_string_equal(protection, "r--p");
