@@ -41,7 +41,7 @@ static void begin_slice(struct sw__trace_export *it, struct sw__trace_process *p
     sw__slice_begin(it, process, track, slice, CLASS_RECORD);
     sw__event_args(it);
     if (it->kineto) {
-        sw__trace_put_ids(it);
+        sw__trace_put_ids(it, process, 0);
     }
 }
 
@@ -71,11 +71,8 @@ static void put_counter(struct sw__trace_export *it, struct sw__trace_process *p
     slice.category = "counter";
     if (counter->head.kind == SW_RECORD_MONITOR) {
         slice.category = "monitor";
-        for (size_t i = 0; i < process->total_count; i++) {
-            struct sw__trace_total *total = &process->totals[i];
-            if (total->id != counter->head.id) {
-                continue;
-            }
+        struct sw__trace_total *total = sw__trace_total_of(process, counter->head.id);
+        if (total) {
             const struct sw__trace_total before = *total;
             total->known = isfinite(counter->value);
             total->value = counter->value;
@@ -249,47 +246,6 @@ static void put_io(struct sw__trace_export *it, struct sw__trace_process *proces
     sw__event_end(it, true);
 }
 
-static void name_device(struct sw__trace_export *it, uint32_t device)
-{
-    char text[32];
-    snprintf(text, sizeof text, "GPU %u", device);
-    const struct sw__slice slice = {.name = "process_name", .length = 12, .pid = device};
-    sw__moment_begin(it, NULL, "M", &slice);
-    sw__event_args(it);
-    put_string(it->writer, "name", text);
-    sw__event_end(it, true);
-}
-
-/* In Kineto's files a device is a process and a stream a thread. */
-static void put_gpu(struct sw__trace_export *it, struct sw__trace_process *process,
-                    struct sw__track *track, const sw_record_gpu *gpu,
-                    const sw_event *event)
-{
-    static const char *const categories[] = {"gpu", "kernel", "gpu_memcpy", "gpu_memset",
-                                             "gpu_wait"};
-    struct sw__slice slice = sw__slice_of_name(process->trace, gpu->head.id);
-    slice.category = gpu->activity < 5 ? categories[gpu->activity] : categories[0];
-    slice.begin_ns = event->begin_ns;
-    slice.end_ns = event->end_ns;
-    if (it->kineto && track->pid != gpu->device) {
-        track->pid = gpu->device;
-        track->tid = gpu->stream;
-        name_device(it, gpu->device);
-    }
-    sw__slice_begin(it, process, track, &slice, CLASS_RECORD);
-    sw__event_args(it);
-    put_uint(it->writer, "device", gpu->device);
-    put_uint(it->writer, "stream", gpu->stream);
-    if (gpu->correlation) {
-        put_uint(it->writer, "correlation", gpu->correlation);
-    }
-    if (gpu->bytes) {
-        put_uint(it->writer, "bytes", gpu->bytes);
-    }
-    sw__event_end(it, true);
-    it->counts.gpu++;
-}
-
 void sw__trace_record(struct sw__trace_export *it, struct sw__trace_process *process,
                       struct sw__track *track, const sw_event *event)
 {
@@ -324,7 +280,10 @@ void sw__trace_record(struct sw__trace_export *it, struct sw__trace_process *pro
         put_io(it, process, track, record, event);
         break;
     case SW_RECORD_GPU:
-        put_gpu(it, process, track, record, event);
+        sw__trace_gpu(it, process, track, event);
+        break;
+    case SW_RECORD_ALLOC:
+        sw__trace_allocation(it, process, track, event);
         break;
     case SW_RECORD_SAMPLE:
         sw__trace_sample(it, process, event);

@@ -114,7 +114,7 @@ static bool sum_exceeds(int64_t begin, int64_t length)
     return (double)begin / 1e3 + (double)length / 1e3 > (double)end / 1e3;
 }
 
-void sw__slice_begin(struct sw__trace_export *it, struct sw__trace_process *process,
+bool sw__slice_begin(struct sw__trace_export *it, struct sw__trace_process *process,
                      struct sw__track *track, struct sw__slice *slice, uint32_t class)
 {
     slice->end_ns = slice->end_ns > slice->begin_ns ? slice->end_ns : slice->begin_ns;
@@ -125,7 +125,7 @@ void sw__slice_begin(struct sw__trace_export *it, struct sw__trace_process *proc
     it->counts.events++;
     if (!on) {
         put_async(it, process, slice);
-        return;
+        return false;
     }
     begin(it, "X", slice);
     const int64_t at = moment(it, process, slice->begin_ns);
@@ -134,6 +134,28 @@ void sw__slice_begin(struct sw__trace_export *it, struct sw__trace_process *proc
     const int64_t length = lasts < INT64_MAX ? (int64_t)lasts : INT64_MAX;
     put_us(it->writer, "ts", at);
     put_us(it->writer, "dur", length - (it->kineto && sum_exceeds(at, length)));
+    return true;
+}
+
+void sw__trace_put_flow(struct sw__trace_export *it,
+                        const struct sw__trace_process *process, const char *name,
+                        const struct sw__flow_end *from, const struct sw__flow_end *to)
+{
+    struct sw__slice slice = {.name = name, .length = strlen(name), .category = name};
+    const uint64_t id = ++it->next_flow;
+    for (int i = 0; i < 2; i++) {
+        const struct sw__flow_end *end = i ? to : from;
+        slice.pid = end->pid;
+        slice.tid = end->tid;
+        begin(it, i ? "f" : "s", &slice);
+        put_uint(it->writer, "id", id);
+        put_us(it->writer, "ts", moment(it, process, end->begin_ns));
+        if (i) {
+            put_string(it->writer, "bp", "e"); /* to the slice around that moment */
+        }
+        sw_json_object_end(it->writer);
+        it->counts.events++;
+    }
 }
 
 void sw__moment_begin(struct sw__trace_export *it,
