@@ -56,6 +56,7 @@ class _Operator:
         "flops",
         "forward",
         "inner",
+        "inputs",
         "name",
         "phase",
         "place",
@@ -74,6 +75,7 @@ class _Operator:
         self.external = self.correlation = self.forward = 0
         self.sequence = -1
         self.shapes: list[Any] = []
+        self.inputs: list[Any] | None = None
         self.types: list[str] | None = None
         self.phase = _OTHER
 
@@ -168,7 +170,10 @@ class Reader:
         operator.forward = event.fwd_thread_id()
         operator.flops = max(0, event.flops())
         operator.shapes = event.shapes()
-        operator.types = event.dtypes() if operator.shapes else None
+        if operator.shapes:
+            operator.types = event.dtypes()
+            if hasattr(event, "structured_input_shapes"):  # with those of lists; torch 2.13
+                operator.inputs = event.structured_input_shapes()
 
     def _numbered(self, number: int) -> int:
         return number + self._before if number > 0 else 0
@@ -358,7 +363,7 @@ class Reader:
             one.sequence,
             one.correlation,
             one.forward if one.flags & _IS_BACKWARD else 0,
-            self._text(one.shapes),
+            self._text(one.inputs or one.shapes),
             self._text(one.types),
         )
 
