@@ -201,6 +201,9 @@ void sw__event_args(struct sw__trace_export *it); /* "args": { */
 void sw__event_end(struct sw__trace_export *it, bool args);
 /* Text of a name, never NULL. */
 struct sw__slice sw__slice_of_name(const sw_trace *trace, uint32_t id);
+/* A value that was recorded as JSON, an object or an array as `first` says. False: it is none, and nothing was written. */
+bool sw__trace_put_raw(struct sw__trace_export *it, const char *text, size_t length,
+                       char first);
 void sw__trace_begin(struct sw__trace_export *it); /* the document, up to the events */
 void sw__trace_end(struct sw__trace_export *it);
 

@@ -6,9 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/json_scan.h"
 #include "base/memory.h"
-#include "base/writer_internal.h"
 #include "export/json_put.h"
 #include "export/trace_export.h"
 
@@ -129,19 +127,16 @@ static unsigned flags_of_name(const struct sw__slice *name)
 }
 
 /* A text that is JSON already; what is not is a string. */
-static void put_json(sw_writer *w, const char *key, const sw_trace *trace, uint32_t id)
+static void put_json(struct sw__trace_export *it, const char *key, const sw_trace *trace,
+                     uint32_t id)
 {
     const sw_trace_name *name = id ? sw_trace_get_name(trace, id) : NULL;
     if (!name || name->length == 0) {
         return;
     }
-    struct sw__scan json = {.at = name->text, .end = name->text + name->length};
-    const bool array = sw__scan_peek(&json) == SW__SCAN_ARRAY;
-    sw_json_key(w, key);
-    if (array && sw__scan_skip(&json) && !json.bad && json.at == json.end) {
-        sw__json_raw(w, name->text, name->length);
-    } else {
-        sw_json_string_n(w, name->text, name->length);
+    sw_json_key(it->writer, key);
+    if (!sw__trace_put_raw(it, name->text, name->length, '[')) {
+        sw_json_string_n(it->writer, name->text, name->length);
     }
 }
 
@@ -180,8 +175,8 @@ void sw__trace_operator(struct sw__trace_export *it, struct sw__trace_process *p
         put_uint(w, "Fwd thread id", record->forward);
     }
     if (known) {
-        put_json(w, "Input Dims", process->trace, record->shapes);
-        put_json(w, "Input type", process->trace, record->types);
+        put_json(it, "Input Dims", process->trace, record->shapes);
+        put_json(it, "Input type", process->trace, record->types);
     }
     sw__event_end(it, args);
     track->last_ns = event->end_ns > track->last_ns ? event->end_ns : track->last_ns;

@@ -1,8 +1,10 @@
 /* Traces: the pieces that the document is made of. */
+#include <stdio.h>
 #include <string.h>
 
 #include <stepwatch/version.h>
 
+#include "analyze/json_scan.h"
 #include "base/writer_internal.h"
 #include "export/json_put.h"
 #include "export/trace_export.h"
@@ -216,12 +218,47 @@ static void put_distributed(struct sw__trace_export *it)
     sw_json_object_end(w);
 }
 
+bool sw__trace_put_raw(struct sw__trace_export *it, const char *text, size_t length,
+                       char first)
+{
+    struct sw__scan json = {.at = text, .end = text + length};
+    bool plain = length > 0 && text[0] == first; /* and no bytes that are no text */
+    for (size_t i = 0; i < length && plain; i++) {
+        plain = text[i] >= ' ' && text[i] < 0x7f;
+    }
+    if (!plain || !sw__scan_skip(&json) || json.bad || json.at != json.end) {
+        return false;
+    }
+    sw__json_raw(it->writer, text, length);
+    return true;
+}
+
+/* As the framework told them, an object each. How many. */
+static size_t put_told_devices(struct sw__trace_export *it)
+{
+    size_t count = 0;
+    for (unsigned id = 0; id < 64; id++) {
+        char key[32];
+        const char *text = NULL;
+        snprintf(key, sizeof key, "torch.device.%u", id);
+        for (size_t i = 0; i < it->count && !text; i++) {
+            text = sw_trace_fact(it->traces[i], key);
+        }
+        count += text && sw__trace_put_raw(it, text, strlen(text), '{');
+    }
+    return count;
+}
+
 /* What is known of the GPUs that the processes saw. */
 static void put_devices(struct sw__trace_export *it)
 {
     sw_writer *w = it->writer;
     sw_json_key(w, "deviceProperties");
     sw_json_array_begin(w);
+    if (put_told_devices(it)) {
+        sw_json_array_end(w);
+        return;
+    }
     for (size_t i = 0; i < it->count; i++) {
         const size_t rows = sw_trace_row_count(it->traces[i], SW_TABLE_GPU);
         bool any = false;

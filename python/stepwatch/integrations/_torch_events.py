@@ -36,7 +36,18 @@ _IS_BACKWARD, _IS_ANNOTATION, _IS_RUNTIME = 0x0200, 0x0400, 0x0800
 # Of torch's at::RecordScope.
 _SCOPE_BACKWARD, _SCOPE_USER = 1, 7
 
-# Each window counts its operators from 1, and a trace may have several.
+_ONE_ELEMENT = "aten::_local_scalar_dense"
+_COPIES = ("aten::copy_", _ONE_ELEMENT)
+# Bytes of an element, by the names that the profiler has for types.
+_SIZES = {
+    **dict.fromkeys(("bool", "signed char", "unsigned char"), 1),
+    **dict.fromkeys(("short int", "short", "c10::Half", "c10::BFloat16"), 2),
+    **dict.fromkeys(("float", "int"), 4),
+    **dict.fromkeys(("double", "long int", "long", "c10::complex<float>"), 8),
+    "c10::complex<double>": 16,
+}
+
+# Some torches count operators from 1 in each window, and a trace may have several.
 _windows_before = 0
 
 
@@ -85,7 +96,6 @@ class Reader:
 
     def __init__(self, window: Window, seen: Any) -> None:
         """Read what ``Window.close`` returned."""
-        global _windows_before
         self._window = window
         self._host: dict[int, list[_Operator]] = {}  # by the kernel's number of the thread
         self._device: list[_Operator] = []
@@ -93,7 +103,7 @@ class Reader:
         self._memory: list[tuple[int, ...]] = []
         self._hosts: dict[Any, bool] = {}
         self._texts: dict[str, str | None] = {}
-        self._before = _windows_before
+        self._before: int | None = None  # to add to each number
         self.count = 0
         if isinstance(seen, list):
             self._read_plain(seen)
@@ -176,7 +186,11 @@ class Reader:
                 operator.inputs = event.structured_input_shapes()
 
     def _numbered(self, number: int) -> int:
-        return number + self._before if number > 0 else 0
+        if number <= 0:
+            return 0
+        if self._before is None:
+            self._before = 0 if number > _windows_before else _windows_before
+        return number + self._before
 
     def _on_host(self, event: Any) -> bool:
         kind = event.device_type()
@@ -272,13 +286,17 @@ class Reader:
         """Give the device's work the phase of the operator that launched it."""
         if self._device:
             launched = {
-                operator.external: operator.phase
+                operator.external: operator
                 for track in self._host.values()
                 for operator in track
                 if not operator.flags & _IS_RUNTIME
             }
             for work in self._device:
-                work.phase = launched.get(work.external, _OTHER)
+                operator = launched.get(work.external)
+                if operator is not None:
+                    work.phase = operator.phase
+                    if work.activity == _ACTIVITIES["gpu_memcpy"] and not work.bytes:
+                        work.bytes = _copied(operator)
 
     def _allocate(self) -> None:
         """Give each allocation to the innermost operator that was open on its thread."""
@@ -376,6 +394,16 @@ class Reader:
             text = json.dumps(values)
             self._texts[key] = text if len(text) <= _LONGEST_INPUTS else None
         return self._texts[key]
+
+
+def _copied(operator: _Operator) -> int:
+    """Tell how many bytes an operator copies, which torch's profiler does not; 0 is not known."""
+    if operator.name not in _COPIES or not operator.shapes or not operator.types:
+        return 0
+    size = _SIZES.get(operator.types[0], 0)
+    for length in [] if operator.name == _ONE_ELEMENT else operator.shapes[0]:
+        size *= length
+    return size
 
 
 def _phase(operator: _Operator, around: _Operator | None) -> int:

@@ -7,6 +7,7 @@ host alone and takes a few microseconds.
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 import time
@@ -60,6 +61,9 @@ class Window:
         """Close it, and return what it saw; None where it was closed by somebody else."""
         raise NotImplementedError
 
+    def tell_devices(self) -> None:
+        """Put into the trace what the devices are that the program uses."""
+
     def _ends(self) -> None:
         self.end = _clocks()
         self.seconds = (self.end[1] - self.begin[1]) / 1e9
@@ -100,6 +104,39 @@ class _Kineto(Window):
         self._ends()
         with _Quiet():
             return self._disable()
+
+
+    def tell_devices(self) -> None:
+        if self.device is None:
+            return
+        cuda = self._torch.cuda
+        for number in range(min(cuda.device_count(), 64)):
+            _core.fact(f"torch.device.{number}", _properties(number, cuda))
+
+
+# What torch calls a property, and what Kineto's files do.
+_PROPERTIES = {
+    "name": "name",
+    "total_memory": "totalGlobalMem",
+    "major": "computeMajor",
+    "minor": "computeMinor",
+    "max_threads_per_block": "maxThreadsPerBlock",
+    "max_threads_per_multi_processor": "maxThreadsPerMultiprocessor",
+    "regs_per_multiprocessor": "regsPerMultiprocessor",
+    "warp_size": "warpSize",
+    "shared_memory_per_block": "sharedMemPerBlock",
+    "shared_memory_per_block_optin": "sharedMemPerBlockOptin",
+    "shared_memory_per_multiprocessor": "sharedMemPerMultiprocessor",
+    "multi_processor_count": "numSms",
+}
+
+
+def _properties(number: int, cuda: Any) -> str:
+    """Return them as a JSON object."""
+    found = cuda.get_device_properties(number)
+    known = {ours: getattr(found, name, None) for name, ours in _PROPERTIES.items()}
+    told = {key: value for key, value in known.items() if isinstance(value, (int, str))}
+    return json.dumps({"id": number, **told})
 
 
 class _Plain(Window):

@@ -173,6 +173,7 @@ class _Operators:
             self._stop_for_good(_sentence(error))
 
     def _keep(self, window: Window, read: Reader, number: int) -> None:
+        window.tell_devices()
         for key, values in read.totals().items():
             self._rows.add(key, values)
         for thread, spans in read.spans().items():
@@ -240,6 +241,7 @@ class Block:
             seen = window.close()
             if seen is None:
                 return
+            window.tell_devices()
             read = Reader(window, seen)
             rows = _totals.Totals(15)
             for key, values in read.totals().items():
