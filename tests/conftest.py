@@ -89,6 +89,7 @@ FRAMEWORKS = {
     "test_torch_loader.py",
     "test_torch_operators.py",
     "test_torch_waits.py",
+    "test_trace_gpu.py",
     "test_trace_tools.py",
 }
 

@@ -58,13 +58,14 @@ struct sw__trace_process {
     bool named;
     bool allocations; /* those of the framework's allocator are there, one by one */
     uint64_t resident; /* bytes, at the last step that knows */
-    struct sw__trace_total {
-        uint32_t id;
+    struct sw__trace_series {
+        uint32_t id, unit;
+        bool total; /* a sum, of which the growth is shown; its last value: */
         bool known;
         uint64_t ns;
         double value;
-    } * totals; /* series that are sums: their last value */
-    size_t total_count;
+    } * series; /* of the monitor, by id */
+    size_t series_count;
 };
 
 /* One end of an arrow that waits for the other. */
@@ -128,9 +129,9 @@ struct sw__track *sw__track_of_thread(struct sw__trace_process *process, uint32_
 struct sw__track *sw__track_of_number(struct sw__trace_process *process, uint64_t tid);
 /* The track itself, or the one that it is shown on. */
 struct sw__track *sw__track_shown(struct sw__track *track);
-/* The series with that name, if it is a sum; else NULL. */
-struct sw__trace_total *sw__trace_total_of(struct sw__trace_process *process,
-                                           uint32_t id);
+/* The series of the monitor with that name; NULL: there is none. */
+struct sw__trace_series *sw__trace_series_of(struct sw__trace_process *process,
+                                             uint32_t id);
 
 /* trace_tracks.c */
 void sw__trace_tracks_free(struct sw__trace_export *it);

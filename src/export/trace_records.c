@@ -47,9 +47,22 @@ static void begin_slice(struct sw__trace_export *it, struct sw__trace_process *p
 
 /* --- Values and marks --- */
 
+/* Nothing that a key of JSON's would have to escape. */
+static bool plain(const sw_trace_name *name)
+{
+    for (size_t i = 0; i < name->length; i++) {
+        const char c = name->text[i];
+        if (c < ' ' || c > '~' || c == '"' || c == '\\') {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* `unit`: what the number is of; viewers show it beside the name. */
 static void put_value(struct sw__trace_export *it, struct sw__trace_process *process,
                       struct sw__track *track, struct sw__slice *slice, uint64_t ns,
-                      double value)
+                      double value, const char *unit)
 {
     if (!isfinite(value)) {
         return; /* viewers have no gaps in a curve, and no such numbers */
@@ -59,8 +72,28 @@ static void put_value(struct sw__trace_export *it, struct sw__trace_process *pro
     slice->begin_ns = ns;
     sw__moment_begin(it, process, "C", slice);
     sw__event_args(it);
-    put_double(it->writer, "value", value);
+    put_double(it->writer, unit, value);
     sw__event_end(it, true);
+}
+
+/* Sums that grow are shown by their growth. */
+static void put_growth(struct sw__trace_export *it, struct sw__trace_process *process,
+                       struct sw__track *track, struct sw__slice *slice,
+                       struct sw__trace_series *series, double value, uint64_t ns,
+                       const char *unit)
+{
+    const struct sw__trace_series before = *series;
+    char rate[40];
+    series->known = isfinite(value);
+    series->value = value;
+    series->ns = ns;
+    if (!before.known || !series->known || before.ns >= ns) {
+        return;
+    }
+    slice->suffix = " per second";
+    snprintf(rate, sizeof rate, "%.32s%s", unit, strcmp(unit, "value") ? "/s" : "");
+    put_value(it, process, track, slice, ns,
+              (value - before.value) / ((double)(ns - before.ns) / 1e9), rate);
 }
 
 static void put_counter(struct sw__trace_export *it, struct sw__trace_process *process,
@@ -68,26 +101,22 @@ static void put_counter(struct sw__trace_export *it, struct sw__trace_process *p
                         const sw_event *event)
 {
     struct sw__slice slice = sw__slice_of_name(process->trace, counter->head.id);
-    slice.category = "counter";
-    if (counter->head.kind == SW_RECORD_MONITOR) {
-        slice.category = "monitor";
-        struct sw__trace_total *total = sw__trace_total_of(process, counter->head.id);
-        if (total) {
-            const struct sw__trace_total before = *total;
-            total->known = isfinite(counter->value);
-            total->value = counter->value;
-            total->ns = event->end_ns;
-            if (!before.known || !total->known || before.ns >= total->ns) {
-                return;
-            }
-            slice.suffix = " per second";
-            put_value(it, process, track, &slice, event->end_ns,
-                      (total->value - before.value) /
-                          ((double)(total->ns - before.ns) / 1e9));
-            return;
-        }
+    const bool monitor = counter->head.kind == SW_RECORD_MONITOR;
+    slice.category = monitor ? "monitor" : "counter";
+    struct sw__trace_series *series =
+        monitor ? sw__trace_series_of(process, counter->head.id) : NULL;
+    const sw_trace_name *name =
+        series && series->unit ? sw_trace_get_name(process->trace, series->unit) : NULL;
+    char unit[33] = "value";
+    if (name && name->length > 0 && name->length < sizeof unit && plain(name)) {
+        memcpy(unit, name->text, name->length);
+        unit[name->length] = '\0';
     }
-    put_value(it, process, track, &slice, event->end_ns, counter->value);
+    if (series && series->total) {
+        put_growth(it, process, track, &slice, series, counter->value, event->end_ns, unit);
+    } else {
+        put_value(it, process, track, &slice, event->end_ns, counter->value, unit);
+    }
 }
 
 static void put_mark(struct sw__trace_export *it, struct sw__trace_process *process,

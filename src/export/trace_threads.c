@@ -234,32 +234,35 @@ static int add_modules(struct sw__trace_process *process)
 
 static int by_id(const void *left, const void *right)
 {
-    const struct sw__trace_total *a = left, *b = right;
+    const struct sw__trace_series *a = left, *b = right;
     return a->id < b->id ? -1 : a->id > b->id;
 }
 
-/* Sums that grow are shown by their growth. */
-static int add_totals(struct sw__trace_process *process)
+static int add_series(struct sw__trace_process *process)
 {
     const size_t rows = sw_trace_row_count(process->trace, SW_TABLE_SERIES);
-    process->totals = sw__alloc_zero(rows + 1, sizeof *process->totals);
-    if (!process->totals) {
+    process->series = sw__alloc_zero(rows + 1, sizeof *process->series);
+    if (!process->series) {
         return SW_ENOMEM;
     }
     for (size_t i = 0; i < rows; i++) {
         const sw_row *row = sw_trace_get_row(process->trace, SW_TABLE_SERIES, i);
-        if (row && row->key[2] == SW_SERIES_TOTAL) {
-            process->totals[process->total_count++].id = row->key[0];
+        if (row) {
+            process->series[process->series_count++] =
+                (struct sw__trace_series){.id = row->key[0],
+                                          .unit = row->key[1],
+                                          .total = row->key[2] == SW_SERIES_TOTAL};
         }
     }
-    qsort(process->totals, process->total_count, sizeof *process->totals, by_id);
+    qsort(process->series, process->series_count, sizeof *process->series, by_id);
     return SW_OK;
 }
 
-struct sw__trace_total *sw__trace_total_of(struct sw__trace_process *process, uint32_t id)
+struct sw__trace_series *sw__trace_series_of(struct sw__trace_process *process,
+                                             uint32_t id)
 {
-    const struct sw__trace_total wanted = {.id = id};
-    return bsearch(&wanted, process->totals, process->total_count, sizeof wanted, by_id);
+    const struct sw__trace_series wanted = {.id = id};
+    return bsearch(&wanted, process->series, process->series_count, sizeof wanted, by_id);
 }
 
 int sw__trace_tracks(struct sw__trace_export *it)
@@ -274,7 +277,7 @@ int sw__trace_tracks(struct sw__trace_export *it)
         }
         error = add_threads(it, process);
         error = error ? error : add_modules(process);
-        error = error ? error : add_totals(process);
+        error = error ? error : add_series(process);
     }
     return error;
 }

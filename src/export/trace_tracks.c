@@ -27,7 +27,7 @@ void sw__trace_tracks_free(struct sw__trace_export *it)
         sw__free(it->processes[i].lanes);
         sw__free(it->processes[i].numbers);
         sw__free(it->processes[i].modules);
-        sw__free(it->processes[i].totals);
+        sw__free(it->processes[i].series);
     }
     while (it->made) {
         struct sw__track *next = it->made->next;

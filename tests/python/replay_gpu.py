@@ -52,6 +52,7 @@ def main() -> None:
     file = Path(__file__).with_name("gpu_events.json.gz")
     known = json.loads(gzip.decompress(file.read_bytes()))
     stepwatch.start(out=sys.argv[1], policy="stream", history=False, monitor_interval_s=0)
+    _core.fact("torch.device.0", json.dumps({"id": 0, "name": "H200", "computeMajor": 9}))
     window = _torch_window.Window(None, False)
     window.keep_from(0)
     starts: list[int] = known["steps"]
