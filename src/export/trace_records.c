@@ -90,8 +90,9 @@ static void put_growth(struct sw__trace_export *it, struct sw__trace_process *pr
     if (!before.known || !series->known || before.ns >= ns) {
         return;
     }
-    slice->suffix = " per second";
-    snprintf(rate, sizeof rate, "%.32s%s", unit, strcmp(unit, "value") ? "/s" : "");
+    const bool named = strcmp(unit, "value") != 0;
+    slice->suffix = named ? NULL : " per second";
+    snprintf(rate, sizeof rate, "%.32s%s", unit, named ? "/s" : "");
     put_value(it, process, track, slice, ns,
               (value - before.value) / ((double)(ns - before.ns) / 1e9), rate);
 }
@@ -115,7 +116,8 @@ static void put_counter(struct sw__trace_export *it, struct sw__trace_process *p
     if (series && series->total) {
         put_growth(it, process, track, &slice, series, counter->value, event->end_ns, unit);
     } else {
-        put_value(it, process, track, &slice, event->end_ns, counter->value, unit);
+        put_value(it, process, track, &slice, event->end_ns, counter->value,
+                  strcmp(unit, "1") ? unit : "value");
     }
 }
 

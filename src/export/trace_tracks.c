@@ -84,10 +84,13 @@ static void name_process(struct sw__trace_export *it, struct sw__trace_process *
     const char *host = sw_trace_fact(process->trace, "host");
     const char *first = sw_trace_fact(it->traces[0], "host");
     const bool elsewhere = host && first && strcmp(host, first) != 0;
-    char text[512];
-    snprintf(text, sizeof text, "%s%.20s%s%.200s (pid %u%s%.100s)", rank ? "rank " : "",
+    char text[512], pid[32] = "";
+    if (process->pid != info->pid) { /* viewers show the number that it has here */
+        snprintf(pid, sizeof pid, " (pid %u)", info->pid);
+    }
+    snprintf(text, sizeof text, "%s%.20s%s%.200s%s%s%.100s", rank ? "rank " : "",
              rank ? rank : "", rank ? ": " : "", *info->name ? info->name : "process",
-             info->pid, elsewhere ? " on " : "", elsewhere ? host : "");
+             pid, elsewhere ? " on " : "", elsewhere ? host : "");
     put_meta(it, &who, "process_name", text, 0);
     put_meta(it, &who, "process_sort_index", NULL, process->index);
 }
