@@ -97,7 +97,8 @@ def began() -> None:
 def _watch_operators(torch: Any) -> None:
     from stepwatch.integrations import torch_operators
 
-    torch_operators.install(torch, "operators=True")
+    asked = "STEPWATCH_OPERATORS" in os.environ
+    torch_operators.install(torch, "--operators" if asked else "operators=True")
 
 
 def ends() -> None:

@@ -73,6 +73,7 @@ class _Operator:
         "place",
         "sequence",
         "shapes",
+        "text",
         "types",
     )
 
@@ -86,7 +87,8 @@ class _Operator:
         self.external = self.correlation = self.forward = 0
         self.sequence = -1
         self.shapes: list[Any] = []
-        self.inputs: list[Any] | None = None
+        self.text = ""  # of the shapes, if any input has one
+        self.inputs: str | None = None  # the same as JSON, with those of lists
         self.types: list[str] | None = None
         self.phase = _OTHER
 
@@ -102,7 +104,7 @@ class Reader:
         # moment, bytes, address, total, reserved, allocator, thread
         self._memory: list[tuple[int, ...]] = []
         self._hosts: dict[Any, bool] = {}
-        self._texts: dict[str, str | None] = {}
+        self._texts: dict[tuple[str, ...], str | None] = {}
         self._before: int | None = None  # to add to each number
         self.count = 0
         if isinstance(seen, list):
@@ -179,11 +181,11 @@ class Reader:
         operator.sequence = event.sequence_nr()
         operator.forward = event.fwd_thread_id()
         operator.flops = max(0, event.flops())
-        operator.shapes = event.shapes()
+        self._inputs(operator, event.shapes())
         if operator.shapes:
             operator.types = event.dtypes()
-            if hasattr(event, "structured_input_shapes"):  # with those of lists; torch 2.13
-                operator.inputs = event.structured_input_shapes()
+            if hasattr(event, "structured_input_shapes"):  # torch 2.13
+                operator.inputs = str(event.structured_input_shapes())
 
     def _numbered(self, number: int) -> int:
         if number <= 0:
@@ -232,23 +234,24 @@ class Reader:
         tids = {start.thread_id(): self._window.tid}
         held = 0
         for events in threads:
-            opened: dict[int, tuple[_Operator, Any]] = {}
+            opened: dict[int, _Operator] = {}
             for event in events:
                 kind = event.kind()
                 at = began + round(start.cpu_elapsed_us(event) * 1000)
+                if kind == "pop":
+                    operator = opened.pop(event.handle(), None)
+                    if operator is not None:
+                        operator.end = at
+                    continue
                 # Of other threads only torch's own number is known, which no thread of ours has.
                 tid = tids.get(event.thread_id(), 0)
                 if kind == "push":
-                    opened[event.handle()] = (self._push(event, at, tid), event)
-                elif kind == "pop":
-                    operator, _ = opened.pop(event.handle(), (None, None))
-                    if operator is not None:
-                        operator.end = at
+                    opened[event.handle()] = self._push(event, at, tid)
                 elif kind == "memory_alloc":
-                    held += event.cpu_memory_usage()
                     size = event.cpu_memory_usage()
+                    held += size
                     self._memory.append((at, size, 0, max(0, held), 0, 1, tid))
-            for operator, _ in opened.values():
+            for operator in opened.values():
                 operator.end = max(operator.begin, self._window.end[1])
 
     def _push(self, event: Any, at: int, tid: int) -> _Operator:
@@ -262,11 +265,18 @@ class Reader:
             operator.forward = self._window.tid
         operator.sequence = event.sequence_nr()
         operator.flops = max(0, event.flops())
-        operator.shapes = event.shapes()
+        self._inputs(operator, event.shapes())
         self._host.setdefault(tid, []).append(operator)
         return operator
 
     # --- both ---
+
+    @staticmethod
+    def _inputs(operator: _Operator, shapes: list[Any]) -> None:
+        if shapes:
+            operator.shapes = shapes
+            operator.inputs = str(shapes)  # lists of numbers look the same in JSON
+            operator.text = operator.inputs if any(shapes) else ""
 
     def _nest(self, track: list[_Operator]) -> None:
         """Find what lies within what, and hand phases down."""
@@ -328,8 +338,10 @@ class Reader:
         ]
         for device, operators in tracks:
             for one in operators:
-                shapes = str(one.shapes)[:_LONGEST_SHAPES] if any(one.shapes) else ""
-                values = found.setdefault((one.name, shapes, one.phase, device), [0] * 5)
+                key = (one.name, one.text[:_LONGEST_SHAPES], one.phase, device)
+                values = found.get(key)
+                if values is None:
+                    values = found[key] = [0] * 5
                 took = one.end - one.begin
                 values[0] += 1
                 values[1] += max(0, took - one.inner)
@@ -346,7 +358,22 @@ class Reader:
         for tid, track in self._host.items():
             kept = track[: max(0, left)]
             left -= len(kept)
-            found[f"operators of thread {tid}"] = [self._span(one) for one in kept]
+            found[f"operators of thread {tid}"] = [
+                (
+                    one.name,
+                    ticks(one.begin),
+                    ticks(one.end),
+                    one.depth,
+                    one.flags,
+                    one.external,
+                    one.sequence,
+                    one.correlation,
+                    one.forward if one.flags & _IS_BACKWARD else 0,
+                    one.inputs if one.inputs and len(one.inputs) <= _LONGEST_INPUTS else None,
+                    self._types(one.types) if one.types else None,
+                )
+                for one in kept
+            ]
         for one in self._device[: max(0, left)]:
             device, stream = one.place
             found.setdefault(f"device {device} stream {stream}", []).append(
@@ -369,29 +396,11 @@ class Reader:
             ]
         return found
 
-    def _span(self, one: _Operator) -> tuple[Any, ...]:
-        ticks = self._window.ticks
-        return (
-            one.name,
-            ticks(one.begin),
-            ticks(one.end),
-            one.depth,
-            one.flags,
-            one.external,
-            one.sequence,
-            one.correlation,
-            one.forward if one.flags & _IS_BACKWARD else 0,
-            self._text(one.inputs or one.shapes),
-            self._text(one.types),
-        )
-
-    def _text(self, values: list[Any] | None) -> str | None:
+    def _types(self, names: list[str]) -> str | None:
         """Write them as JSON; there are few different ones."""
-        if not values:
-            return None
-        key = str(values)
+        key = tuple(names)
         if key not in self._texts:
-            text = json.dumps(values)
+            text = json.dumps(names)
             self._texts[key] = text if len(text) <= _LONGEST_INPUTS else None
         return self._texts[key]
 
