@@ -85,7 +85,7 @@ typedef struct sw_record_operator {
     uint64_t
         sequence; /* autograd's number: a forward and its backward have the same; UINT64_MAX none */
     uint32_t
-        correlation;  /* RUNTIME: the same as of the GPU record that it launched; 0 none */
+        correlation; /* RUNTIME: the same as of the GPU record that it launched; 0 none */
     uint32_t forward; /* BACKWARD: number of the thread that ran forward; 0 unknown */
     uint32_t shapes;  /* name id: "[[4, 8], []]", of each input; 0 unknown */
     uint32_t types;   /* name id: "[\"float\", \"\"]" */
@@ -308,9 +308,9 @@ typedef struct sw_record_collective {
 typedef struct sw_record_alloc {
     sw_record head;
     int64_t bytes;
-    uint64_t address; /* 0 unknown */
-    uint64_t weight;  /* bytes that this sampled record stands for */
-    uint32_t node; /* of a framework: the kernel's number of the thread */
+    uint64_t address;   /* 0 unknown */
+    uint64_t weight;    /* bytes that this sampled record stands for */
+    uint32_t node;      /* of a framework: the kernel's number of the thread */
     uint32_t allocator; /* of a framework: 1 of the host, 2 + N of device N; 0 none */
     uint64_t total;     /* bytes that the allocator has handed out then; 0 unknown */
     uint64_t reserved;  /* bytes that it holds */
@@ -377,9 +377,10 @@ typedef struct sw_record_gpu {
     uint64_t bytes;
     uint32_t device;
     uint32_t stream;
-    uint32_t activity; /* 1 kernel, 2 copy, 3 set, 4 wait */
+    uint32_t activity;    /* 1 kernel, 2 copy, 3 set, 4 wait */
     uint32_t correlation; /* the same as of the call that launched it; 0 unknown */
-    uint64_t external; /* of the operator that launched it (sw_record_operator); 0 unknown */
+    uint64_t
+        external; /* of the operator that launched it (sw_record_operator); 0 unknown */
     uint64_t reserved;
 } sw_record_gpu;
 

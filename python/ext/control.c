@@ -20,7 +20,8 @@ static bool wants_profiles(void)
     char text[8];
     return !getenv("STEPWATCH_RUN_ID") &&
            (sw_option_value("lines", NULL, 0) > 0 ||
-            (sw_option_value("functions", text, sizeof text) && strcmp(text, "on") == 0) ||
+            (sw_option_value("functions", text, sizeof text) &&
+             strcmp(text, "on") == 0) ||
             (sw_option_value("operators", text, sizeof text) && strcmp(text, "on") == 0));
 }
 

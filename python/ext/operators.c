@@ -219,7 +219,8 @@ static PyMethodDef operators_methods[] = {
     {"put_operators", put_operators, METH_VARARGS,
      PyDoc_STR(
          "put_operators(thread, operators, /)\n--\n\n"
-         "Put what a framework's profiler saw into the trace under a thread of that name; "
+         "Put what a framework's profiler saw into the trace under a thread of that "
+         "name; "
          "return how\nmany. An operator is (name, begin, end, depth, flags, external, "
          "sequence, correlation,\nforward, shapes, types), a device's work (name, begin, "
          "end, bytes, device, stream, activity,\ncorrelation, external), an allocation "

@@ -56,7 +56,7 @@ struct sw__trace_process {
     uint8_t *modules;            /* bit: the name is the section of a module */
     uint32_t name_limit;
     bool named;
-    bool allocations; /* those of the framework's allocator are there, one by one */
+    bool allocations;  /* those of the framework's allocator are there, one by one */
     uint64_t resident; /* bytes, at the last step that knows */
     struct sw__trace_series {
         uint32_t id, unit;

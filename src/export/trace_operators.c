@@ -70,10 +70,10 @@ static void link_autograd(struct sw__trace_export *it, struct sw__trace_process 
         return;
     }
     end.number = record->sequence;
-    end.key = key_of(
-        it, process,
-        record->span.head.flags & SW_SPAN_BACKWARD && record->forward ? record->forward
-                                                                      : tid);
+    end.key = key_of(it, process,
+                     record->span.head.flags & SW_SPAN_BACKWARD && record->forward
+                         ? record->forward
+                         : tid);
     struct sw__flow_end *other = flow_find(it, SW__FLOW_FORWARD, &end);
     if (record->span.head.flags & SW_SPAN_BACKWARD) {
         if (other) {
@@ -159,8 +159,9 @@ void sw__trace_operator(struct sw__trace_export *it, struct sw__trace_process *p
     const bool placed =
         sw__slice_begin(it, process, track, &slice, CLASS_OPERATOR + record->span.depth);
     const bool runtime = flags & SW_SPAN_RUNTIME;
-    const bool args = it->kineto || (known && (record->shapes || record->types ||
-                                               record->sequence != UINT64_MAX));
+    const bool args =
+        it->kineto ||
+        (known && (record->shapes || record->types || record->sequence != UINT64_MAX));
     if (args) {
         sw__event_args(it);
     }

@@ -114,7 +114,8 @@ static void put_counter(struct sw__trace_export *it, struct sw__trace_process *p
         unit[name->length] = '\0';
     }
     if (series && series->total) {
-        put_growth(it, process, track, &slice, series, counter->value, event->end_ns, unit);
+        put_growth(it, process, track, &slice, series, counter->value, event->end_ns,
+                   unit);
     } else {
         put_value(it, process, track, &slice, event->end_ns, counter->value,
                   strcmp(unit, "1") ? unit : "value");

@@ -137,7 +137,8 @@ static void join_names(struct sw__trace_process *process, struct named *known)
 
 static size_t position_of(const struct sw__trace_process *process, uint32_t index)
 {
-    size_t low = 0, high = process->track_count; /* they lie in the order of their index */
+    size_t low = 0,
+           high = process->track_count; /* they lie in the order of their index */
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
         if (sw_trace_get_thread(process->trace, middle)->index < index) {
@@ -197,7 +198,8 @@ static int add_threads(struct sw__trace_export *it, struct sw__trace_process *pr
     sw__free(known);
     for (size_t i = 0; i < sw_trace_lane_count(trace); i++) {
         const sw_trace_lane *lane = sw_trace_get_lane(trace, i);
-        const size_t at = lane->domain == 0 ? position_of(process, lane->thread) : SIZE_MAX;
+        const size_t at =
+            lane->domain == 0 ? position_of(process, lane->thread) : SIZE_MAX;
         if (at != SIZE_MAX) {
             process->lanes[at] = lane;
         }
@@ -281,4 +283,3 @@ int sw__trace_tracks(struct sw__trace_export *it)
     }
     return error;
 }
-

@@ -823,9 +823,9 @@ static void check_arrows(const struct document *it)
 static struct tb *traced_by_framework(void)
 {
     struct tb *tb = plain_trace();
-    const char *const names[] = {"aten::linear", "aten::addmm", "AddmmBackward0",
-                                 "cudaLaunchKernel", "gemm", "[[4, 8], []]",
-                                 "[\"float\", \"\"]", "Optimizer.step#SGD.step"};
+    const char *const names[] = {
+        "aten::linear", "aten::addmm",  "AddmmBackward0",    "cudaLaunchKernel",
+        "gemm",         "[[4, 8], []]", "[\"float\", \"\"]", "Optimizer.step#SGD.step"};
     for (uint32_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         tb_name(tb, 20 + i, names[i], SW__NAME_TEXT, SW_PHASE_INHERIT);
     }
@@ -862,7 +862,8 @@ static void test_operators(void **state)
     tb_record(tb, 2, &back);
     tb_record(tb, 3, &(sw_record_gpu[]){work_of(24, 2000, 2500, 5)});
     tb_record(tb, 3, &(sw_record_gpu[]){work_of(24, 2600, 2700, 5)});
-    tb_record(tb, 3, &(sw_record_gpu[]){work_of(24, 5000, 6000, 6)}); /* before its call ends */
+    tb_record(tb, 3,
+              &(sw_record_gpu[]){work_of(24, 5000, 6000, 6)}); /* before its call ends */
     write_trace(fixture, tb);
     open_run(fixture);
     for (int form = 0; form < 2; form++) {
@@ -925,14 +926,14 @@ static void test_absurd_operators(void **state)
         work.device = (uint32_t)(i % 90);
         work.stream = (uint32_t)(i % 7);
         tb_record(tb, 3, &work);
-        tb_record(tb, 7,
-                  &(sw_record_alloc){.head = {.kind = SW_RECORD_ALLOC,
-                                              .units = 2,
-                                              .ticks = START + begin},
-                                     .bytes = INT64_MIN,
-                                     .total = UINT64_MAX,
-                                     .node = (uint32_t)tb_random(&random),
-                                     .allocator = (uint32_t)(i % 4)});
+        tb_record(
+            tb, 7,
+            &(sw_record_alloc){
+                .head = {.kind = SW_RECORD_ALLOC, .units = 2, .ticks = START + begin},
+                .bytes = INT64_MIN,
+                .total = UINT64_MAX,
+                .node = (uint32_t)tb_random(&random),
+                .allocator = (uint32_t)(i % 4)});
     }
     write_trace(fixture, tb);
     open_run(fixture);
@@ -973,17 +974,15 @@ static void test_many_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_operators),
-        cmocka_unit_test(test_absurd_operators),
-        cmocka_unit_test(test_many_threads),
-        cmocka_unit_test(test_every_kind),     cmocka_unit_test(test_times),
-        cmocka_unit_test(test_odd_names),      cmocka_unit_test(test_no_nan),
-        cmocka_unit_test(test_anything_nests), cmocka_unit_test(test_many_siblings),
-        cmocka_unit_test(test_bounded_memory), cmocka_unit_test(test_some_steps),
-        cmocka_unit_test(test_no_such_steps),  cmocka_unit_test(test_window),
-        cmocka_unit_test(test_unfinished),     cmocka_unit_test(test_ranks),
-        cmocka_unit_test(test_modules),        cmocka_unit_test(test_samples),
-        cmocka_unit_test(test_absurd_moments),
+        cmocka_unit_test(test_operators),     cmocka_unit_test(test_absurd_operators),
+        cmocka_unit_test(test_many_threads),  cmocka_unit_test(test_every_kind),
+        cmocka_unit_test(test_times),         cmocka_unit_test(test_odd_names),
+        cmocka_unit_test(test_no_nan),        cmocka_unit_test(test_anything_nests),
+        cmocka_unit_test(test_many_siblings), cmocka_unit_test(test_bounded_memory),
+        cmocka_unit_test(test_some_steps),    cmocka_unit_test(test_no_such_steps),
+        cmocka_unit_test(test_window),        cmocka_unit_test(test_unfinished),
+        cmocka_unit_test(test_ranks),         cmocka_unit_test(test_modules),
+        cmocka_unit_test(test_samples),       cmocka_unit_test(test_absurd_moments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

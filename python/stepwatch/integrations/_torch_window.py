@@ -105,7 +105,6 @@ class _Kineto(Window):
         with _Quiet():
             return self._disable()
 
-
     def tell_devices(self) -> None:
         if self.device is None:
             return
