@@ -39,6 +39,8 @@ def read_trace(path: Path) -> Any:
 
     document = json.loads(path.read_text(encoding="utf-8"), parse_constant=refuse)
     tracks: dict[tuple[int, int], list[tuple[int, int, str]]] = {}
+    arrows: dict[tuple[str, str, int], Any] = {}
+    last: dict[tuple[int, str], float] = {}
     for event in document["traceEvents"]:
         assert isinstance(event["name"], str)
         assert event["name"]
@@ -50,6 +52,15 @@ def read_trace(path: Path) -> Any:
             begin = round(event["ts"] * 1000)
             end = begin + round(event["dur"] * 1000)
             tracks.setdefault((event["pid"], event["tid"]), []).append((begin, -end, event["name"]))
+        elif event["ph"] in "sf":
+            # One begin and one end; where the arrow ends, it is that of the slice around.
+            key = (event["ph"], event["cat"], event["id"])
+            assert arrows.setdefault(key, event) is event
+            assert (event["ph"] == "f") == (event.get("bp") == "e")
+        elif event["ph"] == "C":  # curves go forward
+            curve = (event["pid"], event["name"])
+            assert last.get(curve, event["ts"]) <= event["ts"]
+            last[curve] = event["ts"]
     for slices in tracks.values():  # they nest: else Perfetto would move or drop them
         around: list[int] = []
         for begin, minus_end, name in sorted(slices):
@@ -57,6 +68,10 @@ def read_trace(path: Path) -> Any:
                 around.pop()
             assert not around or -minus_end <= around[-1], f"{name} cuts into its neighbour"
             around.append(-minus_end)
+    begins = {(*track, begin) for track, slices in tracks.items() for begin, *_ in slices}
+    for (end, category, number), event in arrows.items():
+        assert ("f" if end == "s" else "s", category, number) in arrows
+        assert (event["pid"], event["tid"], round(event["ts"] * 1000)) in begins
     return document
 
 
@@ -105,6 +120,7 @@ FRAMEWORKS = {
     "test_torch_loader.py",
     "test_torch_operators.py",
     "test_torch_waits.py",
+    "test_trace_gpu.py",
     "test_trace_tools.py",
 }
 

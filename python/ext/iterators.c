@@ -48,16 +48,17 @@ static PyObject *pass_next(PyObject *object)
     if (!inner) {
         return NULL;
     }
+    Py_INCREF(inner); /* it, or who watches steps, may close the pass */
     if (self->steps) {
         core_train_explicit();
         step_owner = self;
         sw_step_next(SW_STEP_BATCH);
+        core_train_told();
     }
     /* A loader that is watched by itself waits within this. */
     if (core_train_wait_begin()) {
         sw_begin(self->wait);
     }
-    Py_INCREF(inner); /* it may close the pass */
     PyObject *item = self->next(inner);
     if (item) {
         if (core_train_wait_end()) {
@@ -392,6 +393,7 @@ static PyObject *step_enter(PyObject *self, PyObject *Py_UNUSED(ignored))
     core_train_explicit();
     step_owner = self;
     sw_step_begin_unit(SW_STEP_MANUAL);
+    core_train_told();
     Py_INCREF(self);
     return self;
 }

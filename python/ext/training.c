@@ -207,7 +207,7 @@ static void step_forget(train_state *state)
     }
 }
 
-static void step_told(void)
+void core_train_told(void)
 {
     PyObject *watcher = step_watcher;
     const long long number = watcher ? (long long)sw_step_number() : 0;
@@ -272,7 +272,7 @@ static void step_begin(train_state *state, int rank, PyObject *owner, const void
     if (rank != TRAIN_LOADER) {
         rank_raise(state, rank);
     }
-    step_told();
+    core_train_told();
 }
 
 /* Whether the loop that `owner` drives may draw a boundary now, as somebody else has a step open. */

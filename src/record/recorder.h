@@ -159,6 +159,7 @@ struct sw__thread {
     uint32_t usage_steps; /* steps since */
     bool dead;
     bool wanted;    /* what it records was asked for: its chunks are marked */
+    bool stands;    /* for something that is no thread, see sw_thread_stand_for */
     bool adopted;   /* it has a slot, but has recorded nothing and does not know of it */
     uint32_t emits; /* calls that write records other than spans */
     uint64_t usage[6];       /* at that time, struct sw__os_usage */
