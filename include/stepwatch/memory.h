@@ -52,6 +52,23 @@ typedef struct sw_memory_section {
 SW_API const sw_memory_section *sw_memory_sections(const sw_memory *memory,
                                                    size_t *count);
 
+/* Resident memory of the main process around calls of a section, as the kernel says it. */
+typedef struct sw_memory_resident {
+    const char *const *path; /* names, outermost first */
+    size_t depth;
+    const char *thread; /* NULL: that of the steps, as far as the monitor saw */
+    uint64_t calls;     /* SW_UNKNOWN */
+    uint64_t read;      /* calls of which both ends were read */
+    int64_t sum, most,
+        least;        /* more at the end than at the begin; 0 where none was read */
+    uint64_t highest; /* most that was seen while one was open, sampled; SW_UNKNOWN */
+    const sw_memory_section
+        *counted; /* what its thread allocated, exact; NULL: not counted */
+} sw_memory_resident;
+/* Those that added most first. */
+SW_API const sw_memory_resident *sw_memory_residents(const sw_memory *memory,
+                                                     size_t *count);
+
 /* How something grew with the steps; NaN: not known. */
 typedef struct sw_memory_growth {
     bool grows;

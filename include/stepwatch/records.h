@@ -422,6 +422,9 @@ typedef struct sw_record_gpu {
  *             these steps themselves), number of the first point, points in the row, points in all. value: the points
  *   ALLOCATOR  an allocator of a framework. key: name (name id), device. value: bytes in use at the end, at most; bytes
  *             reserved at the end, at most; allocations that had to be tried again
+ *   RESIDENT  resident memory of the process around calls of a section. key: thread index, node. value: calls of which both
+ *             ends were read; by how much the process had more at their ends than at their begins, summed (two's
+ *             complement), of the call with most, with least; most that was read while one was open
  *
  * Tables of the monitor. Numbers marked f64 are the bits of an IEEE 754 double.
  *
@@ -483,7 +486,8 @@ typedef struct sw_record_gpu {
     X(26, ALLOCATIONS, "allocations")                                                    \
     X(27, BLOCKS, "blocks")                                                              \
     X(28, KEPT, "kept")                                                                  \
-    X(29, ALLOCATOR, "allocator")
+    X(29, ALLOCATOR, "allocator")                                                        \
+    X(32, RESIDENT, "resident")
 
 enum sw_table {
 #define SW_TABLE_ENUM(number, name, text) SW_TABLE_##name = number,

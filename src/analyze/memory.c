@@ -86,6 +86,19 @@ static bool find_path(sw_summary *summary, const sw_trace *trace,
     return true;
 }
 
+bool sw__memory_place(sw_summary *summary, const sw_trace *trace, uint32_t thread,
+                      uint32_t node, sw_memory_section *out)
+{
+    const sw_trace_lane *lane = lane_of(trace, thread);
+    if (!lane || node >= lane->node_count ||
+        !find_path(summary, trace, lane, node, out)) {
+        return false;
+    }
+    out->thread = thread_name(trace, thread);
+    out->calls = lane->nodes[node].calls;
+    return true;
+}
+
 static int by_peak(const void *left, const void *right)
 {
     const sw_memory_section *a = left;
@@ -105,14 +118,11 @@ static int read_sections(sw_summary *summary, sw_memory *memory, const sw_trace 
     }
     for (size_t i = 0; i < count; i++) {
         const sw_row *row = sw_trace_get_row(trace, SW_TABLE_ALLOCATIONS, i);
-        const sw_trace_lane *lane = row ? lane_of(trace, row->key[0]) : NULL;
         sw_memory_section *section = &memory->sections[memory->section_count];
-        if (!lane || row->key[1] >= lane->node_count ||
-            !find_path(summary, trace, lane, row->key[1], section)) {
+        if (!row ||
+            !sw__memory_place(summary, trace, row->key[0], row->key[1], section)) {
             continue;
         }
-        section->thread = thread_name(trace, row->key[0]);
-        section->calls = lane->nodes[row->key[1]].calls;
         section->sum =
             (sw_memory_sum){row->value[0], row->value[1], row->value[2], row->value[3]};
         section->peak = row->value[4];
@@ -186,6 +196,7 @@ int sw__summary_memory(sw_summary *summary)
     }
     const sw_trace *trace = sw__summary_trace(summary, main);
     int error = read_sections(summary, memory, trace);
+    error = error ? error : sw__memory_residents(summary, memory, trace);
     error = error ? error : read_allocators(summary, memory);
     return error ? error : sw__memory_sites(summary, memory, trace);
 }
