@@ -65,6 +65,7 @@ FRAMEWORKS = {
     "test_console.py",
     "test_frameworks.py",
     "test_gpu_monitor_real.py",
+    "test_memory_cuda.py",
     "test_guide0.py",
     "test_guide1.py",
     "test_guide1_config.py",

@@ -88,12 +88,17 @@ typedef struct sw_memory_site {
 /* Of the main process; largest part of the peak first. */
 SW_API const sw_memory_site *sw_memory_sites(const sw_memory *memory, size_t *count);
 
-/* An allocator of a framework, of one device; bytes. */
+/* An allocator of a framework, of one device; bytes, SW_UNKNOWN. */
 typedef struct sw_memory_allocator {
     const char *name; /* "torch.cuda" */
-    uint32_t pid, device;
+    uint32_t pid;
+    uint32_t device; /* UINT32_MAX: the CPU */
     uint64_t allocated, allocated_peak, reserved, reserved_peak;
     uint64_t retries; /* allocations for which it had to give up what it kept */
+    uint64_t failed;  /* allocations that failed all the same */
+    uint64_t pieces, pieces_peak; /* free pieces of blocks that are in use elsewhere */
+    double unused;     /* largest share of `reserved` that was not in use; NaN */
+    uint64_t readings; /* at ends of steps, and at the end */
 } sw_memory_allocator;
 SW_API const sw_memory_allocator *sw_memory_allocators(const sw_memory *memory,
                                                        size_t *count);

@@ -202,6 +202,7 @@ PyDoc_STRVAR(step_end_doc, "step_end()\n--\n\nEnd the step of this thread.");
 static PyObject *core_step_end(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
     sw_step_end();
+    core_allocators_step();
     Py_RETURN_NONE;
 }
 

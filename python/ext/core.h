@@ -98,6 +98,11 @@ int core_memory_began(void);
 void core_memory_flush(void);
 void core_memory_ended(void);
 
+/* What allocators of frameworks say of themselves: where a step ended, and before a recording ends. With the GIL; they leave
+ * exceptions as they are. */
+void core_allocators_step(void);
+void core_allocators_flush(void);
+
 /* What goes with a recording: the sampler, if the settings ask for it, and facts about this Python. The first is 0, or -1
  * with an exception set that is not ours to hide (KeyboardInterrupt); the second leaves none. */
 int core_process_began(PyObject *module);

@@ -52,6 +52,7 @@ static PyObject *pass_next(PyObject *object)
         core_train_explicit();
         step_owner = self;
         sw_step_next(SW_STEP_BATCH);
+        core_allocators_step();
     }
     /* A loader that is watched by itself waits within this. */
     if (core_train_wait_begin()) {
@@ -410,6 +411,7 @@ static PyObject *step_exit(PyObject *self, PyObject *const *args, Py_ssize_t cou
         } else {
             sw_step_abandon();
         }
+        core_allocators_step();
     }
     Py_RETURN_NONE;
 }

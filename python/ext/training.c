@@ -257,6 +257,7 @@ static void step_begin(train_state *state, int rank, PyObject *owner, const void
         sw_epoch(known->passes - 1);
     }
     sw_step_next(unit);
+    core_allocators_step();
     state->open = true;
     state->open_rank = rank;
     state->group = group;
@@ -597,6 +598,7 @@ static PyObject *train_step_end(PyObject *Py_UNUSED(module), PyObject *const *ar
         } else {
             sw_step_abandon();
         }
+        core_allocators_step();
     }
     Py_RETURN_NONE;
 }

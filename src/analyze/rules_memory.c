@@ -280,7 +280,8 @@ static void retries(sw_findings *all)
         sw_memory_allocators(sw_summary_memory(all->it.summary), &count);
     const sw_memory_allocator *most = NULL;
     for (size_t i = 0; i < count; i++) {
-        if (list[i].retries > 0 && (!most || list[i].retries > most->retries)) {
+        if (list[i].retries > 0 && list[i].retries != SW_UNKNOWN &&
+            (!most || list[i].retries > most->retries)) {
             most = &list[i];
         }
     }
@@ -295,6 +296,12 @@ static void retries(sw_findings *all)
     sw__draft_number(draft, "retries", (double)most->retries);
     sw__draft_number(draft, "allocated_peak_mb", (double)most->allocated_peak / MB);
     sw__draft_number(draft, "reserved_peak_mb", (double)most->reserved_peak / MB);
+    if (most->pieces_peak != SW_UNKNOWN) {
+        sw__draft_number(draft, "in_pieces_mb", (double)most->pieces_peak / MB);
+    }
+    if (most->unused >= 0) {
+        sw__draft_number(draft, "unused_share", most->unused);
+    }
     draft->finding.confidence = 0.9;
     draft->finding.severity = SW_SEVERITY_HIGH;
     sw__draft_advise(all, draft,

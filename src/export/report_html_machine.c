@@ -168,19 +168,33 @@ static void put_sites(const struct sw__html_report *it, const sw_memory *memory)
     sw__html_more(it->w, count > ROWS_MOST ? count - ROWS_MOST : 0, "lines");
 }
 
+static void put_share(sw_writer *w, double share)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%.0f %%", share * 100);
+    sw__html_number(w, share >= 0 ? text : NULL);
+}
+
 static void put_allocators(const struct sw__html_report *it, const sw_memory *memory)
 {
-    static const char *const headers[] = {"allocator",        ">device", ">in use",
-                                          ">at most",         ">held",   ">held at most",
-                                          ">had to give back"};
+    static const char *const headers[] = {
+        "allocator",     ">device",           ">in use",    ">at most",       ">held",
+        ">held at most", ">had to give back", ">in pieces", ">unused at most"};
     size_t count;
     const sw_memory_allocator *list = sw_memory_allocators(memory, &count);
-    if (count == 0) {
+    size_t known = 0;
+    for (size_t i = 0; i < count; i++) {
+        known += list[i].allocated != SW_UNKNOWN;
+    }
+    if (known == 0) {
         return;
     }
     sw_write_text(it->w, "<h3>Allocators of frameworks</h3>\n");
-    sw__html_table_begin(it->w, headers, 7);
+    sw__html_table_begin(it->w, headers, 9);
     for (size_t i = 0; i < count && i < ROWS_MOST; i++) {
+        if (list[i].allocated == SW_UNKNOWN) {
+            continue;
+        }
         sw__html_row_begin(it->w);
         sw__html_cell(it->w, list[i].name);
         sw__html_count(it->w, list[i].device);
@@ -189,6 +203,8 @@ static void put_allocators(const struct sw__html_report *it, const sw_memory *me
         put_bytes(it->w, list[i].reserved);
         put_bytes(it->w, list[i].reserved_peak);
         sw__html_count(it->w, list[i].retries);
+        put_bytes(it->w, list[i].pieces_peak);
+        put_share(it->w, list[i].unused);
         sw__html_row_end(it->w);
     }
     sw__html_table_end(it->w);

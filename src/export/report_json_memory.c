@@ -160,12 +160,22 @@ static void put_allocators(sw_writer *w, const sw_memory *memory)
         sw_json_object_begin(w);
         put_string(w, "name", all[i].name);
         put_uint(w, "pid", all[i].pid);
-        put_uint(w, "device", all[i].device);
+        put_uint(w, "device", all[i].device == UINT32_MAX ? SW_UNKNOWN : all[i].device);
         put_uint(w, "allocated_bytes", all[i].allocated);
         put_uint(w, "allocated_peak_bytes", all[i].allocated_peak);
         put_uint(w, "reserved_bytes", all[i].reserved);
         put_uint(w, "reserved_peak_bytes", all[i].reserved_peak);
         put_uint(w, "retries", all[i].retries);
+        put_uint(w, "ooms", all[i].failed);
+        put_uint(w, "inactive_split_bytes", all[i].pieces);
+        put_uint(w, "inactive_split_peak_bytes", all[i].pieces_peak);
+        put_double(w, "fragmentation", all[i].unused);
+        put_uint(w, "readings", all[i].readings);
+        put_string(w, "why",
+                   all[i].allocated == SW_UNKNOWN
+                       ? "It keeps no statistics; stepwatch run --memory counts its "
+                         "allocations among the others."
+                       : NULL);
         sw_json_object_end(w);
     }
     sw_json_array_end(w);
