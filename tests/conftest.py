@@ -66,6 +66,7 @@ FRAMEWORKS = {
     "test_frameworks.py",
     "test_gpu_monitor_real.py",
     "test_memory_cuda.py",
+    "test_memory_holders.py",
     "test_guide0.py",
     "test_guide1.py",
     "test_guide1_config.py",

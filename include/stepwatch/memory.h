@@ -103,6 +103,23 @@ typedef struct sw_memory_allocator {
 SW_API const sw_memory_allocator *sw_memory_allocators(const sw_memory *memory,
                                                        size_t *count);
 
+/* Something that held tensors with their graphs, when that was looked for between two steps; NULL: not known. */
+typedef struct sw_memory_holder {
+    const char *name;     /* "losses", "Trainer.losses" */
+    const char *kind;     /* "list", or "Tensor" for a sum of many */
+    const char *file;     /* of the program */
+    const char *function; /* whose variable it is; NULL: a global one, or an attribute */
+    uint32_t line;        /* that puts things there, else where the function begins */
+    bool keeps;           /* it is the former */
+    const char *value;    /* what is put there, where it is a plain name */
+    uint64_t tensors;
+    uint64_t chain; /* additions in the graph of one tensor, counted up to 512; 0: it is no sum */
+    bool whole;     /* all objects were looked at */
+    uint64_t step;  /* the next one then */
+} sw_memory_holder;
+/* Of the main process; those that hold most first. */
+SW_API const sw_memory_holder *sw_memory_holders(const sw_memory *memory, size_t *count);
+
 enum sw_memory_view { SW_MEMORY_PEAK, SW_MEMORY_LIVE, SW_MEMORY_ALLOCATED };
 /* The sampled stacks with their bytes in place of samples. The caller frees them with sw_stacks_free. */
 SW_API int sw_memory_stacks(sw_stacks **out, const sw_memory *memory,

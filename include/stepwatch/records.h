@@ -427,6 +427,9 @@ typedef struct sw_record_gpu {
  *   RESIDENT  resident memory of the process around calls of a section. key: thread index, node. value: calls of which both
  *             ends were read; by how much the process had more at their ends than at their begins, summed (two's
  *             complement), of the call with most, with least; most that was read while one was open
+ *   HOLDER    something that held tensors with their graphs when it was looked for. key: its name (name id, 0 none), file
+ *             (name id) and line where the function with that variable begins, kind (name id). value: tensors; additions in
+ *             the longest chain of one; function (name id); 1: there was no time to look at all; number of the next step
  *
  * Tables of the monitor. Numbers marked f64 are the bits of an IEEE 754 double.
  *
@@ -489,7 +492,8 @@ typedef struct sw_record_gpu {
     X(27, BLOCKS, "blocks")                                                              \
     X(28, KEPT, "kept")                                                                  \
     X(29, ALLOCATOR, "allocator")                                                        \
-    X(32, RESIDENT, "resident")
+    X(32, RESIDENT, "resident")                                                          \
+    X(33, HOLDER, "holder")
 
 enum sw_table {
 #define SW_TABLE_ENUM(number, name, text) SW_TABLE_##name = number,

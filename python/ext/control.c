@@ -203,6 +203,7 @@ static PyObject *core_step_end(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(
 {
     sw_step_end();
     core_allocators_step();
+    core_holders_look(false);
     Py_RETURN_NONE;
 }
 

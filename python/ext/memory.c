@@ -404,6 +404,7 @@ int core_memory_began(void)
 void core_memory_flush(void)
 {
     core_allocators_flush();
+    core_holders_look(true);
     sw_heap_snapshot snapshot;
     if (of_recording && sw_heap_snapshot_take(&snapshot) == SW_OK) {
         memory_rows_write(&snapshot);

@@ -226,6 +226,7 @@ int sw__summary_memory(sw_summary *summary)
     int error = read_sections(summary, memory, trace);
     error = error ? error : sw__memory_residents(summary, memory, trace);
     error = error ? error : read_allocators(summary, memory);
+    error = error ? error : sw__memory_holders(summary, memory, trace);
     return error ? error : sw__memory_sites(summary, memory, trace);
 }
 

@@ -21,6 +21,8 @@ struct sw_memory {
     size_t section_count;
     sw_memory_resident *residents;
     size_t resident_count;
+    sw_memory_holder *holders;
+    size_t holder_count;
     sw_memory_site *sites;
     size_t site_count;
     sw_memory_allocator *allocators;
@@ -34,6 +36,8 @@ bool sw__memory_place(sw_summary *summary, const sw_trace *trace, uint32_t threa
                       uint32_t node, sw_memory_section *out);
 /* memory_resident.c: after the sections */
 int sw__memory_residents(sw_summary *summary, sw_memory *memory, const sw_trace *trace);
+/* memory_holders.c */
+int sw__memory_holders(sw_summary *summary, sw_memory *memory, const sw_trace *trace);
 /* memory_sites.c */
 int sw__memory_sites(sw_summary *summary, sw_memory *memory, const sw_trace *trace);
 

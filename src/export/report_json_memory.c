@@ -64,6 +64,29 @@ static void put_change(sw_writer *w, const char *key, bool known, int64_t bytes)
     }
 }
 
+/* Who held tensors with their graphs. */
+static void put_holders(sw_writer *w, const sw_memory *memory)
+{
+    size_t count;
+    const sw_memory_holder *list = sw_memory_holders(memory, &count);
+    sw_json_key(w, "holders");
+    sw_json_array_begin(w);
+    for (size_t i = 0; i < count; i++) {
+        sw_json_object_begin(w);
+        put_string(w, "name", list[i].name);
+        put_string(w, "kind", list[i].kind);
+        put_string(w, "file", list[i].file);
+        put_uint(w, "line", list[i].file ? list[i].line : SW_UNKNOWN);
+        put_string(w, "function", list[i].function);
+        put_uint(w, "tensors", list[i].tensors);
+        put_uint(w, "additions", list[i].chain ? list[i].chain : SW_UNKNOWN);
+        put_bool(w, "whole", list[i].whole);
+        put_uint(w, "step", list[i].step);
+        sw_json_object_end(w);
+    }
+    sw_json_array_end(w);
+}
+
 /* Sections by what the process had in memory around their calls. */
 static void put_residents(sw_writer *w, const sw_memory *memory)
 {
@@ -210,6 +233,7 @@ void sw__json_memory(sw_writer *w, const sw_summary *summary)
     sw_json_array_end(w);
     put_allocators(w, memory);
     put_residents(w, memory);
+    put_holders(w, memory);
     if (!main->counted) {
         put_missing(w, "allocations",
                     "Allocations were not counted: stepwatch run --memory does.");
