@@ -88,6 +88,8 @@ FRAMEWORKS = {
     "test_folders.py",
     "test_frameworks.py",
     "test_gpu_monitor_real.py",
+    "test_memory_cuda.py",
+    "test_memory_holders.py",
     "test_guide0.py",
     "test_guide0_tasks.py",
     "test_guide1.py",

@@ -441,8 +441,16 @@ typedef struct sw_record_gpu {
  *             end, bytes in use at the peak, all estimated from samples that ended here; samples
  *   KEPT      what one stack had in use at some steps, five points a row. key: BLOCKS index (UINT32_MAX: the numbers of
  *             these steps themselves), number of the first point, points in the row, points in all. value: the points
- *   ALLOCATOR  an allocator of a framework. key: name (name id), device. value: bytes in use at the end, at most; bytes
- *             reserved at the end, at most; allocations that had to be tried again
+ *   ALLOCATOR  an allocator of a framework, UINT64_MAX is unknown. key: name (name id), device (UINT32_MAX: the CPU), what
+ *             (enum sw_allocator_row). value of BYTES: bytes in use at the end, at most; bytes reserved at the end, at most;
+ *             allocations that had to be tried again. value of PIECES: bytes in free pieces of reserved blocks at the end,
+ *             at most; allocations that failed; largest share of reserved bytes that was not in use, in millionths; readings
+ *   RESIDENT  resident memory of the process around calls of a section. key: thread index, node. value: calls of which both
+ *             ends were read; by how much the process had more at their ends than at their begins, summed (two's
+ *             complement), of the call with most, with least; most that was read while one was open
+ *   HOLDER    something that held tensors with their graphs when it was looked for. key: its name (name id, 0 none), file
+ *             (name id) and line where the function with that variable begins, kind (name id). value: tensors; additions in
+ *             the longest chain of one; function (name id); 1: there was no time to look at all; number of the next step
  *
  * Tables of the monitor. Numbers marked f64 are the bits of an IEEE 754 double.
  *
@@ -504,7 +512,9 @@ typedef struct sw_record_gpu {
     X(26, ALLOCATIONS, "allocations")                                                    \
     X(27, BLOCKS, "blocks")                                                              \
     X(28, KEPT, "kept")                                                                  \
-    X(29, ALLOCATOR, "allocator")
+    X(29, ALLOCATOR, "allocator")                                                        \
+    X(32, RESIDENT, "resident")                                                          \
+    X(33, HOLDER, "holder")
 
 enum sw_table {
 #define SW_TABLE_ENUM(number, name, text) SW_TABLE_##name = number,
@@ -526,6 +536,8 @@ enum sw_table {
 #define SW_ROW_GPU_ASIDE 0x0010    /* GPU: another process of the run watches it */
 
 /* Parts of the process that allocate; they do not overlap. */
+enum sw_allocator_row { SW_ALLOCATOR_BYTES = 0, SW_ALLOCATOR_PIECES = 1 };
+
 #define SW_HEAP_PART_TABLE(X)                                                            \
     X(0, OBJECT, "python_obj") /* objects of Python */                                   \
     X(1, MEM, "python_mem")    /* buffers of Python */                                   \

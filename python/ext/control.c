@@ -205,6 +205,8 @@ PyDoc_STRVAR(step_end_doc, "step_end()\n--\n\nEnd the step of this thread.");
 static PyObject *core_step_end(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
     sw_step_end();
+    core_allocators_step();
+    core_holders_look(false);
     Py_RETURN_NONE;
 }
 

@@ -262,7 +262,14 @@ static void step_begin(train_state *state, int rank, PyObject *owner, const void
     if (known && known->passes) {
         sw_epoch(known->passes - 1);
     }
+    if (core_holders_due()) {
+        if (state->open) {
+            sw_step_end();
+        }
+        core_holders_look(false);
+    }
     sw_step_next(unit);
+    core_allocators_step();
     state->open = true;
     state->open_rank = rank;
     state->group = group;
@@ -615,6 +622,8 @@ static PyObject *train_step_end(PyObject *Py_UNUSED(module), PyObject *const *ar
         } else {
             sw_step_abandon();
         }
+        core_allocators_step();
+        core_holders_look(false);
     }
     Py_RETURN_NONE;
 }

@@ -92,6 +92,7 @@ static void sw__lane_release(struct sw__lane *lane)
 {
     sw__free(lane->slots);
     sw__free(lane->quick);
+    sw__resident_close(lane);
     memset(lane, 0, sizeof(*lane));
     *(struct sw__lane **)(void *)lane = sw__free_lanes;
     sw__free_lanes = lane;
@@ -485,7 +486,7 @@ static struct sw__lane *sw__lane_renew(struct sw__lane *lane)
     }
     sw__lane_busy(lane);
     sw__step_close(lane, SW_STEP_INCOMPLETE);
-    lane->idle = gate | (sw__clock_is_register() ? 0 : SW__GATE_SLOW);
+    lane->idle = gate | sw__lane_slow(lane);
     sw__lane_reset(lane);
     return lane;
 }
