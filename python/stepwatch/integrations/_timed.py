@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from stepwatch import _core
+from stepwatch.integrations import _dynamo
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,12 +13,13 @@ if TYPE_CHECKING:
     from stepwatch._core import section
 
 
-def timed(around: section, is_compiling: Callable[[], bool]) -> Callable[[Any], Callable[..., Any]]:
+def timed(around: section, torch: Any) -> Callable[[Any], Callable[..., Any]]:
     """Return what makes of a function one that runs inside the section, for ``_patch.replace``."""
+    traces, compiler = _dynamo.compiling(torch)
 
     def make(original: Any) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
-            if is_compiling():
+            if traces() or compiler._is_compiling_flag:
                 return original(*args, **kwargs)
             with around:
                 return original(*args, **kwargs)
@@ -28,14 +30,15 @@ def timed(around: section, is_compiling: Callable[[], bool]) -> Callable[[Any], 
 
 
 def timed_after_validation(
-    around: section, is_compiling: Callable[[], bool]
+    around: section, torch: Any
 ) -> Callable[[Any], Callable[..., Any]]:
     """As above, for what a validation does not do: if there was one, it is over."""
+    traces, compiler = _dynamo.compiling(torch)
     resumes = _core.train_resumes
 
     def make(original: Any) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
-            if is_compiling():
+            if traces() or compiler._is_compiling_flag:
                 return original(*args, **kwargs)
             resumes()
             with around:
