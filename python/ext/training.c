@@ -28,6 +28,10 @@ typedef struct train_state {
     bool open;
     bool worked;   /* something was trained in the open step */
     bool backward; /* … up to a backward */
+    bool trains;   /* the owner's batches are trained with */
+    bool first;    /* the open step is the first of its owner's */
+    bool forwards; /* modules are called, not tensors alone computed with */
+    bool by_hand;  /* nobody updates but the program itself: steps go from backward to forward */
     bool validating;
     unsigned waiting;
     unsigned updates;  /* since the owner last asked */
@@ -46,6 +50,7 @@ static sw_section *gate;
 static sw_section *wait_section;
 static sw_section *validation_section;
 static PyObject *owner_gone; /* called when an owner is freed */
+static bool optimizer_known; /* one was built, or has stepped */
 static PyObject *step_watcher;
 static long long step_watched = 1; /* it is told of one step in so many */
 
@@ -57,6 +62,7 @@ static long long step_watched = 1; /* it is told of one step in so many */
 static void owner_clear(train_state *state)
 {
     state->owner = NULL;
+    state->trains = false;
     Py_CLEAR(state->owner_weak);
 }
 
@@ -220,14 +226,14 @@ static void step_told(void)
     PyErr_Restore(type, value, trace);
 }
 
-/* Whether the open step was one at all: a loader that nobody trains with gives none. */
+/* Whether the open step was one at all: a loader that nobody trains with gives none. The loader itself may be gone while
+ * its batches are still taken. */
 static bool step_counts(train_state *state)
 {
-    return state->worked || state->open_rank != TRAIN_LOADER ||
+    return state->worked || state->open_rank != TRAIN_LOADER || state->trains ||
            group_kind_of(state, state->group) == GROUP_TRAINS;
 }
 
-/* Ends the open step, if there is one, and begins the next. */
 /* A source has proved itself. */
 static void rank_raise(train_state *state, int rank)
 {
@@ -239,14 +245,19 @@ static void rank_raise(train_state *state, int rank)
     }
 }
 
+/* Ends the open step, if there is one, and begins the next. */
 static void step_begin(train_state *state, int rank, PyObject *owner, const void *group,
                        int unit)
 {
     validation_end(state);
     const bool overtaken = state->open && state->open_rank < rank;
-    if (state->open && (overtaken ? state->updates == 0 : !step_counts(state))) {
+    /* The first batch was only asked for, ahead of the loop: what is done with it follows the second question. */
+    const bool ahead = state->first && !state->worked && state->owner == owner &&
+                       state->open_rank == TRAIN_LOADER;
+    if (state->open && (overtaken ? state->updates == 0 : ahead || !step_counts(state))) {
         step_forget(state);
     }
+    state->first = !owner || state->owner != owner;
     if (state->owner != owner) {
         owner_clear(state);
         state->owner = owner;
@@ -353,11 +364,37 @@ void core_train_finish(void)
     train_state *state = train_self ? state_now() : NULL;
     if (state) {
         validation_end(state);
-        if (!state->worked || state->open_rank <= TRAIN_UPDATE) {
+        if (state->open && state->by_hand && state->backward) {
+            state->open = false;
+            sw_step_abandon(); /* Nothing says where it ended. */
+        } else if (!state->worked || state->open_rank <= TRAIN_UPDATE) {
             step_forget(state);
         }
         owner_clear(state);
     }
+}
+
+/* Whether nobody but updates could give steps now: there is no loader, or its batches have all been taken and training
+ * goes on, as with itertools.cycle or where the next batch is asked for ahead. */
+static bool without_loader(const train_state *state)
+{
+    return state->rank <= TRAIN_UPDATE ||
+           (state->rank == TRAIN_LOADER && !state->owner && !state->waiting);
+}
+
+/* Whether a forward or a backward begins a step where no loader does. */
+static bool work_begins_step(const train_state *state, bool backward)
+{
+    if (!state->open) {
+        return state->rank <= TRAIN_UPDATE || !backward;
+    }
+    if (state->open_rank != TRAIN_UPDATE || state->owner) {
+        return false;
+    }
+    if (!state->backward) {
+        return !backward && !state->by_hand;
+    }
+    return !optimizer_known && (!backward || !state->forwards);
 }
 
 void core_train_works(bool backward)
@@ -367,11 +404,14 @@ void core_train_works(bool backward)
         return;
     }
     validation_end(state);
-    if (state->rank <= TRAIN_UPDATE &&
-        (!state->open || (state->open_rank == TRAIN_UPDATE && !state->backward &&
-                          !state->owner && !backward))) {
-        /* There is no loader. The step begins with the forward that the first backward follows; those before were trials. */
-        step_forget(state);
+    state->forwards |= !backward;
+    if (without_loader(state) && work_begins_step(state, backward)) {
+        if (state->open && state->backward) {
+            state->by_hand = true; /* There is no optimizer that would say so. */
+        } else {
+            /* The step begins with the forward that the first backward follows; those before were trials. */
+            step_forget(state);
+        }
         step_begin(state, TRAIN_UPDATE, NULL, NULL, SW_STEP_UPDATE);
     }
     state->worked = true;
@@ -379,6 +419,7 @@ void core_train_works(bool backward)
     if (state->open && state->open_rank == TRAIN_LOADER && state->rank < TRAIN_LOADER) {
         rank_raise(state, TRAIN_LOADER);
     }
+    state->trains |= backward && state->open && state->open_rank == TRAIN_LOADER;
     if (state->open && state->group && backward) {
         train_group *group = group_find(state, state->group);
         if (group) {
@@ -632,12 +673,22 @@ static PyObject *train_update(PyObject *Py_UNUSED(module), PyObject *owner)
     }
     validation_end(state);
     sw_update();
+    optimizer_known = true;
+    state->by_hand = false;
     state->updates++;
-    if (state->rank <= TRAIN_UPDATE && (state->rank != TRAIN_LOOP || !state->open) &&
+    const bool gives = state->rank <= TRAIN_UPDATE ||
+                       (state->rank == TRAIN_LOADER && state->open && state->backward);
+    if (gives && (state->rank != TRAIN_LOOP || !state->open) &&
         (!state->open || state->open_rank == TRAIN_UPDATE) &&
         (!state->owner || state->owner == owner)) {
         step_begin(state, TRAIN_UPDATE, owner, NULL, SW_STEP_UPDATE);
     }
+    Py_RETURN_NONE;
+}
+
+static PyObject *train_optimizer(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    optimizer_known = true;
     Py_RETURN_NONE;
 }
 
@@ -718,6 +769,8 @@ static PyMethodDef training_methods[] = {
     {"train_works", FAST(train_works), METH_FASTCALL,
      PyDoc_STR("train_works(backward=True, /)\n--\n\nTraining happens here.")},
     {"train_update", train_update, METH_O, PyDoc_STR("An optimizer step has ended.")},
+    {"train_optimizer", train_optimizer, METH_NOARGS,
+     PyDoc_STR("There is an optimizer; its steps are waited for.")},
     {"train_evaluates", train_evaluates, METH_O,
      PyDoc_STR("A module is called in eval mode and without gradients.")},
     {"train_resumes", train_resumes, METH_NOARGS,

@@ -130,6 +130,7 @@ def _put_inside(kind: type) -> None:
     while step is not None and not getattr(step, "__stepwatch__", False):
         names = getattr(getattr(step, "__code__", None), "co_freevars", ())
         if "func" in names and getattr(step, "hooked", False):
+            _core.train_optimizer()
             cell = step.__closure__[names.index("func")]
             if not getattr(cell.cell_contents, "__stepwatch__", False):
                 _cells.append((cell, cell.cell_contents))
@@ -141,6 +142,7 @@ def _put_inside(kind: type) -> None:
 def watch(optimizer: Any) -> None:
     """Watch steps of an optimizer that somebody built without torch's knowledge."""
     kind = type(optimizer)
+    _core.train_optimizer()
     if isinstance(optimizer, _torch.optim.Optimizer):
         _fresh.add(optimizer)
         for base in kind.__mro__:
@@ -158,6 +160,7 @@ def _make_init(original: Any) -> Callable[..., Any]:
         original(self, *args, **kwargs)
         if not (traces() or compiler._is_compiling_flag) and not aside():
             built(self)
+            _core.train_optimizer()
             _fresh.add(self)
 
     return optimizer_init
