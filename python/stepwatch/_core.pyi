@@ -851,6 +851,8 @@ class timed:  # noqa: N801
         cls, target: Any, stage: stage, context: dict[type, stage] | None = None
     ) -> Any: ...
 
+def pass_of(passes: dict[int, _T], iterator: object, /) -> _T | None: ...
+
 class loader_pass:  # noqa: N801
     loader_ref: Any
     wait: stage | None

@@ -66,8 +66,9 @@ class _Nodes:
             def hook(_: Any) -> None:
                 began((now(), number))
 
-            _dynamo.keep_out(_torch, hook)
             return hook
+
+        _dynamo.keep_out(_torch, hook_of(0))  # They all have the same code.
 
         names = set()
         waiting = [tensor.grad_fn for tensor in tensors if tensor.grad_fn is not None]
