@@ -698,6 +698,12 @@ static PyObject *train_evaluates(PyObject *Py_UNUSED(module), PyObject *trained)
     Py_RETURN_NONE;
 }
 
+static PyObject *train_waits(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    const train_state *state = state_now();
+    return PyBool_FromLong(state && state->waiting > 0);
+}
+
 static PyObject *train_resumes(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
     train_state *state = state_now();
@@ -773,6 +779,8 @@ static PyMethodDef training_methods[] = {
      PyDoc_STR("There is an optimizer; its steps are waited for.")},
     {"train_evaluates", train_evaluates, METH_O,
      PyDoc_STR("A module is called in eval mode and without gradients.")},
+    {"train_waits", train_waits, METH_NOARGS,
+     PyDoc_STR("Whether this thread is making, or waiting for, a batch.")},
     {"train_resumes", train_resumes, METH_NOARGS,
      PyDoc_STR("What follows is no validation, though nothing is trained yet.")},
     {"train_now", train_now, METH_NOARGS,

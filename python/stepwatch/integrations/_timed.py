@@ -32,13 +32,18 @@ def timed(around: section, torch: Any) -> Callable[[Any], Callable[..., Any]]:
 def timed_after_validation(
     around: section, torch: Any
 ) -> Callable[[Any], Callable[..., Any]]:
-    """As above, for what a validation does not do: if there was one, it is over."""
+    """As above, for what a validation does not do: if there was one, it is over.
+
+    Where a batch is being made it is part of that: many datasets load a file for every sample.
+    """
     traces, compiler = _dynamo.compiling(torch)
-    resumes = _core.train_resumes
+    resumes, waits = _core.train_resumes, _core.train_waits
 
     def make(original: Any) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
             if traces() or compiler._is_compiling_flag:
+                return original(*args, **kwargs)
+            if waits():
                 return original(*args, **kwargs)
             resumes()
             with around:
