@@ -5,7 +5,8 @@
 #include <valgrind/callgrind.h>
 
 /* callgrind is told the name of this function: --toggle-collect=stepwatch_counted. */
-__attribute__((noinline)) PyObject *stepwatch_counted(PyObject *function, PyObject *steps);
+__attribute__((noinline)) PyObject *stepwatch_counted(PyObject *function,
+                                                      PyObject *steps);
 
 __attribute__((noinline)) PyObject *stepwatch_counted(PyObject *function, PyObject *steps)
 {
@@ -31,7 +32,8 @@ static PyObject *counted(PyObject *module, PyObject *args)
 
 static PyMethodDef counted_methods[] = {
     {"counted", counted, METH_VARARGS,
-     PyDoc_STR("counted(name, function, steps, /)\n--\n\nCall function(steps), counted.")},
+     PyDoc_STR(
+         "counted(name, function, steps, /)\n--\n\nCall function(steps), counted.")},
     {NULL, NULL, 0, NULL},
 };
 

@@ -22,7 +22,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 Work = Callable[[int], None]
 # Calls that are counted of each small part, and those before.
-CALLS, WARM = 200, 100
+CALLS, WARM = 100, 60
 
 
 def module() -> Work:

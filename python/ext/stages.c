@@ -164,8 +164,7 @@ void core_stage_end(core_stage *stage, const core_stage_run *run, const PyObject
     cpu = cpu > run->cpu_ns ? cpu - run->cpu_ns : 0;
     const bool failed = !result && PyErr_Occurred();
     /* There was nothing more to give: neither a failure nor a batch. */
-    const bool over =
-        !result && (!failed || PyErr_ExceptionMatches(PyExc_StopIteration));
+    const bool over = !result && (!failed || PyErr_ExceptionMatches(PyExc_StopIteration));
     if (run->open && failed && !over) {
         sw_end_error(stage->section);
     } else if (run->open) {

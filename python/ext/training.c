@@ -31,7 +31,8 @@ typedef struct train_state {
     bool trains;   /* the owner's batches are trained with */
     bool first;    /* the open step is the first of its owner's */
     bool forwards; /* modules are called, not tensors alone computed with */
-    bool by_hand;  /* nobody updates but the program itself: steps go from backward to forward */
+    bool
+        by_hand; /* nobody updates but the program itself: steps go from backward to forward */
     bool validating;
     unsigned waiting;
     unsigned updates;  /* since the owner last asked */
@@ -686,7 +687,8 @@ static PyObject *train_update(PyObject *Py_UNUSED(module), PyObject *owner)
     Py_RETURN_NONE;
 }
 
-static PyObject *train_optimizer(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+static PyObject *train_optimizer(PyObject *Py_UNUSED(module),
+                                 PyObject *Py_UNUSED(ignored))
 {
     optimizer_known = true;
     Py_RETURN_NONE;

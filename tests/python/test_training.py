@@ -468,7 +468,7 @@ def test_a_batch_that_is_left_out(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("modules", [True, False])
 def test_nobody_updates(tmp_path: Path, modules: bool) -> None:
-    """Without loader and optimizer each backward has its step, begun by the forward if one is seen."""
+    """Without loader and optimizer each backward has its step; a forward begins it, if one does."""
     run = record(
         tmp_path,
         f"""

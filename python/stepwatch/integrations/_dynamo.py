@@ -87,7 +87,7 @@ def _never() -> bool:
 
 
 def compiling(torch: Any) -> tuple[Callable[[], bool], Any]:
-    """Return what tells that dynamo traces, and where torch keeps that anything compiles or exports.
+    """Return what tells that dynamo traces, and where torch keeps that something compiles.
 
     Together they are ``torch.compiler.is_compiling``, which takes three calls to say so. Dynamo
     knows the first by identity, and in its eyes the second is never looked at. Without torch nobody

@@ -29,9 +29,7 @@ def timed(around: section, torch: Any) -> Callable[[Any], Callable[..., Any]]:
     return make
 
 
-def timed_after_validation(
-    around: section, torch: Any
-) -> Callable[[Any], Callable[..., Any]]:
+def timed_after_validation(around: section, torch: Any) -> Callable[[Any], Callable[..., Any]]:
     """As above, for what a validation does not do: if there was one, it is over.
 
     Where a batch is being made it is part of that: many datasets load a file for every sample.
