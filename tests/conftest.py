@@ -112,6 +112,7 @@ FRAMEWORKS = {
     "test_logs.py",
     "test_report_schema.py",
     "test_run_launchers.py",
+    "test_run_loaders.py",
     "test_run_torch.py",
     "test_sweeps.py",
     "test_sweeps_cuda.py",

@@ -9,8 +9,6 @@
 #include <string.h>
 
 enum { GROUPS = 32 };
-/* So many times forward and backward without an update are no accumulation any more. */
-enum { ROUNDS_BY_HAND = 8 };
 enum group_kind { GROUP_UNKNOWN, GROUP_TRAINS, GROUP_EVALUATES };
 
 /* A loader, or whatever else a pass is made over. */
@@ -30,12 +28,14 @@ typedef struct train_state {
     bool open;
     bool worked;   /* something was trained in the open step */
     bool backward; /* … up to a backward */
-    bool turned;   /* the last that was heard of is a backward */
+    bool trains;   /* the owner's batches are trained with */
+    bool first;    /* the open step is the first of its owner's */
+    bool forwards; /* modules are called, not tensors alone computed with */
+    bool
+        by_hand; /* nobody updates but the program itself: steps go from backward to forward */
     bool validating;
     unsigned waiting;
     unsigned updates;  /* since the owner last asked */
-    unsigned rounds;   /* forward and backward, while nobody has updated anything */
-    bool updated;      /* somebody has */
     const void *owner; /* whose next question ends the open step */
     PyObject *owner_weak;
     const void *group;
@@ -52,6 +52,7 @@ static sw_section *gate;
 static sw_section *wait_section;
 static sw_section *validation_section;
 static PyObject *owner_gone; /* called when an owner is freed */
+static bool optimizer_known; /* one was built, or has stepped */
 static PyObject *step_watcher;
 static long long step_watched = 1; /* it is told of one step in so many */
 
@@ -63,6 +64,7 @@ static long long step_watched = 1; /* it is told of one step in so many */
 static void owner_clear(train_state *state)
 {
     state->owner = NULL;
+    state->trains = false;
     Py_CLEAR(state->owner_weak);
 }
 
@@ -226,14 +228,14 @@ void core_train_told(void)
     PyErr_Restore(type, value, trace);
 }
 
-/* Whether the open step was one at all: a loader that nobody trains with gives none. */
+/* Whether the open step was one at all: a loader that nobody trains with gives none. The loader itself may be gone while
+ * its batches are still taken. */
 static bool step_counts(train_state *state)
 {
-    return state->worked || state->open_rank != TRAIN_LOADER ||
+    return state->worked || state->open_rank != TRAIN_LOADER || state->trains ||
            group_kind_of(state, state->group) == GROUP_TRAINS;
 }
 
-/* Ends the open step, if there is one, and begins the next. */
 /* A source has proved itself. */
 static void rank_raise(train_state *state, int rank)
 {
@@ -245,14 +247,19 @@ static void rank_raise(train_state *state, int rank)
     }
 }
 
+/* Ends the open step, if there is one, and begins the next. */
 static void step_begin(train_state *state, int rank, PyObject *owner, const void *group,
                        int unit)
 {
     validation_end(state);
     const bool overtaken = state->open && state->open_rank < rank;
-    if (state->open && (overtaken ? state->updates == 0 : !step_counts(state))) {
+    /* The first batch was only asked for, ahead of the loop: what is done with it follows the second question. */
+    const bool ahead = state->first && !state->worked && state->owner == owner &&
+                       state->open_rank == TRAIN_LOADER;
+    if (state->open && (overtaken ? state->updates == 0 : ahead || !step_counts(state))) {
         step_forget(state);
     }
+    state->first = !owner || state->owner != owner;
     if (state->owner != owner) {
         owner_clear(state);
         state->owner = owner;
@@ -369,11 +376,37 @@ void core_train_finish(void)
     train_state *state = train_self ? state_now() : NULL;
     if (state) {
         validation_end(state);
-        if (!state->worked || state->open_rank <= TRAIN_UPDATE) {
+        if (state->open && state->by_hand && state->backward) {
+            state->open = false;
+            sw_step_abandon(); /* Nothing says where it ended. */
+        } else if (!state->worked || state->open_rank <= TRAIN_UPDATE) {
             step_forget(state);
         }
         owner_clear(state);
     }
+}
+
+/* Whether nobody but updates could give steps now: there is no loader, or its batches have all been taken and training
+ * goes on, as with itertools.cycle or where the next batch is asked for ahead. */
+static bool without_loader(const train_state *state)
+{
+    return state->rank <= TRAIN_UPDATE ||
+           (state->rank == TRAIN_LOADER && !state->owner && !state->waiting);
+}
+
+/* Whether a forward or a backward begins a step where no loader does. */
+static bool work_begins_step(const train_state *state, bool backward)
+{
+    if (!state->open) {
+        return state->rank <= TRAIN_UPDATE || !backward;
+    }
+    if (state->open_rank != TRAIN_UPDATE || state->owner) {
+        return false;
+    }
+    if (!state->backward) {
+        return !backward && !state->by_hand;
+    }
+    return !optimizer_known && (!backward || !state->forwards);
 }
 
 void core_train_works(bool backward)
@@ -383,27 +416,22 @@ void core_train_works(bool backward)
         return;
     }
     validation_end(state);
-    if (state->rank <= TRAIN_UPDATE &&
-        (!state->open || (state->open_rank == TRAIN_UPDATE && !state->backward &&
-                          !state->owner && !backward))) {
-        /* There is no loader. The step begins with the forward that the first backward follows; those before were trials. */
-        step_forget(state);
-        step_begin(state, TRAIN_UPDATE, NULL, NULL, SW_STEP_UPDATE);
-    }
-    if (!backward && state->open && state->open_rank == TRAIN_UPDATE && state->turned &&
-        !state->owner && !state->updated && ++state->rounds >= ROUNDS_BY_HAND) {
-        /* No optimizer ever steps: the program updates by itself, and each backward belongs to a step. Those so far are one. */
-        if (state->rounds == ROUNDS_BY_HAND) {
+    state->forwards |= !backward;
+    if (without_loader(state) && work_begins_step(state, backward)) {
+        if (state->open && state->backward) {
+            state->by_hand = true; /* There is no optimizer that would say so. */
+        } else {
+            /* The step begins with the forward that the first backward follows; those before were trials. */
             step_forget(state);
         }
         step_begin(state, TRAIN_UPDATE, NULL, NULL, SW_STEP_UPDATE);
     }
     state->worked = true;
     state->backward |= backward;
-    state->turned = backward;
     if (state->open && state->open_rank == TRAIN_LOADER && state->rank < TRAIN_LOADER) {
         rank_raise(state, TRAIN_LOADER);
     }
+    state->trains |= backward && state->open && state->open_rank == TRAIN_LOADER;
     if (state->open && state->group && backward) {
         train_group *group = group_find(state, state->group);
         if (group) {
@@ -659,9 +687,12 @@ static PyObject *train_update(PyObject *Py_UNUSED(module), PyObject *owner)
     }
     validation_end(state);
     sw_update();
+    optimizer_known = true;
+    state->by_hand = false;
     state->updates++;
-    state->updated = true;
-    if (state->rank <= TRAIN_UPDATE && (state->rank != TRAIN_LOOP || !state->open) &&
+    const bool gives = state->rank <= TRAIN_UPDATE ||
+                       (state->rank == TRAIN_LOADER && state->open && state->backward);
+    if (gives && (state->rank != TRAIN_LOOP || !state->open) &&
         (!state->open || state->open_rank == TRAIN_UPDATE) &&
         (!state->owner || state->owner == owner)) {
         step_begin(state, TRAIN_UPDATE, owner, NULL, SW_STEP_UPDATE);
@@ -669,10 +700,23 @@ static PyObject *train_update(PyObject *Py_UNUSED(module), PyObject *owner)
     Py_RETURN_NONE;
 }
 
+static PyObject *train_optimizer(PyObject *Py_UNUSED(module),
+                                 PyObject *Py_UNUSED(ignored))
+{
+    optimizer_known = true;
+    Py_RETURN_NONE;
+}
+
 static PyObject *train_evaluates(PyObject *Py_UNUSED(module), PyObject *trained)
 {
     core_train_evaluates(PyObject_IsTrue(trained) == 1);
     Py_RETURN_NONE;
+}
+
+static PyObject *train_waits(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    const train_state *state = state_now();
+    return PyBool_FromLong(state && state->waiting > 0);
 }
 
 static PyObject *train_resumes(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
@@ -746,8 +790,12 @@ static PyMethodDef training_methods[] = {
     {"train_works", FAST(train_works), METH_FASTCALL,
      PyDoc_STR("train_works(backward=True, /)\n--\n\nTraining happens here.")},
     {"train_update", train_update, METH_O, PyDoc_STR("An optimizer step has ended.")},
+    {"train_optimizer", train_optimizer, METH_NOARGS,
+     PyDoc_STR("There is an optimizer; its steps are waited for.")},
     {"train_evaluates", train_evaluates, METH_O,
      PyDoc_STR("A module is called in eval mode and without gradients.")},
+    {"train_waits", train_waits, METH_NOARGS,
+     PyDoc_STR("Whether this thread is making, or waiting for, a batch.")},
     {"train_resumes", train_resumes, METH_NOARGS,
      PyDoc_STR("What follows is no validation, though nothing is trained yet.")},
     {"train_now", train_now, METH_NOARGS,

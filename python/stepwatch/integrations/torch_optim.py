@@ -111,10 +111,10 @@ def setting(what: str, name: str, text: str, number: float = math.nan) -> None:
 def _make_step(original: Any) -> Callable[..., Any]:
     enter, leave = _core.optimizer_enter, _core.optimizer_leave
     failed, update = _core.optimizer_failed, _core.train_update
-    is_compiling = _torch.compiler.is_compiling
+    traces, compiler = _dynamo.compiling(_torch)
 
     def step(*args: Any, **kwargs: Any) -> Any:
-        if is_compiling():
+        if traces() or compiler._is_compiling_flag:
             return original(*args, **kwargs)
         token = enter(args[0]) if args else None
         if token is None:
@@ -163,6 +163,7 @@ def _put_inside(kind: type) -> None:
     while step is not None and not getattr(step, "__stepwatch__", False):
         names = getattr(getattr(step, "__code__", None), "co_freevars", ())
         if "func" in names and getattr(step, "hooked", False):
+            _core.train_optimizer()
             cell = step.__closure__[names.index("func")]
             if not getattr(cell.cell_contents, "__stepwatch__", False):
                 _cells.append((cell, cell.cell_contents))
@@ -174,6 +175,7 @@ def _put_inside(kind: type) -> None:
 def watch(optimizer: Any) -> None:
     """Watch steps of an optimizer that somebody built without torch's knowledge."""
     kind = type(optimizer)
+    _core.train_optimizer()
     if isinstance(optimizer, _torch.optim.Optimizer):
         _fresh.add(optimizer)
         for base in kind.__mro__:
@@ -185,12 +187,13 @@ def watch(optimizer: Any) -> None:
 
 def _make_init(original: Any) -> Callable[..., Any]:
     built, aside = _core.module_built, _core.train_aside
-    is_compiling = _torch.compiler.is_compiling
+    traces, compiler = _dynamo.compiling(_torch)
 
     def optimizer_init(self: Any, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)
-        if not is_compiling() and not aside():
+        if not (traces() or compiler._is_compiling_flag) and not aside():
             built(self)
+            _core.train_optimizer()
             _fresh.add(self)
 
     return optimizer_init
@@ -203,12 +206,12 @@ _put: set[tuple[Any, ...]] = set()
 
 
 def _make_autocast_enter(original: Any) -> Callable[..., Any]:
-    is_compiling = _torch.compiler.is_compiling
+    traces, compiler = _dynamo.compiling(_torch)
     recording = _core.recording_number
 
     def autocast_enter(self: Any) -> Any:
         result = original(self)
-        if not is_compiling():
+        if not (traces() or compiler._is_compiling_flag):
             key = (self.device, self.fast_dtype, self._enabled, recording())
             if key not in _put and key[3]:
                 _put.add(key)
@@ -220,7 +223,7 @@ def _make_autocast_enter(original: Any) -> Callable[..., Any]:
 
 
 def _make_scaler_step(around: Any) -> Callable[[Any], Callable[..., Any]]:
-    make = timed(around, _torch.compiler.is_compiling)
+    make = timed(around, _torch)
     recording = _core.recording_number
 
     def make_step(original: Any) -> Callable[..., Any]:
@@ -253,14 +256,13 @@ def _install_optimizers(torch: Any) -> None:
         _put_inside(kind)
     _replace(torch, optimizer, "__init__", _make_init)
     around = _core.section("zero_grad", "zero_grad")
-    zero_grad = timed_after_validation(around, torch.compiler.is_compiling)
+    zero_grad = timed_after_validation(around, torch)
     _replace(torch, optimizer, "zero_grad", zero_grad)
     _replace(torch, torch.nn.Module, "zero_grad", zero_grad)
 
 
 def _install_others(torch: Any) -> None:
-    is_compiling = torch.compiler.is_compiling
-    scheduler = timed(_core.section("lr_scheduler", "optimizer"), is_compiling)
+    scheduler = timed(_core.section("lr_scheduler", "optimizer"), torch)
     base = torch.optim.lr_scheduler.LRScheduler
     for kind in (base, *_subclasses(base)):
         if "step" in vars(kind):
@@ -268,9 +270,9 @@ def _install_others(torch: Any) -> None:
     around = _core.section("grad_scaler", "optimizer")
     scaler = torch.amp.GradScaler
     for name in ("scale", "unscale_", "update"):
-        _replace(torch, scaler, name, timed(around, is_compiling))
+        _replace(torch, scaler, name, timed(around, torch))
     _replace(torch, scaler, "step", _make_scaler_step(around))
-    clip = timed(_core.section("clip_grad", "optimizer"), is_compiling)
+    clip = timed(_core.section("clip_grad", "optimizer"), torch)
     for name in ("clip_grad_norm_", "clip_grad_value_"):
         for owner in (torch.nn.utils.clip_grad, torch.nn.utils):
             original: Any = getattr(owner, name, None)
