@@ -338,7 +338,8 @@ static int question(train_state *state, int rank, PyObject *owner, PyObject *gro
 
 static void step_left(train_state *state)
 {
-    if (state->open && state->worked) {
+    /* What follows the last update of an optimizer, such as that of another one beside it, is no step of its own. */
+    if (state->open && state->worked && state->open_rank != TRAIN_UPDATE) {
         state->open = false;
         sw_step_abandon();
     } else {

@@ -168,6 +168,7 @@ struct reading {
     const sw_stack_tag *tag[TAGS];
     int tag_phase[TAGS];
     size_t tags;
+    uint8_t *repeats; /* by number of the frame: enum repeats; found once each */
 };
 
 static bool of_step_thread(const sw_findings *all, const sw_stack_tag *tag)
@@ -344,6 +345,48 @@ static bool in_jax(const sw_stacks *stacks, const uint32_t *frames, size_t depth
     return false;
 }
 
+/* What a frame says of how often the one that it calls is called in a step. */
+enum repeats { REPEATS_UNSEEN, REPEATS_SAME, REPEATS_ONCE, REPEATS_OFTEN };
+
+/* Python code through which a call goes once: of modules, of decorators, of the recorder. */
+static bool passes_on(const sw_stack_frame *frame)
+{
+    static const char *const files[] = {"/torch/nn/modules/module.py",
+                                        "/torch/utils/_contextlib.py",
+                                        "/python/stepwatch/", "/stepwatch/"};
+    return HAS_ONE_OF(frame->file, files);
+}
+
+static enum repeats repeats_of(struct reading *reading, uint32_t number)
+{
+    const sw_stack_frame *frame = sw_stacks_get_frame(reading->stacks, number);
+    if (!sw__user_file(frame->file)) {
+        return passes_on(frame) ? REPEATS_SAME : REPEATS_OFTEN;
+    }
+    const enum sw__hot_loop loop = sw__hot_loop(reading->all, frame);
+    return loop == SW__LOOP_TRAINING                             ? REPEATS_ONCE
+           : loop == SW__LOOP_NONE && !sw__hot_hands_over(frame) ? REPEATS_SAME
+                                                                 : REPEATS_OFTEN;
+}
+
+/* Whether a loop inside the step comes to the innermost of the user's functions, which is frame `inner` - 1; what is not known
+ * may be one. */
+static bool comes_again(struct reading *reading, const uint32_t *frames, size_t inner)
+{
+    const sw_stack_frame *at = sw_stacks_get_frame(reading->stacks, frames[inner - 1]);
+    bool often = false;
+    for (size_t i = 0; reading->repeats && i + 1 < inner; i++) {
+        uint8_t *known = &reading->repeats[frames[i]];
+        if (*known == REPEATS_UNSEEN) {
+            *known = (uint8_t)repeats_of(reading, frames[i]);
+        }
+        often = *known == REPEATS_OFTEN || (often && *known == REPEATS_SAME) ||
+                sw__same_function(sw_stacks_get_frame(reading->stacks, frames[i]), at);
+    }
+    return often || !reading->repeats || at->name[0] == '<' ||
+           strstr(at->name, ".<") != NULL;
+}
+
 static void add_stack(struct reading *reading, const sw_stack *stack, int phase,
                       bool outside)
 {
@@ -433,6 +476,7 @@ static void add_stack(struct reading *reading, const sw_stack *stack, int phase,
         line->interpreted += package ? 0 : sw__sub(samples, stack->in_call);
         line->copied += copies ? samples : 0;
         line->waiting += stack->waiting;
+        line->repeated += !package && comes_again(reading, frames, inner) ? samples : 0;
     }
 }
 
@@ -500,6 +544,7 @@ const struct sw__hot *sw__hot_code(sw_findings *all)
     }
     find_references(&reading);
     find_callers(&reading);
+    reading.repeats = sw__alloc_zero(sw_stacks_frame_count(reading.stacks) + 1, 1);
     sw_stack stack;
     sw_stacks_cursor cursor = {0};
     while (sw_stacks_next(reading.stacks, &cursor, &stack)) {
@@ -517,6 +562,7 @@ const struct sw__hot *sw__hot_code(sw_findings *all)
     }
     sw__free(reading.forward.frames);
     sw__free(reading.backward.frames);
+    sw__free(reading.repeats);
     join_logging(reading.hot);
     return all->hot;
 }

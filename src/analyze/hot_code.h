@@ -31,6 +31,8 @@ struct sw__hot_line {
     uint64_t interpreted; /* of `own`, outside native calls */
     uint64_t copied;      /* of `samples`, in copy.deepcopy */
     uint64_t waiting;     /* of `samples`, without wanting a core */
+    uint64_t
+        repeated; /* of `own`, where a loop inside the step comes to it, or may do so */
 };
 
 /* Samples of the step thread. */
@@ -53,9 +55,24 @@ struct sw__hot_function {
     sw_stack_frame frame; /* its line with most samples */
     const sw_stack_frame *entry;
     uint64_t samples, own, interpreted, copied;
+    uint64_t repeated; /* of `own`, in a loop inside the step */
+    uint64_t plain;    /* of `interpreted`, on lines that are mostly that */
+    uint64_t
+        between; /* of `own`, between the model and the backward, or where is not known */
     uint64_t line_samples; /* of frame.line */
     uint64_t by_phase[SW_PHASE_COUNT], own_by_phase[SW_PHASE_COUNT];
 };
+
+/* Where a line stands in its function, as the source reads. */
+enum sw__hot_loop {
+    SW__LOOP_UNKNOWN,
+    SW__LOOP_NONE,
+    SW__LOOP_TRAINING, /* in the one that makes the steps */
+    SW__LOOP_INNER     /* in another one, inside of a step */
+};
+enum sw__hot_loop sw__hot_loop(sw_findings *all, const sw_stack_frame *frame);
+/* Whether a line calls what it is given many times without a loop in its source: map, sort by a key, apply. */
+bool sw__hot_hands_over(const sw_stack_frame *frame);
 
 /* Never NULL; without a sampler it has no samples. Made once, lives as long as the findings. */
 const struct sw__hot *sw__hot_code(sw_findings *all);

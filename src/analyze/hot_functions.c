@@ -4,12 +4,15 @@
 
 #include "analyze/hot_code.h"
 #include "analyze/line_profile.h"
+#include "analyze/rules.h"
 #include "analyze/source_loops.h"
 
 /* Share of a function's own samples outside native calls from which on those calls are short: some microseconds. In a loop
  * a smaller one shows it too. */
 #define INTERPRETED 0.03
 #define INTERPRETED_IN_LOOP 0.008
+/* Below this it may come from operators on arrays. */
+#define LITTLE 0.25
 
 static int by_samples(const void *left, const void *right)
 {
@@ -20,6 +23,15 @@ static int by_samples(const void *left, const void *right)
     }
     const int name = strcmp(a->frame.name, b->frame.name);
     return name ? name : strcmp(a->frame.file, b->frame.file);
+}
+
+/* Of the line's own samples, those in a loop inside the step: of its function, or of one that calls it. */
+static uint64_t repeated_of(sw_findings *all, const struct sw__hot_line *line)
+{
+    if (line->own == line->repeated || line->interpreted == 0) {
+        return line->repeated;
+    }
+    return sw__hot_loop(all, line->frame) == SW__LOOP_INNER ? line->own : line->repeated;
 }
 
 struct sw__hot_function *sw__hot_functions(sw_findings *all, uint64_t phases,
@@ -56,6 +68,10 @@ struct sw__hot_function *sw__hot_functions(sw_findings *all, uint64_t phases,
         function->own += line->own;
         function->interpreted += line->interpreted;
         function->copied += line->copied;
+        function->repeated += repeated_of(all, line);
+        function->plain += 2 * line->interpreted > line->own ? line->interpreted : 0;
+        function->between +=
+            line->when & (SW__HOT_BETWEEN | SW__HOT_UNKNOWN) ? line->own : 0;
         function->by_phase[line->phase] += line->outside ? 0 : line->samples;
         function->own_by_phase[line->phase] += line->outside ? 0 : line->own;
     }
@@ -87,38 +103,81 @@ struct sw__estimate sw__hot_time(sw_findings *all,
     return time;
 }
 
-/* Where the hot line of a function stands. */
-enum loop { LOOP_UNKNOWN, LOOP_NONE, LOOP_TRAINING, LOOP_INNER };
-
-static enum loop loop_of(sw_findings *all, const sw_stack_frame *frame)
+enum sw__hot_loop sw__hot_loop(sw_findings *all, const sw_stack_frame *frame)
 {
     const struct sw__hot *hot = sw__hot_code(all);
     size_t length = 0;
     char *text = sw__source_text(frame->file, &length);
     if (!text) {
-        return LOOP_UNKNOWN;
+        return SW__LOOP_UNKNOWN;
     }
     const uint32_t around = sw__source_loop(text, length, frame->first_line, frame->line);
-    enum loop loop = around ? LOOP_INNER : LOOP_NONE;
+    enum sw__hot_loop loop = around ? SW__LOOP_INNER : SW__LOOP_NONE;
     for (size_t i = 0; i < hot->caller_count; i++) {
         const sw_stack_frame *caller = hot->callers[i];
         if (sw__same_function(caller, frame) &&
             sw__source_loop(text, length, caller->first_line, caller->line) == around) {
-            loop = LOOP_TRAINING;
+            loop = SW__LOOP_TRAINING;
         }
+    }
+    /* A loop that was watched is the one that trains only where nothing says better: others are watched, too. */
+    const sw_training_site *site =
+        hot->caller_count == 0 ? sw__site_of(all, SW_SITE_LOOP) : NULL;
+    if (around && site && site->line == around && site->file &&
+        strcmp(site->file, frame->file) == 0) {
+        loop = SW__LOOP_TRAINING;
     }
     sw__free(text);
     return loop;
 }
 
+bool sw__hot_hands_over(const sw_stack_frame *frame)
+{
+    static const char *const words[] = {
+        "map(", "filter(", "reduce(", "key=", "apply", "vectorize(", "sorted(", ".sort("};
+    size_t length = 0;
+    char *text = sw__source_text(frame->file, &length);
+    struct sw__source_line line;
+    bool does = !text || !sw__source_line_get(text, length, frame->line, &line);
+    for (size_t i = 0; !does && i < sizeof words / sizeof words[0]; i++) {
+        does = memmem(line.text, line.length, words[i], strlen(words[i])) != NULL;
+    }
+    sw__free(text);
+    return does;
+}
+
+/* Whether a line is a loop by itself: a comprehension. */
+static bool comprehends(const sw_stack_frame *frame)
+{
+    size_t length = 0;
+    char *text = sw__source_text(frame->file, &length);
+    const bool does = text && sw__source_loop(text, length, frame->first_line,
+                                              frame->line) == frame->line;
+    sw__free(text);
+    return does;
+}
+
 bool sw__hot_interpreted(sw_findings *all, const struct sw__hot_function *function)
 {
-    const double low = sw_share_of(function->interpreted, function->own).low;
+    const sw_share share = sw_share_of(function->interpreted, function->own);
+    const double low = share.low;
     if (function->own < 10 || function->interpreted < 3 || !(low > INTERPRETED_IN_LOOP)) {
         return false;
     }
-    const enum loop loop = loop_of(all, &function->frame);
-    return loop == LOOP_INNER || (loop != LOOP_TRAINING && low > INTERPRETED);
+    switch (sw__hot_loop(all, &function->frame)) {
+    case SW__LOOP_TRAINING:
+        return false;
+    case SW__LOOP_INNER:
+        /* A loop over few large arrays has operators, some of which end while they are looked at, but no Python between
+         * them that takes time. */
+        return share.share > LITTLE || function->plain >= 3 ||
+               comprehends(&function->frame);
+    case SW__LOOP_NONE:
+        /* What a step does once takes no time in the interpreter, however it looks: it frees memory, say. */
+        return low > INTERPRETED && 2 * function->repeated >= function->own;
+    default:
+        return low > INTERPRETED;
+    }
 }
 
 const struct sw__hot_function *sw__hot_where(sw_findings *all, struct sw__draft *draft,

@@ -21,6 +21,7 @@ struct sw__hot_function;
 /* Parts of the rules of findings.h that have files of their own. */
 void sw__rules_waits(sw_findings *all);   /* host_sync, transfer */
 void sw__rules_modules(sw_findings *all); /* slow_module, launch_bound */
+void sw__rules_graph(sw_findings *all); /* launch_bound: outside of the model's forward */
 void sw__rules_redundant(sw_findings *all);
 void sw__rules_ranks(sw_findings *all);   /* straggler, communication */
 void sw__rules_gpu(sw_findings *all);     /* gpu_throttle */

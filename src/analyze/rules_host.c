@@ -3,11 +3,14 @@
 #include <math.h>
 #include <string.h>
 
+#include <stepwatch/monitor.h>
+
 #include "analyze/hot_code.h"
 #include "analyze/line_profile.h"
 #include "analyze/rules.h"
 #include "analyze/source_inputs.h"
 #include "analyze/source_loops.h"
+#include "analyze/summary.h"
 
 /* Less than this share of the steps' time is not worth a finding. */
 #define PYTHON_LEAST 0.03
@@ -22,6 +25,9 @@
 #define MOSTLY_PYTHON 0.4
 /* The same inside the model, where calls of layers have some by themselves. */
 #define PYTHON_IN_MODEL 0.65
+/* So many nodes of autograd are many, and making one takes no longer than this where what it computes is small. */
+#define NODES_LEAST 200
+#define NODE_MADE_NS 12e3
 /* Of calls of packages from such a function, what goes with it. */
 #define CALLS_GONE 0.8
 
@@ -48,18 +54,26 @@ static uint64_t python_phases(const sw_findings *all)
     return sw__batches_made_inside(all) ? phases : phases | SW__BATCH_PHASES;
 }
 
-/* Small operations of the framework, called one by one inside the model, are another finding (launch_bound). */
-static bool calls_operations(const struct sw__hot_function *function)
+/* Small operations of the framework, called one by one inside the model, or to make what the backward goes through, are
+ * another finding (launch_bound). Operators of tensors look like the interpreter's where they are short: the number of nodes
+ * that they left tells. */
+static bool calls_operations(sw_findings *all, const struct sw__hot_function *function)
 {
     uint64_t compute = 0;
     for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
         compute += SW__COMPUTE_PHASES & SW__PHASE_BIT(p) ? function->own_by_phase[p] : 0;
     }
+    const double nodes = sw__setting_number(all, "autograd", "nodes");
+    if (nodes >= NODES_LEAST &&
+        2 * (compute > function->between ? compute : function->between) > function->own &&
+        sw__hot_time(all, function->own_by_phase).mean < nodes * NODE_MADE_NS) {
+        return true;
+    }
     return 2 * compute > function->own &&
            (double)function->interpreted < PYTHON_IN_MODEL * (double)function->own;
 }
 
-/* Interpreter time of all functions, by phase; `calls`: of packages that they call outside the model. `*top`: the one with
+/* Interpreter time of the functions that matter, by phase; `calls`: of packages that they call outside the model. `*top`: the one with
  * most. */
 #define CALLED_PHASES (SW__PHASE_BIT(SW_PHASE_OTHER) | SW__BATCH_PHASES)
 static void sum_python(sw_findings *all, uint64_t sum[SW_PHASE_COUNT],
@@ -69,19 +83,22 @@ static void sum_python(sw_findings *all, uint64_t sum[SW_PHASE_COUNT],
     size_t count;
     const struct sw__hot_function *list =
         sw__hot_functions(all, python_phases(all), SW__HOT_ANY, false, &count);
-    const uint64_t least = sw__hot_code(all)->samples / 100;
+    /* Smaller ones add up to something in every program, and none of them is worth a change. */
+    const double least = PYTHON_LEAST * (double)sw__hot_code(all)->samples;
     *top = NULL;
     *functions = 0;
     for (size_t i = 0; i < count; i++) {
-        if (list[i].own < least || !sw__hot_interpreted(all, &list[i]) ||
-            calls_operations(&list[i])) {
+        if ((double)list[i].own < least || !sw__hot_interpreted(all, &list[i]) ||
+            calls_operations(all, &list[i])) {
             continue;
         }
         for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
-            sum[p] += list[i].own_by_phase[p];
-            calls[p] += CALLED_PHASES & SW__PHASE_BIT(p)
-                            ? list[i].by_phase[p] - list[i].own_by_phase[p]
-                            : 0;
+            const uint64_t own = list[i].own_by_phase[p];
+            const uint64_t called = list[i].by_phase[p] - own;
+            sum[p] += own;
+            /* No more than that: beyond it the calls are what the function is there for. */
+            calls[p] +=
+                CALLED_PHASES & SW__PHASE_BIT(p) ? (called < own ? called : own) : 0;
         }
         *top = !*top || list[i].own > (*top)->own ? &list[i] : *top;
         (*functions)++;
@@ -125,6 +142,29 @@ static void update_by_hand(sw_findings *all, const struct sw__hot_function *top,
         "optimizer of torch.optim with fused=True or foreach=True.",
         at->name, at->line, sw__file_name(at->file));
     sw__draft_saves_in_steps(all, draft, time, 0.85, 0.5, 0.98);
+}
+
+/* What other threads compute in a step, in ns of a core, where calls return before their results are there and no device has
+ * them: a step never takes less, however fast the program's own code gets. 0: unknown, or there are none. */
+static double computed_beside(const sw_findings *all)
+{
+    const sw_monitor *monitor = sw_summary_monitor(all->it.summary, 0);
+    const sw_monitor_series *user =
+        monitor ? sw_monitor_find(monitor, "process.cpu_user") : NULL;
+    if (!user || user->steps.samples < 2 || !sw__is_asynchronous(all) ||
+        sw__has_device(all)) {
+        return 0;
+    }
+    double own = 0;
+    double steps = 0;
+    for (size_t i = 0; i < all->it.count; i++) {
+        const sw_summary_step *at = &all->it.step[i];
+        own += at->usage_steps ? (double)at->cpu_ns : 0;
+        steps += at->usage_steps;
+    }
+    const double beside =
+        user->steps.mean * all->it.mean_ns - (steps > 0 ? own / steps : 0);
+    return steps > 0 && beside > 0 ? beside : 0;
 }
 
 static struct sw__draft *python_overhead(sw_findings *all)
@@ -182,6 +222,15 @@ static struct sw__draft *python_overhead(sw_findings *all)
     range.mean += CALLS_GONE * (called > 0 ? called : 0);
     range.high += called > 0 ? called : 0;
     range.low = own.low < time.low ? own.low : time.low;
+    const double beside = computed_beside(all);
+    if (beside > 0) {
+        /* Waiting for it takes the place of the code. Several cores may share it once they are free. */
+        const double cores = all->it.cores > 1 ? all->it.cores : 1;
+        sw__draft_number(draft, "computed_beside_ms", beside / 1e6);
+        range.mean = fmin(range.mean, fmax(step - beside, 0));
+        range.low = fmin(range.low, range.mean);
+        range.high = fmin(range.high, fmax(step - beside / cores, 0));
+    }
     sw__draft_saves_in_steps(all, draft, range, 0.98, 0.75, 1);
     return draft;
 }

@@ -49,6 +49,7 @@ def test_peak_and_totals() -> None:
     assert not mem.running
 
 
+@pytest.mark.usefixtures("plain_memory")
 def test_small_objects() -> None:
     """Python's own allocator gives these out; malloc does not see them."""
     with stepwatch.memory(sample_kb=0) as mem:
@@ -438,6 +439,7 @@ def preload(name: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", MALLOCS)
+@pytest.mark.usefixtures("plain_memory")
 def test_another_malloc(name: str) -> None:
     script = """
 import mmap, stepwatch
@@ -453,6 +455,7 @@ print(site["line"], 15_000_000 < site["live"] < 30_000_000)
 
 
 @pytest.mark.parametrize("name", MALLOCS)
+@pytest.mark.usefixtures("plain_memory")
 def test_another_malloc_under_stress(name: str) -> None:
     assert child(STRESS, env=preload(name)) == "True True\n"
     assert child(LAST_MOMENTS, env=preload(name)) == "100\n"
@@ -499,6 +502,7 @@ int posix_memalign(void **out, size_t a, size_t n) { *out = take(a, n); return 0
 """
 
 
+@pytest.mark.usefixtures("plain_memory")
 def test_a_malloc_of_the_program(tmp_path: Path) -> None:
     compiler = shutil.which("cc")
     if compiler is None:

@@ -158,6 +158,24 @@ def test_accumulation_without_a_loader(tmp_path: Path) -> None:
     assert (steps["count"], steps["updates"]) == (5, 5)
 
 
+def test_an_optimizer_that_is_gone_leaves_no_step(tmp_path: Path) -> None:
+    # What the other one did after its last update belongs to no step of its own.
+    steps = steps_of(
+        record(
+            tmp_path,
+            """
+            def fit():
+                one, two = Optimizer(), Optimizer()
+                for _ in range(10):
+                    train(one)
+                    train(two)
+            fit()
+            """,
+        )
+    )
+    assert (steps["count"], steps["incomplete"], steps["updates"]) == (10, 0, 20)
+
+
 def test_no_loader_trials_before_are_no_step(tmp_path: Path) -> None:
     run = record(
         tmp_path,

@@ -1,0 +1,115 @@
+/* Rules: what the backward goes through and no forward of a module has made. A loss or a filter of the program's own, computed
+ * for one element after the other with small operations. */
+#include <math.h>
+
+#include "analyze/hot_code.h"
+#include "analyze/rules.h"
+
+/* Nodes that autograd goes back through, how often each function comes again, and what a node takes at most if the call of an
+ * operation is most of it. */
+#define NODES_LEAST 200
+#define AGAIN_LEAST 15
+#define NODE_MOST_NS 25e3
+#define NODE_MADE_MOST_NS 12e3
+#define LAUNCH_LEAST 0.1
+/* So many calls of the same layers in a step could be one, with all elements in it. */
+#define TIMES_LEAST 4
+
+/* How often the layers of the model are called in a step, in the middle. */
+static double times_called(const sw_findings *all)
+{
+    size_t count;
+    uint64_t steps;
+    uint64_t total;
+    double calls = 0;
+    double layers = 0;
+    const sw_training_module *modules = sw_training_modules(all->it.training, &count);
+    sw_summary_all_steps(all->it.summary, &steps, &total);
+    for (size_t i = 0; steps > 0 && i < count; i++) {
+        if (modules[i].calls > 0 && !modules[i].loss) {
+            calls += (double)modules[i].calls / (double)steps;
+            layers++;
+        }
+    }
+    return layers > 0 ? calls / layers : 0;
+}
+
+/* The time of the program's own code up to the backward that belongs to no phase, and the function with most of it. */
+static struct sw__estimate made_outside(sw_findings *all,
+                                        const struct sw__hot_function **top)
+{
+    size_t count;
+    uint64_t sum[SW_PHASE_COUNT] = {0};
+    const struct sw__hot_function *list =
+        sw__hot_functions(all, SW__PHASE_BIT(SW_PHASE_OTHER),
+                          SW__HOT_BETWEEN | SW__HOT_UNKNOWN, false, &count);
+    *top = NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (sw__hot_interpreted(all, &list[i])) {
+            sum[SW_PHASE_OTHER] += list[i].own_by_phase[SW_PHASE_OTHER];
+            *top = !*top || list[i].own > (*top)->own ? &list[i] : *top;
+        }
+    }
+    return sw__hot_time(all, sum);
+}
+
+void sw__rules_graph(sw_findings *all)
+{
+    const double nodes = sw__setting_number(all, "autograd", "nodes");
+    const double functions = sw__setting_number(all, "autograd", "functions");
+    const struct sw__estimate forward =
+        sw__phase_time(all, SW__PHASE_BIT(SW_PHASE_FORWARD));
+    const struct sw__estimate backward =
+        sw__phase_time(all, SW__PHASE_BIT(SW_PHASE_BACKWARD));
+    const double step = all->it.mean_ns;
+    if (sw__has_draft(all, SW_FINDING_LAUNCH_BOUND) || !(nodes >= NODES_LEAST) ||
+        !(nodes >= AGAIN_LEAST * functions) || !(backward.high / nodes < NODE_MOST_NS)) {
+        return;
+    }
+    const struct sw__hot_function *top;
+    const struct sw__estimate made = made_outside(all, &top);
+    if (!top || !(made.low > forward.mean) || !(made.mean / nodes < NODE_MADE_MOST_NS) ||
+        !((made.low + backward.low) / step > LAUNCH_LEAST)) {
+        return;
+    }
+    const sw_stack_frame *at = &top->frame;
+    const double times = times_called(all);
+    const struct sw__estimate time = {.mean = made.mean + forward.mean + backward.mean,
+                                      .low = made.low + backward.low,
+                                      .high = made.high + forward.high + backward.high};
+    if (times < TIMES_LEAST) {
+        /* One thing follows from the other, as far as anybody can tell: then there is nothing to put together. */
+        sw__findings_note(all,
+                          "%.0f %% of a step is %.0f small operations, most of them made "
+                          "in %s (%s:%u): torch.compile may put them together.",
+                          100 * time.mean / step, nodes, at->name,
+                          sw__file_name(at->file), at->line);
+        return;
+    }
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_LAUNCH_BOUND, "RULE-22");
+    draft->group = SW__GROUP_COMPUTE;
+    draft->specific = 1;
+    sw__draft_where(all, draft, at->file, at->line, at->name);
+    sw__draft_title(all, draft,
+                    "%s makes many small operations: %.0f to go back through, %.0f us "
+                    "each",
+                    at->name, nodes, backward.mean / nodes / 1e3);
+    sw__draft_number(draft, "made_ms", made.mean / 1e6);
+    sw__draft_number(draft, "backward_ms", backward.mean / 1e6);
+    sw__draft_number(draft, "graph_nodes", nodes);
+    sw__draft_number(draft, "us_per_graph_node", backward.mean / nodes / 1e3);
+    sw__draft_number(draft, "calls_of_a_layer_per_step", times);
+    draft->finding.share = time.mean / step;
+    draft->finding.confidence = 0.8;
+    sw__draft_advise(all, draft,
+                     "The model is called %.0f times in a step, and %s, line %u of %s, "
+                     "goes on with each result by itself: do it once for the whole "
+                     "batch.",
+                     times, at->name, at->line, sw__file_name(at->file));
+    sw__draft_advise(all, draft,
+                     "torch.compile puts small operations together; torch.vmap makes one "
+                     "call of a function that is written for one element.");
+    /* Of so many calls one stays. */
+    const double part = 1 - 1 / times;
+    sw__draft_saves_in_steps(all, draft, time, part, 0.6 * part, 1);
+}
