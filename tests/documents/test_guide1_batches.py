@@ -152,6 +152,20 @@ def test_a_mean_holds_for_all_moments_of_its_time() -> None:
     assert _at([], moments) == []
 
 
+def test_r1_083_less_than_a_page_is_no_leak(tmp_path: Path) -> None:
+    kept = []
+    with create_code_profiler(
+        profile_level="comprehensive", profile_dir=str(tmp_path), save_profiles=False
+    ) as made:
+        for _ in range(3):
+            with made.profile_section("keeps"):
+                kept.append(bytearray(1 << 20))
+            with made.profile_section("gives back"):
+                bytearray(1 << 20)
+        assert set(made.metrics.memory_leaks) == {"keeps"}
+        assert made.metrics.memory_leaks["keeps"] == pytest.approx(3, rel=0.01)
+
+
 KILLED = """
 import os, signal
 from stepwatch.compat.code_profiler import create_code_profiler

@@ -231,18 +231,20 @@ def test_the_type_that_is_too_wide_is_named() -> None:
 
 def test_the_library_judges() -> None:
     """Whoever has numbers may ask, and what is no question is refused in one sentence."""
-    ((rule, kind, text, severity, share, subject, part, gain, evidence, told),) = _core.judge(
+    ((rule, kind, text, severity, share, index, part, gain, evidence, told),) = _core.judge(
         [("run", {}), ("section", {"mean_ns": 3e9, "calls": 2, "nothing": None})]
     )
     assert (rule, text, kind, severity) == ("RULE-59", "RULE-59", "slow_section", "low")
-    assert (share, subject, part, gain, told) == (0.0, 1, None, 0, {})
+    assert (share, index, part, gain, told) == (0.0, 1, None, 0, {})
     assert evidence == {"calls": 2, "average_s": 3.0}
-    for wrong in ([("loder", {})], [(3, {})]):
+    unknown: list[Any] = [("nothing", {}), (3, {})]
+    for subject in unknown:
         with pytest.raises(ValueError, match="is no kind of subject"):
-            _core.judge(wrong)  # type: ignore[arg-type]
-    for wrong in ([3], [("run",)], [("run", [])], [("run", {1: 2})], [("run", {"a": "b"})]):
+            _core.judge([subject])
+    wrong: list[Any] = [3, ("run",), ("run", []), ("run", {1: 2}), ("run", {"a": "b"})]
+    for subject in wrong:
         with pytest.raises(TypeError):
-            _core.judge(wrong)  # type: ignore[arg-type]
+            _core.judge([subject])
 
 
 def test_r1_114_all_24_are_there() -> None:

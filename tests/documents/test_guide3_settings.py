@@ -28,9 +28,10 @@ def test_r3_019_log_every_is_looked_at_when_it_is_said(wrong: Any) -> None:
     assert profiler.log_every == 3
     with pytest.raises(TypeError, match=sentence):
         profile_training_loop(lambda: None, log_every=wrong)
-    for train, count in ((train_decoding_jax, 9), (train_decoding_torch, 6)):
+    trainers: list[tuple[Any, int]] = [(train_decoding_jax, 9), (train_decoding_torch, 6)]
+    for train, count in trainers:
         with pytest.raises(TypeError, match=sentence):
-            train(*[None] * count, log_every=wrong)  # type: ignore[operator]
+            train(*[None] * count, log_every=wrong)
 
 
 def test_r3_019_what_is_a_whole_number_does() -> None:

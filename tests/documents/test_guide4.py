@@ -546,11 +546,11 @@ def test_r4_029_compare_finds_the_improvement(
 ) -> None:
     found = compare(stepwatch_cli, finished.folder / "compare", ending)
     assert found["verdict"] == "faster"
-    assert found["speedup"] > 2
+    assert found["speedup"] > 1.5  # 50 where nobody else computes.
     if ending == ".json":
         (part,) = (one for one in found["sections"] if one["name"] == "decoding")
-        assert part["before_ms"] >= 30
-        assert part["after_ms"] >= 5
+        assert part["before_ms"] >= 200
+        assert part["after_ms"] >= 4
         assert part["difference_ms"] < -10
     if ending == ".stats":
         assert "sleep" in found["functions"][0]["name"]

@@ -93,8 +93,7 @@ class Trainer:
         target = self._target_of(named)
         inputs = {key: value for key, value in named.items() if key not in _TARGETS}
         if self.loss_fn is not None:
-            key = next((key for key in _TARGETS if key in named), None)
-            named.pop(key, None)
+            named.pop(next((key for key in _TARGETS if key in named), ""), None)
         known = _parameters(self.model)
         if known is None or any(key in known for key in named):
             taken = named if known is None else {key: named[key] for key in named if key in known}

@@ -116,7 +116,7 @@ def _title(statement: Any) -> str:
     """Return what the statement says, and in which line: two that are alike stay apart."""
     if isinstance(statement, ast.While):
         text = f"while {ast.unparse(statement.test)}"
-    elif isinstance(statement, _LOOPS):
+    elif isinstance(statement, (ast.For, ast.AsyncFor)):
         text = f"for {ast.unparse(statement.target)} in {ast.unparse(statement.iter)}"
     else:
         text = "with " + ", ".join(ast.unparse(item.context_expr) for item in statement.items)

@@ -24,6 +24,7 @@ import sys
 import threading
 from pathlib import Path
 from types import FunctionType
+from typing import overload
 
 from stepwatch import Lines, Profiler
 from stepwatch.compat import _omni_tables as tables
@@ -36,6 +37,7 @@ from stepwatch.integrations._notes import note_once
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from contextlib import AbstractContextManager
     from types import TracebackType
     from typing import Any, TypeVar
@@ -151,6 +153,10 @@ class FlexibleProfiler:
         self._settle()
         return self._functions.profile(target, **options)
 
+    @overload
+    def auto_profile_blocks(self, function: _T, *, inner: bool = ...) -> _T: ...
+    @overload
+    def auto_profile_blocks(self, *, inner: bool = ...) -> Callable[[_T], _T]: ...
     def auto_profile_blocks(self, function: Any = None, *, inner: bool = False) -> Any:
         """Make each call of a function a block of its name.
 

@@ -44,10 +44,11 @@ class Section:
         recorder = self._recorder
         if recorder.begin_use():
             self._before = [probe.begin() for probe in recorder.probes]
-            self._begin = time.monotonic() if recorder.said_slow is not None else 0.0
             self._inner = recorder.section(self.name, self._category)
             self._inner.__enter__()
             recorder.open_now += 1
+            # The logger hears how long the block took, without what is read around it.
+            self._begin = time.monotonic() if recorder.said_slow is not None else 0.0
         return self
 
     def __exit__(
@@ -60,13 +61,14 @@ class Section:
         inner, self._inner = self._inner, None
         if inner is None:
             return
-        inner.__exit__(exc_type, exc, traceback)
         recorder = self._recorder
+        end = time.monotonic() if recorder.said_slow is not None else 0.0
+        inner.__exit__(exc_type, exc, traceback)
         recorder.open_now -= 1
         _end_probes(recorder, self.name, self._before)
         recorder.changes += 1
         if recorder.said_slow is not None:
-            recorder.said_slow(self.name, time.monotonic() - self._begin)
+            recorder.said_slow(self.name, end - self._begin)
 
 
 _END: Any = object()
