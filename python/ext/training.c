@@ -39,7 +39,7 @@ typedef struct train_state {
     const void *owner; /* whose next question ends the open step */
     PyObject *owner_weak;
     const void *group;
-    const void *other; /* who else asked since */
+    const void *other;      /* who else asked since */
     unsigned other_updates; /* `updates` at that time */
     train_group groups[GROUPS];
     unsigned newest;
@@ -294,8 +294,7 @@ static bool may_take_over(train_state *state, int rank, PyObject *owner,
         return true;
     }
     /* Asked twice with an update in between, while the one that had the step did not ask: it no longer drives the loop. */
-    const bool drives =
-        state->other == owner && state->updates > state->other_updates;
+    const bool drives = state->other == owner && state->updates > state->other_updates;
     if (state->other != owner) {
         state->other = owner;
         state->other_updates = state->updates;

@@ -176,12 +176,12 @@ enum sw_finding_kind sw__kind_by_name(const char *function)
         const char *word;
         enum sw_finding_kind kind;
     } words[] = {
-        {"valid", SW_FINDING_VALIDATION},      {"eval", SW_FINDING_VALIDATION},
-        {"save", SW_FINDING_CHECKPOINT},       {"checkpoint", SW_FINDING_CHECKPOINT},
-        {"snapshot", SW_FINDING_CHECKPOINT},   {"dump", SW_FINDING_CHECKPOINT},
-        {"backup", SW_FINDING_CHECKPOINT},     {"keep_best", SW_FINDING_CHECKPOINT},
-        {"log_", SW_FINDING_LOGGING},          {"plot", SW_FINDING_LOGGING},
-        {"report", SW_FINDING_LOGGING},        {"histogram", SW_FINDING_LOGGING}};
+        {"valid", SW_FINDING_VALIDATION},    {"eval", SW_FINDING_VALIDATION},
+        {"save", SW_FINDING_CHECKPOINT},     {"checkpoint", SW_FINDING_CHECKPOINT},
+        {"snapshot", SW_FINDING_CHECKPOINT}, {"dump", SW_FINDING_CHECKPOINT},
+        {"backup", SW_FINDING_CHECKPOINT},   {"keep_best", SW_FINDING_CHECKPOINT},
+        {"log_", SW_FINDING_LOGGING},        {"plot", SW_FINDING_LOGGING},
+        {"report", SW_FINDING_LOGGING},      {"histogram", SW_FINDING_LOGGING}};
     const char *dot = strrchr(function, '.');
     const char *name = dot ? dot + 1 : function;
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {

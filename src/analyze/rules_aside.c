@@ -411,13 +411,14 @@ static void variance(sw_findings *all)
     }
     struct sw__slow_code code = {0};
     const bool seen = sw__slow_code(all, tail.bound, &code);
-    const bool instead =
-        periodic && seen && phase == SW_PHASE_OTHER && !told_by_others(all) &&
-        take_over(all, SW_FINDING_PYTHON_OVERHEAD, excess.mean / step);
+    const bool instead = periodic && seen && phase == SW_PHASE_OTHER &&
+                         !told_by_others(all) &&
+                         take_over(all, SW_FINDING_PYTHON_OVERHEAD, excess.mean / step);
     if (!instead && told(all, phase)) {
         return;
     }
-    const enum sw_finding_kind kind = seen ? sw__kind_by_name(code.name) : SW_FINDING_VARIANCE;
+    const enum sw_finding_kind kind =
+        seen ? sw__kind_by_name(code.name) : SW_FINDING_VARIANCE;
     struct sw__draft *draft =
         sw__draft(all, kind, kind == SW_FINDING_VARIANCE ? "RULE-61" : "RULE-62");
     if (kind != SW_FINDING_VARIANCE) {

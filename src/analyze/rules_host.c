@@ -453,7 +453,8 @@ static void copies_of_state(sw_findings *all, const sw_stack_frame *at,
     }
     struct sw__draft *draft = sw__draft(all, SW_FINDING_CHECKPOINT, "RULE-62");
     sw__draft_where(all, draft, at->file, at->line, at->name);
-    sw__draft_title(all, draft, "%.0f %% of a step is keeping copies of the state (%s:%u)",
+    sw__draft_title(all, draft,
+                    "%.0f %% of a step is keeping copies of the state (%s:%u)",
                     percent(share), sw__file_name(at->file), at->line);
     sw__draft_number(draft, "copy_ms", time.mean / 1e6);
     sw__draft_number(draft, "copy_share", share);

@@ -497,8 +497,9 @@ static void launch_bound(sw_findings *all, const struct model *model)
         model->calls >= CALLS_LEAST && between.low > BETWEEN_CALLS_LEAST;
     const struct graph graph = find_graph(all);
     /* An operation of the framework may be many nodes, too (nn.GRU): then no Python lies between them. */
-    const bool by_graph = between.low > BETWEEN_NODES_LEAST && graph.nodes >= NODES_LEAST &&
-                          graph.node_ns < NODE_MOST_NS && graph.again >= AGAIN_LEAST &&
+    const bool by_graph = between.low > BETWEEN_NODES_LEAST &&
+                          graph.nodes >= NODES_LEAST && graph.node_ns < NODE_MOST_NS &&
+                          graph.again >= AGAIN_LEAST &&
                           graph.nodes > NODES_A_PART_LEAST * model->kinds;
     const bool by_code = own.low > 0.5 * forward.mean && !by_graph;
     if ((!by_modules && !by_code && !by_graph) ||

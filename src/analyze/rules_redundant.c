@@ -76,7 +76,7 @@ static size_t now_and_then(sw_findings *all, double ns, double *more_ns)
 /* By the words of its own name. */
 static bool measures_model(const char *function)
 {
-    static const char *const words[] = {"valid", "eval",  "test", "accura",
+    static const char *const words[] = {"valid", "eval",  "test",  "accura",
                                         "score", "check", "metric"};
     const char *dot = strrchr(function, '.');
     const char *name = dot ? dot + 1 : function;
@@ -174,8 +174,8 @@ static bool forward_after(sw_findings *all)
 static bool beside_model(const sw_findings *all, const struct sw__hot_line *line)
 {
     return line->loop && !line->outside &&
-           line->when & (SW__HOT_BEFORE | SW__HOT_BETWEEN) &&
-           line->as == line->phase && BESIDE_PHASES & SW__PHASE_BIT(line->phase) &&
+           line->when & (SW__HOT_BEFORE | SW__HOT_BETWEEN) && line->as == line->phase &&
+           BESIDE_PHASES & SW__PHASE_BIT(line->phase) &&
            !(sw__batches_made_inside(all) &&
              SW__BATCH_PHASES & SW__PHASE_BIT(line->phase));
 }
@@ -230,19 +230,20 @@ static void same_again(sw_findings *all)
     sw__draft_rule(draft, "RULE-13");
     const sw_stack_frame *at = top->entry ? top->entry : top->frame;
     sw__draft_where(all, draft, at->file, at->line, at->name);
-    sw__draft_title(all, draft,
-                    "%.0f %% of a step is %s, computed from the same in every step (%s:%u)",
-                    100 * time.mean / step, at->name, sw__file_name(loop->file),
-                    loop->line);
+    sw__draft_title(
+        all, draft,
+        "%.0f %% of a step is %s, computed from the same in every step (%s:%u)",
+        100 * time.mean / step, at->name, sw__file_name(loop->file), loop->line);
     sw__draft_number(draft, "again_ms", time.mean / 1e6);
     sw__draft_number(draft, "again_share", time.mean / step);
     sw__draft_number(draft, "samples", (double)time.count);
     draft->finding.share = time.mean / step;
     draft->finding.confidence = 0.7;
-    sw__draft_advise(all, draft,
-                     "Line %u of %s names nothing that differs from step to step: compute "
-                     "it once before the loop and keep it.",
-                     loop->line, sw__file_name(loop->file));
+    sw__draft_advise(
+        all, draft,
+        "Line %u of %s names nothing that differs from step to step: compute "
+        "it once before the loop and keep it.",
+        loop->line, sw__file_name(loop->file));
     sw__draft_saves_in_steps(all, draft, time, 0.98, 0.7, 1);
 }
 

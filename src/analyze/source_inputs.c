@@ -106,12 +106,13 @@ static struct name unit_of(const char *text, const char *end, bool called)
 static bool is_pure(const char *begin, const char *end)
 {
     static const char *const methods[] = {
-        "mean",   "std",     "sum",     "var",    "min",     "max",    "T",        "t",
-        "dot",    "matmul",  "mm",      "norm",   "sort",    "argsort", "cumsum",  "abs",
-        "pow",    "sqrt",    "exp",     "log",    "reshape", "view",   "transpose", "float",
-        "double", "inverse", "pinverse", "clone", "copy",    "numpy",  "tolist",   "to",
-        "cpu",    "softmax", "unique",  "split",  "lower",   "upper",  "items",    "keys",
-        "values", "median",  "astype",  "flatten", "encode", "matrix_power"};
+        "mean",   "std",       "sum",    "var",         "min",     "max",      "T",
+        "t",      "dot",       "matmul", "mm",          "norm",    "sort",     "argsort",
+        "cumsum", "abs",       "pow",    "sqrt",        "exp",     "log",      "reshape",
+        "view",   "transpose", "float",  "double",      "inverse", "pinverse", "clone",
+        "copy",   "numpy",     "tolist", "to",          "cpu",     "softmax",  "unique",
+        "split",  "lower",     "upper",  "items",       "keys",    "values",   "median",
+        "astype", "flatten",   "encode", "matrix_power"};
     const char *last = end;
     while (last > begin && last[-1] != '.') {
         last--;
@@ -133,10 +134,10 @@ static void scan(const char *at, const char *end, struct names *used,
                  struct names *called, bool *impure)
 {
     static const char *const words[] = {
-        "if",   "else", "for",  "in",    "not",  "and",   "or",    "lambda",
-        "True", "None", "is",   "False", "self", "await", "yield", "return",
-        "with", "as",   "cls",  "torch", "np",   "numpy", "F",     "nn",
-        "math", "jnp",  "jax",  "tf",    "os",   "re",    "json",  "pd",
+        "if",   "else",  "for", "in",    "not",  "and",   "or",    "lambda",
+        "True", "None",  "is",  "False", "self", "await", "yield", "return",
+        "with", "as",    "cls", "torch", "np",   "numpy", "F",     "nn",
+        "math", "jnp",   "jax", "tf",    "os",   "re",    "json",  "pd",
         "elif", "while", "len", "range", "int",  "float", "list",  "dict"};
     int depth = 0;
     while (at < end && *at != '#') {
@@ -156,8 +157,8 @@ static void scan(const char *at, const char *end, struct names *used,
             continue;
         }
         const char *begin = at;
-        while (at < end && (in_name(*at) || (*at == '.' && at + 1 < end &&
-                                             is_letter(at[1])))) {
+        while (at < end &&
+               (in_name(*at) || (*at == '.' && at + 1 < end && is_letter(at[1])))) {
             at++;
         }
         const char *next = at;
@@ -249,11 +250,11 @@ static void scan_changes(const line *at, struct names *changed, struct names *ca
 static bool flows(const struct name *name)
 {
     static const char *const words[] = {
-        "rand",  "rng",   "gen",   "iter",  "load",   "queue",  "stream", "sampl",
-        "env",   "time",  "clock", "file",  "batch",  "param",  "weight", "model",
-        "game",  "world", "agent", "polic", "player", "source", "feed",   "reader",
-        "buff",  "memor", "replay", "pool", "sock",   "conn",   "cursor", "state",
-        "next",  "net",   "opt",   "critic", "actor", "client"};
+        "rand", "rng",   "gen",    "iter",   "load",   "queue",  "stream", "sampl",
+        "env",  "time",  "clock",  "file",   "batch",  "param",  "weight", "model",
+        "game", "world", "agent",  "polic",  "player", "source", "feed",   "reader",
+        "buff", "memor", "replay", "pool",   "sock",   "conn",   "cursor", "state",
+        "next", "net",   "opt",    "critic", "actor",  "client"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (memmem(name->text, name->length, words[i], strlen(words[i]))) {
             return true;
@@ -392,11 +393,10 @@ bool sw__source_same_inputs(const char *text, size_t length, uint32_t first,
         }
     }
     /* Chance in the call itself. */
-    static const char *const chance[] = {"rand", "sample(", "next(", "shuffle", "choice",
-                                         "recv", "read(",   "dropout"};
+    static const char *const chance[] = {"rand",   "sample(", "next(", "shuffle",
+                                         "choice", "recv",    "read(", "dropout"};
     for (size_t i = 0; i < sizeof chance / sizeof chance[0]; i++) {
-        if (memmem(it.begin, (size_t)(it.end - it.begin), chance[i],
-                   strlen(chance[i]))) {
+        if (memmem(it.begin, (size_t)(it.end - it.begin), chance[i], strlen(chance[i]))) {
             return false;
         }
     }

@@ -138,9 +138,8 @@ static inline void scene_samples_of(struct scene *scene, unsigned phase,
     if (scene->rows[SW_TABLE_SAMPLER] == 0) {
         (void)scene_row(scene, SW_TABLE_SAMPLER, 0, KEY(100), VALUE(1000, 1000));
     }
-    uint32_t parent =
-        scene_row(scene, SW_TABLE_CONTEXT, 0, KEY(0, 0, phase, 0),
-                  VALUE(running, waiting));
+    uint32_t parent = scene_row(scene, SW_TABLE_CONTEXT, 0, KEY(0, 0, phase, 0),
+                                VALUE(running, waiting));
     unsigned flags = SW_ROW_IN_CONTEXT;
     for (const struct scene_frame *at = frames; at->name; at++) {
         const uint32_t file = scene_text(scene, at->file);
@@ -148,9 +147,9 @@ static inline void scene_samples_of(struct scene *scene, unsigned phase,
         const uint32_t code = scene_row(scene, SW_TABLE_CODE, 0,
                                         KEY(file, name, at->first_line, name), VALUE(0));
         const bool leaf = !at[1].name;
-        parent = scene_row(scene, SW_TABLE_STACK, flags, KEY(parent, code, at->line),
-                           VALUE(leaf ? running : 0, leaf ? waiting : 0,
-                                 leaf ? in_call : 0));
+        parent =
+            scene_row(scene, SW_TABLE_STACK, flags, KEY(parent, code, at->line),
+                      VALUE(leaf ? running : 0, leaf ? waiting : 0, leaf ? in_call : 0));
         flags = 0;
     }
 }

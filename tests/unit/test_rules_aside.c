@@ -214,9 +214,9 @@ static void python_in_slow_steps(void **state)
                                   code(scene, "main", "/home/u/train.py")};
         for (unsigned i = 0; i < 120; i++) {
             const bool slow = i % 20 == 19;
-            double phases[SW_PHASE_COUNT] = {
-                [SW_PHASE_OTHER] = (slow ? 60 : 1) + (always ? 20 : 0),
-                [SW_PHASE_FORWARD] = 9};
+            double phases[SW_PHASE_COUNT] = {[SW_PHASE_OTHER] =
+                                                 (slow ? 60 : 1) + (always ? 20 : 0),
+                                             [SW_PHASE_FORWARD] = 9};
             const uint64_t begin = scene->at;
             scene_step(scene, phases, 0);
             for (unsigned k = 0; (slow || always) && k < (slow ? 6 : 2); k++) {
@@ -225,8 +225,7 @@ static void python_in_slow_steps(void **state)
             look(scene, begin + 25 * MS, &codes[1], 1);
         }
         scene_samples(scene, SW_PHASE_FORWARD,
-                      FRAMES({"main", "/home/u/train.py", 30, 60}, TORCH("f")), 100,
-                      100);
+                      FRAMES({"main", "/home/u/train.py", 30, 60}, TORCH("f")), 100, 100);
         scene_samples(scene, SW_PHASE_OTHER,
                       FRAMES({"main", "/home/u/train.py", 30, 41},
                              {"recluster", "/home/u/train.py", 10, 20}),

@@ -309,9 +309,9 @@ static void forwards_after_some_backwards(void **state)
         struct scene *scene = scene_new();
         for (unsigned i = 0; i < 100; i++) {
             const bool now = i % (often ? 5 : 50) == 4;
-            scene_step(
-                scene,
-                PHASES([SW_PHASE_FORWARD] = now ? 44 : 4, [SW_PHASE_BACKWARD] = 5), 0);
+            scene_step(scene,
+                       PHASES([SW_PHASE_FORWARD] = now ? 44 : 4, [SW_PHASE_BACKWARD] = 5),
+                       0);
         }
         scene_samples(scene, SW_PHASE_FORWARD, FRAMES(TRAIN(20), TORCH("f")), 400, 400);
         scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 500, 500);

@@ -252,10 +252,10 @@ static void the_same_again(void **state)
                       FRAMES({"train", source_path, 1, 4}, TORCH("f")), 400, 390);
         scene_samples(scene, SW_PHASE_BACKWARD,
                       FRAMES({"train", source_path, 1, 5}, TORCH("b")), 500, 500);
-        scene_samples(scene, SW_PHASE_OTHER,
-                      FRAMES({"train", source_path, 1, 3},
-                             {"kernel", "/home/u/kernel.py", 3, 8}),
-                      600, 590);
+        scene_samples(
+            scene, SW_PHASE_OTHER,
+            FRAMES({"train", source_path, 1, 3}, {"kernel", "/home/u/kernel.py", 3, 8}),
+            600, 590);
         scene_look(scene);
         const sw_finding *finding = found(scene, SW_FINDING_REDUNDANT_WORK);
         assert_int_equal(finding != NULL, again);
