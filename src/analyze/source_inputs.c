@@ -250,11 +250,11 @@ static void scan_changes(const line *at, struct names *changed, struct names *ca
 static bool flows(const struct name *name)
 {
     static const char *const words[] = {
-        "rand", "rng",   "gen",    "iter",   "load",   "queue",  "stream", "sampl",
-        "env",  "time",  "clock",  "file",   "batch",  "param",  "weight", "model",
-        "game", "world", "agent",  "polic",  "player", "source", "feed",   "reader",
-        "buff", "memor", "replay", "pool",   "sock",   "conn",   "cursor", "state",
-        "next", "net",   "opt",    "critic", "actor",  "client"};
+        "rand", "rng",    "gen",    "iter",   "load",   "queue",  "stream", "sampl",
+        "env",  "time",   "clock",  "file",   "batch",  "param",  "weight", "model",
+        "game", "world",  "agent",  "polic",  "player", "source", "feed",   "reader",
+        "buff", "memory", "replay", "pool",   "sock",   "conn",   "cursor", "state",
+        "next", "net",    "opt",    "critic", "actor",  "client"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (memmem(name->text, name->length, words[i], strlen(words[i]))) {
             return true;

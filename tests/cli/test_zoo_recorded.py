@@ -97,7 +97,7 @@ def test_the_same_twice(stepwatch: Run, tmp_path: Path) -> None:
 
 
 def test_rare_places_are_left_out(stepwatch: Run, tmp_path: Path) -> None:
-    """What is often on top of the stack, or often anywhere in it, is listed; the rest is counted."""
+    """What is often on top of the stack, or anywhere in it, is listed; the rest is counted."""
     report = report_on(stepwatch, "tiny_lm", tmp_path)
     for part in ("functions", "lines"):
         rows = [row for row in report[part] if row["source"] == "sampler"]
