@@ -23,9 +23,9 @@ def loss_together(model, features, series):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--steps", type=int, default=80)
-    parser.add_argument("--batch", type=int, default=8)
-    parser.add_argument("--length", type=int, default=48)
+    parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--batch", type=int, default=6)
+    parser.add_argument("--length", type=int, default=40)
     parser.add_argument("--together", action="store_true")
     args = parser.parse_args()
     torch.manual_seed(0)
