@@ -73,7 +73,7 @@ class Loop:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=70)
-    parser.add_argument("--vocabulary", type=int, default=20000)
+    parser.add_argument("--vocabulary", type=int, default=40000)
     parser.add_argument("--micro-batch", type=int, default=4)
     parser.add_argument("--accumulate", type=int, default=4)
     parser.add_argument("--sync", choices=["all", "last"], default="all")
