@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader, Dataset
 class Config:
     steps: int = 160
     batch_size: int = 32
-    hidden: int = 512
+    hidden: int = 1024
     lr: float = 1e-3
     many: bool = False
 

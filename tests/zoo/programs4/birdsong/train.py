@@ -34,12 +34,12 @@ class BirdNet(nn.Module):
 
 def get_args():
     p = argparse.ArgumentParser()
-    p.add_argument("--epochs", type=int, default=4)
-    p.add_argument("--batch-size", type=int, default=24)
+    p.add_argument("--epochs", type=int, default=3)
+    p.add_argument("--batch-size", type=int, default=12)
     p.add_argument("--lr", type=float, default=2e-3)
     p.add_argument("--n-species", type=int, default=10)
     p.add_argument("-j", "--num-workers", type=int, default=0)
-    p.add_argument("--seconds", type=int, default=960, help="length of the site's recording")
+    p.add_argument("--seconds", type=int, default=480, help="length of the site's recording")
     p.add_argument("--seed", type=int, default=1)
     return p.parse_args()
 

@@ -62,8 +62,8 @@ def play(env, obs, choose, replay, n):
 
 def main():
     p = argparse.ArgumentParser(description=__doc__)
-    p.add_argument("--updates", type=int, default=250)
-    p.add_argument("--prefill", type=int, default=60000)
+    p.add_argument("--updates", type=int, default=150)
+    p.add_argument("--prefill", type=int, default=12000)
     p.add_argument("--batch", type=int, default=256)
     p.add_argument("--tidy-every", type=int, default=1)
     args = p.parse_args()

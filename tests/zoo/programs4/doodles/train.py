@@ -44,7 +44,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--batch", type=int, default=192)
-    parser.add_argument("--stairs", type=int, default=40)
+    parser.add_argument("--stairs", type=int, default=8)
     parser.add_argument("--beta-array", action="store_true")
     args = parser.parse_args()
 

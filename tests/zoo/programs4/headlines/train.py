@@ -46,7 +46,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--max-steps", type=int, default=120)
     parser.add_argument("--eval-steps", type=int, default=10)
-    parser.add_argument("--eval-size", type=int, default=384)
+    parser.add_argument("--eval-size", type=int, default=1024)
     args = parser.parse_args()
     set_seed(0)
     torch.set_num_threads(1)

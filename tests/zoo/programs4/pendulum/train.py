@@ -38,7 +38,7 @@ def main():
     p = argparse.ArgumentParser(description=__doc__)
     p.add_argument("--precision", choices=["double", "single"], default="double")
     p.add_argument("--steps", type=int, default=150)
-    p.add_argument("--batch", type=int, default=128)
+    p.add_argument("--batch", type=int, default=256)
     p.add_argument("--horizon", type=int, default=4)
     args = p.parse_args()
     jax.config.update("jax_enable_x64", args.precision == "double")

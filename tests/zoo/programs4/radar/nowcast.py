@@ -12,7 +12,7 @@ logger = logging.getLogger(__name__)
 
 
 class Nowcaster(nn.Module):
-    def __init__(self, frames=5, width=24):
+    def __init__(self, frames=5, width=12):
         super().__init__()
         self.net = nn.Sequential(
             nn.Conv2d(frames, width, 5, padding=2),
@@ -37,7 +37,7 @@ def run(args):
     torch.manual_seed(2)
     torch.set_num_threads(1)
     paths = write_shards(args.shards, args.per_shard)
-    stream = RadarStream(paths, args.batch_size)
+    stream = RadarStream(paths, args.batch_size, args.passes)
     loader = DataLoader(stream, batch_size=None, num_workers=2, prefetch_factor=args.prefetch)
     model = Nowcaster()
     optimizer = torch.optim.RMSprop(model.parameters(), lr=5e-4)
@@ -57,7 +57,8 @@ def run(args):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    parser.add_argument("--shards", type=int, default=10)
+    parser.add_argument("--shards", type=int, default=2)
+    parser.add_argument("--passes", type=int, default=5)
     parser.add_argument("--per-shard", type=int, default=768)
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--prefetch", type=int, default=1)

@@ -55,7 +55,7 @@ def main():
     ap = argparse.ArgumentParser(description=__doc__)
     ap.add_argument("--gradients", choices=["each", "batch"], default="each")
     ap.add_argument("--steps", type=int, default=400)
-    ap.add_argument("--batch", type=int, default=512)
+    ap.add_argument("--batch", type=int, default=1024)
     ap.add_argument("--dim", type=int, default=48)
     args = ap.parse_args()
     rng = np.random.default_rng(12)

@@ -9,7 +9,7 @@ from torch.utils.data import DataLoader, TensorDataset
 def parse_args():
     parser = argparse.ArgumentParser()
     parser.add_argument("--tiles", type=int, default=160)
-    parser.add_argument("--size", type=int, default=80)
+    parser.add_argument("--size", type=int, default=64)
     parser.add_argument("--epochs", type=int, default=4)
     parser.add_argument("--batch-size", type=int, default=4)
     parser.add_argument("--context-pool", type=int, default=1)

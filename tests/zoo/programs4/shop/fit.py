@@ -51,8 +51,8 @@ class SessionModel(L.LightningModule):
 
 def main():
     p = argparse.ArgumentParser()
-    p.add_argument("--save-every", type=int, default=4)
-    p.add_argument("--sessions", type=int, default=19200)
+    p.add_argument("--save-every", type=int, default=2)
+    p.add_argument("--sessions", type=int, default=14400)
     p.add_argument("--batch-size", type=int, default=96)
     a = p.parse_args()
     L.seed_everything(0)

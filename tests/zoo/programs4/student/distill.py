@@ -10,7 +10,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--epochs", type=int, default=6)
     parser.add_argument("--images", type=int, default=800)
     parser.add_argument("--frozen", action="store_true")
     args = parser.parse_args()

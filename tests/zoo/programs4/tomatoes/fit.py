@@ -13,7 +13,7 @@ warnings.filterwarnings("ignore")
 
 
 class LeafNet(L.LightningModule):
-    def __init__(self, lr=1e-3, width=12):
+    def __init__(self, lr=1e-3, width=8):
         super().__init__()
         self.save_hyperparameters()
         w = width
@@ -21,7 +21,7 @@ class LeafNet(L.LightningModule):
             nn.Conv2d(3, w, 3, 2, 1),
             nn.BatchNorm2d(w),
             nn.SiLU(),
-            nn.Conv2d(w, 2 * w, 3, 1, 1),
+            nn.Conv2d(w, 2 * w, 3, 2, 1),
             nn.BatchNorm2d(2 * w),
             nn.SiLU(),
             nn.Conv2d(2 * w, 4 * w, 3, 2, 1),

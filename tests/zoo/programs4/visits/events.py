@@ -10,7 +10,7 @@ class Histories:
     def __init__(self, n, seed=0, max_len=None):
         rng = np.random.default_rng(seed)
         lengths = np.clip(rng.normal(28, 6, n), 8, None)
-        lengths[rng.random(n) < 0.004] *= rng.uniform(12, 16)
+        lengths[rng.random(n) < 0.004] *= rng.uniform(7, 9)
         self.codes = [rng.integers(1, N_CODES, int(length)) for length in lengths]
         self.risk = np.array([float((c % 11 == 0).mean() > 0.09) for c in self.codes])
         self.max_len = max_len

@@ -48,7 +48,7 @@ def roll_calls(n_members, n_votes, rng):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=400)
+    parser.add_argument("--steps", type=int, default=250)
     parser.add_argument("--batch", type=int, default=256)
     args = parser.parse_args()
     rng = np.random.default_rng(0)

@@ -34,7 +34,7 @@ class Mixer(nn.Module):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--steps", type=int, default=180)
-    parser.add_argument("--batch", type=int, default=32)
+    parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--history", type=int, default=168)
     parser.add_argument("--horizon", type=int, default=24)
     parser.add_argument("--precondition-every", type=int, default=1)
