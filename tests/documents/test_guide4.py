@@ -257,9 +257,11 @@ def test_r4_018_max_images(usage: Done, configured: Done) -> None:
 
 def test_r4_021_the_timeline_has_named_tracks(first: Done) -> None:
     found = events(first.folder / "runs" / "profiling" / "train_step_0.json")
-    threads = {event["args"]["name"] for event in found if event["name"] == "thread_name"}
+    named = {(event["pid"], event["tid"]) for event in found if event["name"] == "thread_name"}
     assert any(event["name"] == "process_name" for event in found)
-    assert any("operators" in name for name in threads)
+    operators = [event for event in found if event.get("cat") == "operator"]
+    assert operators
+    assert {(event["pid"], event["tid"]) for event in operators} <= named
     # Spans of one track lie beside or within each other, or a viewer draws them wrong.
     tracks: dict[tuple[int, int], list[dict[str, Any]]] = {}
     for event in found:

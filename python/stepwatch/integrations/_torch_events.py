@@ -1,4 +1,4 @@
-"""What torch's profiler saw in a window: nesting, time of its own, phase, and what goes on the timeline.
+"""What torch's profiler saw in a window: nesting, own time, phase, and what goes on the timeline.
 
 One profiler tells of whole calls, the other of their begins and ends; both become the same.
 """
@@ -205,7 +205,7 @@ class Reader:
     def _look_up_addresses(self, result: Any, threads: dict[int, int]) -> None:
         """Ask the tree of events, which knows more of allocations, if it is there."""
         try:
-            found = []
+            found: list[tuple[int, ...]] = []
             since = self._window.begin[1]
             waiting = list(result.experimental_event_tree())
             while waiting:
