@@ -113,9 +113,10 @@ typedef struct sw_memory_holder {
     bool keeps;           /* it is the former */
     const char *value;    /* what is put there, where it is a plain name */
     uint64_t tensors;
-    uint64_t chain; /* additions in the graph of one tensor, counted up to 512; 0: it is no sum */
-    bool whole;     /* all objects were looked at */
-    uint64_t step;  /* the next one then */
+    uint64_t
+        chain; /* additions in the graph of one tensor, counted up to 512; 0: it is no sum */
+    bool whole;    /* all objects were looked at */
+    uint64_t step; /* the next one then */
 } sw_memory_holder;
 /* Of the main process; those that hold most first. */
 SW_API const sw_memory_holder *sw_memory_holders(const sw_memory *memory, size_t *count);

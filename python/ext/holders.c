@@ -31,11 +31,12 @@ enum {
 
 static struct {
     uint32_t recording;
-    uint64_t due, pause;  /* ticks */
-    uint64_t base, seen;  /* resident at the first step, and at the last scan */
+    uint64_t due, pause; /* ticks */
+    uint64_t base, seen; /* resident at the first step, and at the last scan */
     unsigned scans;
-    bool dear;    /* to list the objects alone took too long */
-    bool running; /* a scan: what it calls may end a step of the program's, in a destructor */
+    bool dear; /* to list the objects alone took too long */
+    bool
+        running; /* a scan: what it calls may end a step of the program's, in a destructor */
 } watch;
 
 /* --- sets of objects --- */
@@ -144,11 +145,12 @@ static uint64_t chain_of(PyObject *grad_fn)
     uint64_t length = 0;
     PyObject *at = grad_fn;
     Py_INCREF(at);
-    while (at && length < CHAIN_MOST && strcmp(Py_TYPE(at)->tp_name, "AddBackward0") == 0) {
+    while (at && length < CHAIN_MOST &&
+           strcmp(Py_TYPE(at)->tp_name, "AddBackward0") == 0) {
         PyObject *next = PyObject_GetAttrString(at, "next_functions");
-        PyObject *pair =
-            next && PyTuple_Check(next) && PyTuple_GET_SIZE(next) ? PyTuple_GET_ITEM(next, 0)
-                                                                  : NULL;
+        PyObject *pair = next && PyTuple_Check(next) && PyTuple_GET_SIZE(next)
+                             ? PyTuple_GET_ITEM(next, 0)
+                             : NULL;
         PyObject *first = pair && PyTuple_Check(pair) && PyTuple_GET_SIZE(pair)
                               ? PyTuple_GET_ITEM(pair, 0)
                               : NULL;
@@ -201,8 +203,7 @@ static void find_tensors(struct scan *scan)
         PyObject *graph = PyObject_GetAttrString(object, "grad_fn");
         if (graph && graph != Py_None) {
             (void)set_add(&scan->tensors, object, 1);
-            const uint64_t chain =
-                scan->tensors.count <= CHAINS ? chain_of(graph) : 0;
+            const uint64_t chain = scan->tensors.count <= CHAINS ? chain_of(graph) : 0;
             if (chain >= LEAST) {
                 holder_add(scan, object, 1, chain);
             }
@@ -264,13 +265,11 @@ static void find_containers(struct scan *scan)
             (void)set_add(&scan->carriers, object, (uint32_t)seen.found);
         }
     }
-    for (Py_ssize_t i = 0; scan->carriers.count >= LEAST && i < count &&
-                           !time_is_over(scan, i);
-         i++) {
+    for (Py_ssize_t i = 0;
+         scan->carriers.count >= LEAST && i < count && !time_is_over(scan, i); i++) {
         PyObject *object = object_at(scan, i);
-        const struct visit seen = may_hold(scan, object)
-                                      ? refers(object, &scan->carriers)
-                                      : (struct visit){0};
+        const struct visit seen =
+            may_hold(scan, object) ? refers(object, &scan->carriers) : (struct visit){0};
         if (seen.found >= LEAST) {
             holder_add(scan, object, seen.weight, 0);
         }
@@ -299,8 +298,8 @@ static struct holder *holder_of(struct scan *scan, const PyObject *object)
     return NULL;
 }
 
-static void tell(struct holder *holder, PyObject *name, PyObject *file, PyObject *function,
-                 uint32_t line)
+static void tell(struct holder *holder, PyObject *name, PyObject *file,
+                 PyObject *function, uint32_t line)
 {
     Py_XINCREF(name);
     Py_XSETREF(holder->name, name);
@@ -340,7 +339,8 @@ static void look_into_frame(struct scan *scan, PyFrameObject *frame)
     Py_ssize_t place = 0;
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
         PyObject *names = PyObject_GetAttrString((PyObject *)code, kinds[k]);
-        const Py_ssize_t count = names && PyTuple_Check(names) ? PyTuple_GET_SIZE(names) : 0;
+        const Py_ssize_t count =
+            names && PyTuple_Check(names) ? PyTuple_GET_SIZE(names) : 0;
         for (Py_ssize_t i = 0; i < count; i++, place++) {
             PyObject *name = PyTuple_GET_ITEM(names, i);
 #if PY_VERSION_HEX >= 0x030c0000
@@ -409,14 +409,15 @@ static PyObject *key_of(PyObject *dict, const PyObject *object)
 }
 
 /* An instance of a class of the program that has the object as an attribute. */
-static void name_of_instance(struct holder *holder, PyObject *owner, const PyObject *value)
+static void name_of_instance(struct holder *holder, PyObject *owner,
+                             const PyObject *value)
 {
     PyObject *dict = PyObject_GenericGetDict(owner, NULL);
     PyObject *key = dict && PyDict_Check(dict) ? key_of(dict, value) : NULL;
     if (key) {
         const char *type = strrchr(Py_TYPE(owner)->tp_name, '.');
-        PyObject *name = PyUnicode_FromFormat(
-            "%s.%U", type ? type + 1 : Py_TYPE(owner)->tp_name, key);
+        PyObject *name =
+            PyUnicode_FromFormat("%s.%U", type ? type + 1 : Py_TYPE(owner)->tp_name, key);
         PyObject *modules = PySys_GetObject("modules"); /* borrowed, as what follows */
         PyObject *class_dict = Py_TYPE(owner)->tp_dict;
         PyObject *in = class_dict ? PyDict_GetItemString(class_dict, "__module__") : NULL;
@@ -447,13 +448,13 @@ static void name_in_instances(struct scan *scan)
     for (int pass = 0; pass < 2 && wanted.count; pass++) {
         for (Py_ssize_t i = 0; i < count && !time_is_over(scan, i); i++) {
             PyObject *object = object_at(scan, i);
-            const bool instance = (Py_TYPE(object)->tp_flags & Py_TPFLAGS_HEAPTYPE) &&
-                                  Py_TYPE(object)->tp_getattro == PyObject_GenericGetAttr &&
-                                  may_hold(scan, object);
-            const struct visit seen =
-                instance || (pass == 0 && PyDict_CheckExact(object))
-                    ? refers(object, pass == 0 ? &wanted : &dicts)
-                    : (struct visit){0};
+            const bool instance =
+                (Py_TYPE(object)->tp_flags & Py_TPFLAGS_HEAPTYPE) &&
+                Py_TYPE(object)->tp_getattro == PyObject_GenericGetAttr &&
+                may_hold(scan, object);
+            const struct visit seen = instance || (pass == 0 && PyDict_CheckExact(object))
+                                          ? refers(object, pass == 0 ? &wanted : &dicts)
+                                          : (struct visit){0};
             if (seen.found != 1) {
                 continue;
             }
@@ -498,7 +499,8 @@ static void write_rows(const struct scan *scan)
 static PyObject *modes_off(PyObject *torch)
 {
     PyObject *inner = PyObject_GetAttrString(torch, "_C");
-    PyObject *off = inner ? PyObject_CallMethod(inner, "DisableTorchFunction", NULL) : NULL;
+    PyObject *off =
+        inner ? PyObject_CallMethod(inner, "DisableTorchFunction", NULL) : NULL;
     PyObject *entered = off ? PyObject_CallMethod(off, "__enter__", NULL) : NULL;
     if (!entered) {
         Py_CLEAR(off);
@@ -550,7 +552,8 @@ static void scan_run(PyObject *torch, PyTypeObject *tensor)
     set_free(&scan.carriers);
     Py_XDECREF(scan.objects);
     if (off) {
-        Py_XDECREF(PyObject_CallMethod(off, "__exit__", "OOO", Py_None, Py_None, Py_None));
+        Py_XDECREF(
+            PyObject_CallMethod(off, "__exit__", "OOO", Py_None, Py_None, Py_None));
         Py_DECREF(off);
     }
     PyErr_Clear();
@@ -560,8 +563,10 @@ static void scan_run(PyObject *torch, PyTypeObject *tensor)
 static PyTypeObject *tensor_type(PyObject **torch)
 {
     PyObject *modules = PySys_GetObject("modules"); /* borrowed */
-    *torch = modules && PyDict_Check(modules) ? PyDict_GetItemString(modules, "torch") : NULL;
-    PyObject *names = *torch && PyModule_CheckExact(*torch) ? PyModule_GetDict(*torch) : NULL;
+    *torch =
+        modules && PyDict_Check(modules) ? PyDict_GetItemString(modules, "torch") : NULL;
+    PyObject *names =
+        *torch && PyModule_CheckExact(*torch) ? PyModule_GetDict(*torch) : NULL;
     PyObject *tensor = names ? PyDict_GetItemString(names, "Tensor") : NULL;
     return tensor && PyType_Check(tensor) ? (PyTypeObject *)tensor : NULL;
 }
@@ -607,7 +612,8 @@ bool core_holders_due(void)
 
 void core_holders_look(bool ends)
 {
-    if (watch.running || !recording_goes_on() || watch.dear || watch.scans >= SCANS_MOST) {
+    if (watch.running || !recording_goes_on() || watch.dear ||
+        watch.scans >= SCANS_MOST) {
         return;
     }
     const uint64_t now = core_ticks();

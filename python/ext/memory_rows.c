@@ -55,11 +55,11 @@ static struct {
     uint32_t recording;
     size_t count; /* sites that have a place here */
     struct kept {
-        uint64_t handle; /* 0: it has none, and neither have those below it */
+        uint64_t handle;      /* 0: it has none, and neither have those below it */
         uint32_t parent, row; /* index plus 1, index */
         sw_heap_frame frame;
         uint64_t value[5];
-    } *list;
+    } * list;
 } kept;
 
 static void write_kept(const sw_heap_snapshot *snapshot)
@@ -129,8 +129,7 @@ static void write_site(const sw_heap_site *site, struct kept *place)
 void memory_rows_write(const sw_heap_snapshot *snapshot, bool last)
 {
     rows_check(snapshot);
-    struct kept *more =
-        realloc(kept.list, (snapshot->count + 1) * sizeof *kept.list);
+    struct kept *more = realloc(kept.list, (snapshot->count + 1) * sizeof *kept.list);
     if (!more) {
         return;
     }

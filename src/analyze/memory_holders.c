@@ -43,7 +43,8 @@ static const char *keeps(const struct sw__source_line *line, const char *name)
         }
         /* An element is set: history[step] = loss */
         const char *closed = *rest == '[' ? memchr(rest, ']', left) : NULL;
-        if (closed && (size_t)(closed - rest) + 4 < left && memcmp(closed, "] = ", 4) == 0) {
+        if (closed && (size_t)(closed - rest) + 4 < left &&
+            memcmp(closed, "] = ", 4) == 0) {
             return closed + 4;
         }
     }
@@ -72,7 +73,8 @@ static void find_line(sw_summary *summary, sw_memory_holder *holder)
     if (holder->line == 0 || holder->line > UINT32_MAX - LINES_MOST) {
         return;
     }
-    char *text = holder->file && holder->name ? sw__source_text(holder->file, &length) : NULL;
+    char *text =
+        holder->file && holder->name ? sw__source_text(holder->file, &length) : NULL;
     const char *dot = text ? strrchr(holder->name, '.') : NULL;
     const char *name = dot ? dot + 1 : holder->name;
     struct sw__source_line line;
@@ -80,8 +82,7 @@ static void find_line(sw_summary *summary, sw_memory_holder *holder)
         if (!sw__source_line_get(text, length, holder->line + i, &line)) {
             break;
         }
-        const char *value =
-            line.length && *line.text != '#' ? keeps(&line, name) : NULL;
+        const char *value = line.length && *line.text != '#' ? keeps(&line, name) : NULL;
         if (value) {
             holder->line += i;
             holder->keeps = true;

@@ -34,11 +34,11 @@ static void waited(struct scene *scene, double seconds)
 {
     scene_row(scene, SW_TABLE_SOURCE, 0, KEY(scene_text(scene, "pressure"), 0, 0, 0),
               VALUE(2, 1, 0));
-    scene_row(scene, SW_TABLE_SERIES, 0,
-              KEY(scene_text(scene, "pressure.memory"), scene_text(scene, "s"),
-                  SW_SERIES_TOTAL, 0),
-              VALUE(2, bits(seconds), 10000000000u, bits(seconds / 10),
-                    bits(seconds / 10)));
+    scene_row(
+        scene, SW_TABLE_SERIES, 0,
+        KEY(scene_text(scene, "pressure.memory"), scene_text(scene, "s"), SW_SERIES_TOTAL,
+            0),
+        VALUE(2, bits(seconds), 10000000000u, bits(seconds / 10), bits(seconds / 10)));
 }
 
 static const sw_finding *look(struct scene *scene)
