@@ -35,6 +35,8 @@ typedef struct sw_heap_stats {
 } sw_heap_stats;
 /* Since it was switched on first, over all threads. */
 SW_API void sw_heap_read(sw_heap_stats *out);
+/* Puts what was counted since the recording began into it; also done when it ends. */
+SW_API void sw_heap_totals_write(void);
 
 /* A stretch of time of which the peak is wanted. `number` from 0; -1: too many are open (16). */
 SW_API int sw_heap_window_open(void);

@@ -211,6 +211,7 @@ static void read_all(bool at_step)
 
 void core_allocators_step(void)
 {
+    core_memory_step();
     if (core_ticks() >= watch.due || sw_recording_number() != watch.recording) {
         read_all(true);
     }

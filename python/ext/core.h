@@ -98,6 +98,10 @@ int core_tensorboard_add(PyObject *module);
  * before it ends; off after it. The first is 0, or -1 with an exception set. With the GIL. */
 int core_memory_began(void);
 void core_memory_flush(void);
+/* What was sampled goes into the trace when it is time: where a step ended, with the GIL; and from any thread, which asks the
+ * main thread to do it: true, it was asked. */
+void core_memory_step(void);
+bool core_memory_tick(void);
 void core_memory_ended(void);
 
 /* What allocators of frameworks say of themselves: where a step ended, and before a recording ends. With the GIL; they leave

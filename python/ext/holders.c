@@ -25,7 +25,7 @@ enum {
     CLOCK_EVERY = 256
 };
 /* Time of the CPU: on a machine that is busy with others a scan takes longer, up to ten times. */
-#define SCAN_NS 50000000u
+#define SCAN_NS 100000000u
 #define FIRST_NS 5e8 /* after the first step; then twice as long each time */
 #define GROWN ((uint64_t)8 << 20)
 
@@ -185,11 +185,17 @@ static void holder_add(struct scan *scan, PyObject *object, uint64_t tensors,
     *to = (struct holder){.object = object, .tensors = tensors, .chain = chain};
 }
 
+/* The newest first: what was imported is older than what the program made. */
+static PyObject *object_at(const struct scan *scan, Py_ssize_t index)
+{
+    return PyList_GET_ITEM(scan->objects, PyList_GET_SIZE(scan->objects) - 1 - index);
+}
+
 static void find_tensors(struct scan *scan)
 {
     const Py_ssize_t count = PyList_GET_SIZE(scan->objects);
     for (Py_ssize_t i = 0; i < count && !time_is_over(scan, i); i++) {
-        PyObject *object = PyList_GET_ITEM(scan->objects, i);
+        PyObject *object = object_at(scan, i);
         /* Of subclasses nobody knows what a look at an attribute does. */
         if (Py_TYPE(object) != scan->tensor) {
             continue;
@@ -248,7 +254,7 @@ static void find_containers(struct scan *scan)
 {
     const Py_ssize_t count = PyList_GET_SIZE(scan->objects);
     for (Py_ssize_t i = 0; i < count && !time_is_over(scan, i); i++) {
-        PyObject *object = PyList_GET_ITEM(scan->objects, i);
+        PyObject *object = object_at(scan, i);
         if (!may_hold(scan, object)) {
             continue;
         }
@@ -261,7 +267,7 @@ static void find_containers(struct scan *scan)
     }
     for (Py_ssize_t i = 0;
          scan->carriers.count >= LEAST && i < count && !time_is_over(scan, i); i++) {
-        PyObject *object = PyList_GET_ITEM(scan->objects, i);
+        PyObject *object = object_at(scan, i);
         const struct visit seen =
             may_hold(scan, object) ? refers(object, &scan->carriers) : (struct visit){0};
         if (seen.found >= LEAST) {
@@ -441,7 +447,7 @@ static void name_in_instances(struct scan *scan)
     struct set dicts = {0};
     for (int pass = 0; pass < 2 && wanted.count; pass++) {
         for (Py_ssize_t i = 0; i < count && !time_is_over(scan, i); i++) {
-            PyObject *object = PyList_GET_ITEM(scan->objects, i);
+            PyObject *object = object_at(scan, i);
             const bool instance =
                 (Py_TYPE(object)->tp_flags & Py_TPFLAGS_HEAPTYPE) &&
                 Py_TYPE(object)->tp_getattro == PyObject_GenericGetAttr &&

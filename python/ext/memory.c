@@ -1,6 +1,8 @@
 /* stepwatch.memory: allocations of the program while it runs, and those of a whole recording. */
 #include "memory.h"
 
+#include "ticks.h"
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <stepwatch/stepwatch.h>
 #include <string.h>
@@ -383,6 +385,8 @@ static PyType_Spec memory_spec = {
 /* --- a whole recording --- */
 
 static bool of_recording; /* counts for the recording that runs; with the GIL */
+static _Atomic uint64_t written_due = UINT64_MAX; /* ticks when rows are written next */
+static _Atomic bool write_asked;                  /* of the main thread */
 
 int core_memory_began(void)
 {
@@ -398,7 +402,46 @@ int core_memory_began(void)
         return -1;
     }
     of_recording = true;
+    atomic_store(&written_due, core_ticks_soon(core_ticks()));
     return 0;
+}
+
+/* What was sampled so far, for programs that are killed. With the GIL. */
+static void write_so_far(void)
+{
+    const uint64_t began = core_ticks();
+    sw_heap_snapshot snapshot;
+    atomic_store(&written_due, UINT64_MAX);
+    if (sw_heap_snapshot_take(&snapshot) == SW_OK) {
+        memory_rows_write(&snapshot, false);
+        sw_heap_snapshot_free(&snapshot);
+    }
+    sw_heap_totals_write();
+    atomic_store(&written_due, core_ticks_due(began, core_ticks()));
+}
+
+static int write_pending(void *Py_UNUSED(arg))
+{
+    atomic_store(&write_asked, false);
+    core_memory_step();
+    return 0;
+}
+
+void core_memory_step(void)
+{
+    if (of_recording && core_ticks() >= atomic_load(&written_due) && sw_is_recording()) {
+        write_so_far();
+    }
+}
+
+bool core_memory_tick(void)
+{
+    if (core_ticks() < atomic_load(&written_due) || atomic_exchange(&write_asked, true)) {
+        return false;
+    }
+    const bool asked = Py_AddPendingCall(write_pending, NULL) == 0;
+    atomic_store(&write_asked, asked);
+    return asked;
 }
 
 void core_memory_flush(void)
@@ -407,7 +450,7 @@ void core_memory_flush(void)
     core_holders_look(true);
     sw_heap_snapshot snapshot;
     if (of_recording && sw_heap_snapshot_take(&snapshot) == SW_OK) {
-        memory_rows_write(&snapshot);
+        memory_rows_write(&snapshot, true);
         sw_heap_snapshot_free(&snapshot);
     }
 }
@@ -416,6 +459,7 @@ void core_memory_ended(void)
 {
     if (of_recording) {
         of_recording = false;
+        atomic_store(&written_due, UINT64_MAX);
         tracking_off();
     }
 }

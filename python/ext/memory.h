@@ -41,6 +41,7 @@ PyObject *memory_snapshot_since(PyObject *later, PyObject *earlier);
 PyObject *memory_snapshot_top(PyObject *snapshot, Py_ssize_t limit, const char *by);
 
 /* --- memory_rows.c: with the GIL, while something is recorded --- */
-void memory_rows_write(const sw_heap_snapshot *snapshot);
+/* `last`: also how sites grew, which is told once. */
+void memory_rows_write(const sw_heap_snapshot *snapshot, bool last);
 
 #endif

@@ -569,6 +569,9 @@ static void *thread_main(void *arg)
             }
             layout_wake_main(sampler.interpreter);
         }
+        if (core_memory_tick()) {
+            layout_wake_main(sampler.interpreter);
+        }
         /* Each period has one round, at a moment of its first half that is not always the same: a program that has the
          * same period is seen at all its moments. A period that was slept through is left out. */
         const uint64_t now = clock_ns(CLOCK_MONOTONIC);

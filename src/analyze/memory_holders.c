@@ -70,6 +70,9 @@ static const char *plain_value(sw_summary *summary, const char *from, const char
 static void find_line(sw_summary *summary, sw_memory_holder *holder)
 {
     size_t length = 0;
+    if (holder->line == 0 || holder->line > UINT32_MAX - LINES_MOST) {
+        return;
+    }
     char *text =
         holder->file && holder->name ? sw__source_text(holder->file, &length) : NULL;
     const char *dot = text ? strrchr(holder->name, '.') : NULL;

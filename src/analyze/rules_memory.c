@@ -21,6 +21,9 @@
 #define PRESSURE_LEAST 0.8
 #define PRESSURE_HIGH 0.95
 #define SWAPPED_LEAST ((double)(16 << 20))
+/* Of the time some program waited for memory, and this one has so much of what it can have. */
+#define STALLED_LEAST 0.1
+#define STALLED_SHARE 0.3
 /* A spike is this many times what is usual around it, and by so much more. */
 #define SPIKE_LEAST 1.5
 #define SPIKE_LEAST_BYTES ((double)(32 << 20))
@@ -267,6 +270,15 @@ static void spikes(sw_findings *all)
 
 /* --- pressure --- */
 
+/* Share of the time in which some program of the machine waited for memory, as the monitor saw; NaN: not known. */
+static double stalled_share(const sw_findings *all)
+{
+    const sw_monitor *monitor = sw_summary_monitor(all->it.summary, 0);
+    const sw_monitor_series *series =
+        monitor ? sw_monitor_find(monitor, "pressure.memory") : NULL;
+    return series && series->watched_s > 0 ? series->growth / series->watched_s : NAN;
+}
+
 static void pressure(sw_findings *all)
 {
     const sw_trace *trace = sw__step_trace(all->it.summary);
@@ -280,7 +292,10 @@ static void pressure(sw_findings *all)
     const double room = (double)row->value[3];
     const double swapped = (double)row->value[4];
     const double share = peak / (peak + room);
-    if (share < PRESSURE_LEAST && swapped < SWAPPED_LEAST) {
+    /* That others wait is no fault of a program that has little. */
+    const double stalled = stalled_share(all);
+    const bool waits = stalled >= STALLED_LEAST && share >= STALLED_SHARE;
+    if (share < PRESSURE_LEAST && swapped < SWAPPED_LEAST && !waits) {
         return;
     }
     struct sw__draft *draft = sw__draft(all, SW_FINDING_MEMORY_PRESSURE, "RULE-26");
@@ -289,9 +304,16 @@ static void pressure(sw_findings *all)
     if (swapped >= SWAPPED_LEAST) {
         sw__draft_title(all, draft, "%.3g MB of the program were swapped out",
                         swapped / MB);
-    } else {
+    } else if (share >= PRESSURE_LEAST) {
         sw__draft_title(all, draft, "%.0f %% of the memory that it can have is in use",
                         share * 100);
+    } else {
+        sw__draft_title(all, draft,
+                        "Programs of the machine waited for memory %.0f %% of the time",
+                        stalled * 100);
+    }
+    if (stalled >= 0) {
+        sw__draft_number(draft, "stalled_share", stalled);
     }
     sw__draft_number(draft, "resident_peak_mb", peak / MB);
     sw__draft_number(draft, "least_room_mb", room / MB);

@@ -37,6 +37,7 @@ static struct {
     /* Of the recording: what there was at its begin, and its window. */
     sw_heap_stats base;
     int recording;
+    uint64_t row[SW_HEAP_PARTS + 1]; /* handles; the last one is that of all parts */
     struct sw__heap_thread *forking; /* under lock */
 } heap = {.lock = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT, .recording = -1};
 
@@ -294,6 +295,7 @@ static void recording_begins(void)
     sw_heap_window_close(heap.recording);
     heap.recording = sw_heap_window_open();
     sw_heap_read(&heap.base);
+    memset(heap.row, 0, sizeof heap.row);
 }
 
 int sw_heap_start(uint64_t sample_bytes, sw_error_info *info)
@@ -342,7 +344,8 @@ static void put_totals(unsigned part, const sw_heap_totals *now,
                   .value = {now->allocated - before->allocated,
                             now->blocks - before->blocks, now->freed - before->freed,
                             now->blocks_freed - before->blocks_freed, peak}};
-    (void)sw_row_put(0, &row);
+    uint64_t *handle = &heap.row[part == SW_HEAP_ALL ? SW_HEAP_PARTS : part];
+    *handle = sw_row_put(*handle, &row);
 }
 
 static void on_begin(const struct sw__settings *settings, bool child)
@@ -356,12 +359,9 @@ static void on_begin(const struct sw__settings *settings, bool child)
     }
 }
 
-static void on_end(void)
+/* `lock` held. */
+static void write_totals(void)
 {
-    if (!sw_heap_is_on() || !sw_is_recording()) {
-        return;
-    }
-    pthread_mutex_lock(&heap.lock);
     sw_heap_stats now;
     sw_heap_window window;
     sw_heap_read(&now);
@@ -371,8 +371,25 @@ static void on_end(void)
         put_totals(part, &now.part[part], &heap.base.part[part], 0);
     }
     put_totals(SW_HEAP_ALL, &now.all, &heap.base.all, peak > 0 ? (uint64_t)peak : 0);
-    sw__heap_sections_write();
-    pthread_mutex_unlock(&heap.lock);
+}
+
+void sw_heap_totals_write(void)
+{
+    if (sw_heap_is_on() && sw_is_recording()) {
+        pthread_mutex_lock(&heap.lock);
+        write_totals();
+        pthread_mutex_unlock(&heap.lock);
+    }
+}
+
+static void on_end(void)
+{
+    if (sw_heap_is_on() && sw_is_recording()) {
+        pthread_mutex_lock(&heap.lock);
+        write_totals();
+        sw__heap_sections_write();
+        pthread_mutex_unlock(&heap.lock);
+    }
 }
 
 /* What other handlers of the fork allocate on this thread is counted, no more: locks are held. */

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import subprocess
 from pathlib import Path
@@ -111,6 +112,78 @@ def test_allocations_of_a_program(stepwatch: Run, tmp_path: Path) -> None:
         assert int(line.rpartition(" ")[2]) > 30_000_000
     done = stepwatch("export", str(tmp_path / "run"), "--to", "speedscope", "--memory", "peak")
     assert "make" in done.stdout
+
+
+LIMITED = """
+import resource, time
+import stepwatch
+
+block = bytearray(300_000_000)
+for at in range(0, len(block), 4096):
+    block[at] = 1
+if {limited}:
+    with open("/proc/self/statm") as file:
+        size = int(file.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (size + 30_000_000, resource.RLIM_INFINITY))
+for batch in stepwatch.steps(range(250)):
+    time.sleep(0.012)
+"""
+
+
+@pytest.mark.parametrize("limited", [True, False])
+def test_a_limit_that_is_near(stepwatch: Run, tmp_path: Path, limited: bool) -> None:
+    """What the process can still have is that of its nearest limit, here its address space."""
+    script = tmp_path / "limited.py"
+    script.write_text(LIMITED.replace("{limited}", str(limited)))
+    done = stepwatch("run", "-o", str(tmp_path / "run"), str(script))
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / "run" / "report.json").read_text())
+    kinds = [finding for finding in found["findings"] if finding["kind"] == "memory_pressure"]
+    assert len(kinds) == (1 if limited else 0)
+    if limited:
+        assert kinds[0]["evidence"]["memory_share"] > 0.85
+        assert kinds[0]["evidence"]["least_room_mb"] < 31
+
+
+GRAPHS = """
+import time
+import stepwatch, torch
+
+weight = torch.ones(1, 1, requires_grad=True)
+
+def train():
+    losses = []
+    for batch in stepwatch.steps(range(70)):
+        loss = (torch.ones(512, 512) * weight).square().sum()
+        losses.append({kept})
+        time.sleep(0.012)
+
+train()
+"""
+
+
+@pytest.mark.frameworks
+@pytest.mark.usefixtures("python_env")
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
+@pytest.mark.parametrize("kept", ["loss", "loss.item()"])
+def test_tensors_kept_with_their_graphs(stepwatch: Run, tmp_path: Path, kept: str) -> None:
+    script = tmp_path / "graphs.py"
+    script.write_text(GRAPHS.replace("{kept}", kept))
+    done = stepwatch("run", "-o", str(tmp_path / "run"), str(script))
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / "run" / "report.json").read_text())
+    finding = growth(found)
+    if kept == "loss.item()":
+        assert finding is None
+        return
+    assert finding is not None
+    assert finding["where"]["line"] == 11
+    tensors = int(finding["evidence"]["graph_tensors"])
+    assert 8 <= tensors <= 70
+    assert finding["advice"][0] == (
+        f"losses, a list in graphs.py:11, holds {tensors} tensors with their graphs; "
+        "keep loss.item() instead."
+    )
 
 
 @pytest.mark.parametrize(

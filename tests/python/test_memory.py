@@ -548,3 +548,65 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert done.returncode == -signal.SIGKILL
     memory = stepwatch.open(tmp_path / "run").report().to_dict()["memory"]
     assert memory["resident_peak_bytes"] > 50_000_000
+
+
+KILLED = """
+import os, signal, stepwatch, sys, time
+stepwatch.start(out=OUT, memory=True, memory_sample_kb=64, quiet=True, sampler_hz=HZ)
+kept = []
+def make():
+    kept.append(bytearray(1_000_000))
+def more():
+    kept.append(bytearray(2_000_000))
+for step in range(40):
+    BODY
+# What came last is written some time later, by whoever is next.
+written = time.monotonic() + 1.5
+while time.monotonic() < written:
+    PAUSE
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+STEPS = "with stepwatch.step(): make(); more()"
+
+
+@pytest.mark.parametrize(
+    ("hertz", "body", "pause"),
+    [("0", STEPS, "with stepwatch.step(): time.sleep(0.01)"), ("100", "make(); more()", "pass")],
+    ids=["steps", "sampler"],
+)
+def test_a_killed_program_leaves_its_sites(
+    tmp_path: Path, hertz: str, body: str, pause: str
+) -> None:
+    """What was sampled is written while the program runs: at steps, and by the sampler's thread."""
+    script = KILLED.replace("OUT", repr(str(tmp_path / "run"))).replace("HZ", hertz)
+    script = script.replace("BODY", body).replace("PAUSE", pause)
+    done = subprocess.run([sys.executable, "-c", script], timeout=120, check=False)
+    assert done.returncode == -signal.SIGKILL
+    run = stepwatch.open(tmp_path / "run")
+    memory = run.report().to_dict()["memory"]["allocations"]
+    assert memory["recorded"] is True
+    assert near(memory["peak_bytes"], 120 * MB, 0.1)
+    sites = {row["function"]: row for row in run.allocations}
+    assert near(sites["make"]["live_bytes"], 40 * MB, 0.1)
+    assert near(sites["more"]["peak_bytes"], 80 * MB, 0.1)
+
+
+def test_sites_are_written_once(tmp_path: Path) -> None:
+    """Rows that were written while it ran are changed, not told again; new lines come to them."""
+    script = KILLED.replace("OUT", repr(str(tmp_path / "run"))).replace("HZ", "0")
+    script = script.replace("BODY", STEPS).replace("PAUSE", "with stepwatch.step(): pass")
+    script = script.replace(
+        "os.kill(os.getpid(), signal.SIGKILL)",
+        "late = [bytearray(30_000_000)]\nstepwatch.stop()",
+    )
+    child(script)
+    run = stepwatch.open(tmp_path / "run")
+    functions = [row["function"] for row in run.allocations]
+    assert sorted(name for name in functions if name in ("make", "more")) == ["make", "more"]
+    sites = {row["function"]: row for row in run.allocations}
+    assert near(sites["make"]["allocated_bytes"], 40 * MB, 0.1)
+    assert near(sum(row["peak_bytes"] for row in run.allocations), 150 * MB, 0.1)
+    allocations = run.report().to_dict()["memory"]["allocations"]
+    assert near(allocations["peak_bytes"], 150 * MB, 0.1)
+    in_use = allocations["allocated_bytes"] - allocations["freed_bytes"]
+    assert near(in_use, 150 * MB, 0.1)

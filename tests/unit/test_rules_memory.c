@@ -1,0 +1,163 @@
+/* Memory that runs short: near the limit, swapped out, waited for; and programs that are well. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "rules_scene.h"
+
+#define COMPUTE [SW_PHASE_FORWARD] = 20, [SW_PHASE_BACKWARD] = 30, [SW_PHASE_OTHER] = 5
+#define MIB ((uint64_t)1 << 20)
+
+static uint64_t bits(double value)
+{
+    uint64_t number;
+    memcpy(&number, &value, sizeof number);
+    return number;
+}
+
+/* A process that had at most `peak` while `room` was left, in MiB. */
+static struct scene *process(uint64_t peak, uint64_t room, uint64_t swapped)
+{
+    struct scene *scene = scene_new();
+    scene_steps(scene, 100, PHASES(COMPUTE));
+    scene_row(scene, SW_TABLE_MEMORY, 0, KEY(0),
+              VALUE(peak / 2 * MIB, peak * MIB, peak * MIB,
+                    room == UINT64_MAX ? UINT64_MAX : room * MIB, swapped * MIB));
+    return scene;
+}
+
+/* Some program waited for memory so many of ten seconds. */
+static void waited(struct scene *scene, double seconds)
+{
+    scene_row(scene, SW_TABLE_SOURCE, 0, KEY(scene_text(scene, "pressure"), 0, 0, 0),
+              VALUE(2, 1, 0));
+    scene_row(
+        scene, SW_TABLE_SERIES, 0,
+        KEY(scene_text(scene, "pressure.memory"), scene_text(scene, "s"), SW_SERIES_TOTAL,
+            0),
+        VALUE(2, bits(seconds), 10000000000u, bits(seconds / 10), bits(seconds / 10)));
+}
+
+static const sw_finding *look(struct scene *scene)
+{
+    scene_look(scene);
+    return found(scene, SW_FINDING_MEMORY_PRESSURE);
+}
+
+/* Why it could not be looked for. */
+static const char *why_not(const struct scene *scene)
+{
+    const char *why = NULL;
+    assert_false(sw_findings_checked(scene->findings, SW_FINDING_MEMORY_PRESSURE, &why));
+    return why;
+}
+
+static void near_the_limit(void **state)
+{
+    (void)state;
+    struct scene *scene = process(8500, 1500, 0);
+    const sw_finding *finding = look(scene);
+    assert_non_null(finding);
+    assert_string_equal(finding->title, "85 % of the memory that it can have is in use");
+    assert_int_equal(finding->severity, SW_SEVERITY_MEDIUM);
+    assert_true(fabs(evidence(finding, "memory_share") - 0.85) < 1e-9);
+    assert_true(fabs(evidence(finding, "least_room_mb") - 1572.864) < 1e-3);
+    assert_non_null(strstr(finding->advice[0], "smaller batches"));
+    assert_non_null(strstr(finding->advice[1], "--memory"));
+    scene_free(scene);
+
+    scene = process(9700, 300, 0);
+    finding = look(scene);
+    assert_non_null(finding);
+    assert_int_equal(finding->severity, SW_SEVERITY_HIGH);
+    scene_free(scene);
+
+    /* Nothing is left at all. */
+    scene = process(9700, 0, 0);
+    assert_non_null(look(scene));
+    scene_free(scene);
+}
+
+static void swapped_out(void **state)
+{
+    (void)state;
+    struct scene *scene = process(2000, 6000, 500);
+    const sw_finding *finding = look(scene);
+    assert_non_null(finding);
+    assert_string_equal(finding->title, "524 MB of the program were swapped out");
+    assert_int_equal(finding->severity, SW_SEVERITY_HIGH);
+    assert_true(fabs(evidence(finding, "swapped_mb") - 524.288) < 1e-3);
+    scene_free(scene);
+}
+
+static void waited_for(void **state)
+{
+    (void)state;
+    struct scene *scene = process(5000, 5000, 0);
+    waited(scene, 2.3);
+    const sw_finding *finding = look(scene);
+    assert_non_null(finding);
+    assert_string_equal(finding->title,
+                        "Programs of the machine waited for memory 23 % of the time");
+    assert_true(fabs(evidence(finding, "stalled_share") - 0.23) < 1e-9);
+    assert_int_equal(finding->severity, SW_SEVERITY_MEDIUM);
+    scene_free(scene);
+
+    /* Near the limit that comes first, with the waiting as evidence. */
+    scene = process(9000, 1000, 0);
+    waited(scene, 2.3);
+    finding = look(scene);
+    assert_non_null(finding);
+    assert_string_equal(finding->title, "90 % of the memory that it can have is in use");
+    assert_true(fabs(evidence(finding, "stalled_share") - 0.23) < 1e-9);
+    scene_free(scene);
+}
+
+static void healthy(void **state)
+{
+    (void)state;
+    struct scene *scene = process(5000, 5000, 0);
+    waited(scene, 0.2);
+    assert_null(look(scene));
+    assert_silent(scene);
+    scene_free(scene);
+
+    /* Others wait for memory, and this one has little. */
+    scene = process(500, 9500, 0);
+    waited(scene, 5);
+    assert_null(look(scene));
+    scene_free(scene);
+
+    /* A little in swap is where the kernel puts what nobody uses; just below the limit is below it. */
+    scene = process(7900, 2100, 15);
+    assert_null(look(scene));
+    scene_free(scene);
+}
+
+static void not_known(void **state)
+{
+    (void)state;
+    struct scene *scene = process(5000, UINT64_MAX, 500);
+    assert_null(look(scene));
+    assert_non_null(strstr(why_not(scene), "not recorded"));
+    scene_free(scene);
+
+    scene = scene_new();
+    scene_steps(scene, 100, PHASES(COMPUTE));
+    assert_null(look(scene));
+    assert_non_null(why_not(scene));
+    scene_free(scene);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(near_the_limit), cmocka_unit_test(swapped_out),
+        cmocka_unit_test(waited_for),     cmocka_unit_test(healthy),
+        cmocka_unit_test(not_known),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
