@@ -25,7 +25,7 @@ FUZZ_TARGETS = $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 .DEFAULT_GOAL := help
 .PHONY: help demo test check build install-deps lint tidy format bench bench-check \
 	sanitize sanitize-address sanitize-thread sanitize-python valgrind-python \
-	test-pythons test-findings fuzz docs zoo claims clean
+	test-pythons test-findings cross fuzz docs zoo claims clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -145,6 +145,10 @@ sanitize-thread:
 	@$(call configure,build-tsan,$(SANITIZE_OPTIONS) -Dpython=disabled -Db_sanitize=thread)
 	@$(VENV)/bin/ninja -C build-tsan --quiet
 	$(MESON) test -C build-tsan --no-rebuild --print-errorlogs --timeout-multiplier 10
+
+cross: ## the C core for 64-bit ARM, its tests under qemu-user; takes minutes
+	@tools/setup.sh test cross
+	@tools/cross.sh $(MESON)
 
 fuzz: ## explore each fuzz target for FUZZ_SECONDS
 	@tools/setup.sh test fuzz

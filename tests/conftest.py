@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.machinery
 import json
 import os
 from pathlib import Path
@@ -24,6 +25,12 @@ def stepwatch_cli(build_dir: Path) -> Path:
     return build_dir / "src" / "cli" / "stepwatch"
 
 
+def needs(package: str) -> None:
+    """Skip a test where a package is missing, without importing it: it is for the child."""
+    if importlib.machinery.PathFinder.find_spec(package) is None:
+        pytest.skip(f"{package} is not installed")
+
+
 def read_trace(path: Path) -> Any:
     """Read a trace for viewers and check what every one of them must have."""
 
@@ -32,6 +39,8 @@ def read_trace(path: Path) -> Any:
 
     document = json.loads(path.read_text(encoding="utf-8"), parse_constant=refuse)
     tracks: dict[tuple[int, int], list[tuple[int, int, str]]] = {}
+    arrows: dict[tuple[str, str, int], Any] = {}
+    last: dict[tuple[int, str], float] = {}
     for event in document["traceEvents"]:
         assert isinstance(event["name"], str)
         assert event["name"]
@@ -43,6 +52,15 @@ def read_trace(path: Path) -> Any:
             begin = round(event["ts"] * 1000)
             end = begin + round(event["dur"] * 1000)
             tracks.setdefault((event["pid"], event["tid"]), []).append((begin, -end, event["name"]))
+        elif event["ph"] in "sf":
+            # One begin and one end; where the arrow ends, it is that of the slice around.
+            key = (event["ph"], event["cat"], event["id"])
+            assert arrows.setdefault(key, event) is event
+            assert (event["ph"] == "f") == (event.get("bp") == "e")
+        elif event["ph"] == "C":  # curves go forward
+            curve = (event["pid"], event["name"])
+            assert last.get(curve, event["ts"]) <= event["ts"]
+            last[curve] = event["ts"]
     for slices in tracks.values():  # they nest: else Perfetto would move or drop them
         around: list[int] = []
         for begin, minus_end, name in sorted(slices):
@@ -50,6 +68,10 @@ def read_trace(path: Path) -> Any:
                 around.pop()
             assert not around or -minus_end <= around[-1], f"{name} cuts into its neighbour"
             around.append(-minus_end)
+    begins = {(*track, begin) for track, slices in tracks.items() for begin, *_ in slices}
+    for (end, category, number), event in arrows.items():
+        assert ("f" if end == "s" else "s", category, number) in arrows
+        assert (event["pid"], event["tid"], round(event["ts"] * 1000)) in begins
     return document
 
 
@@ -63,22 +85,34 @@ def read_trace_fixture() -> Callable[[Path], Any]:
 # counts and results, not at time, so that several may run at once.
 FRAMEWORKS = {
     "test_console.py",
+    "test_folders.py",
     "test_frameworks.py",
     "test_gpu_monitor_real.py",
+    "test_memory_cuda.py",
+    "test_memory_holders.py",
     "test_guide0.py",
+    "test_guide0_tasks.py",
     "test_guide1.py",
+    "test_guide1_batches.py",
+    "test_guide1_blocks.py",
     "test_guide1_config.py",
+    "test_guide1_examples.py",
     "test_guide1_reports.py",
     "test_guide1_rules.py",
+    "test_guide1_training.py",
     "test_guide2.py",
     "test_guide3.py",
     "test_guide3_analysis.py",
     "test_guide3_examples.py",
+    "test_guide3_profiler.py",
+    "test_guide3_settings.py",
     "test_guide4.py",
+    "test_guide4_blocks.py",
     "test_jax_hooks.py",
     "test_logs.py",
     "test_report_schema.py",
     "test_run_launchers.py",
+    "test_run_loaders.py",
     "test_run_torch.py",
     "test_sweeps.py",
     "test_sweeps_cuda.py",
@@ -89,6 +123,7 @@ FRAMEWORKS = {
     "test_torch_loader.py",
     "test_torch_operators.py",
     "test_torch_waits.py",
+    "test_trace_gpu.py",
     "test_trace_tools.py",
 }
 

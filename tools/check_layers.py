@@ -54,6 +54,7 @@ PUBLIC: dict[str, str] = {
     "monitor.h": "analyze",
     "analyze.h": "analyze",
     "findings.h": "analyze",
+    "judge.h": "analyze",
     "functions.h": "analyze",
     "io.h": "analyze",
     "memory.h": "analyze",

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Prepares this machine for one or more groups of make targets: demo, test, extra,
-# sanitize, fuzz, tidy, bench, valgrind.  What is there already is left alone, so a second
+# sanitize, fuzz, tidy, bench, valgrind, cross.  What is there already is left alone, so a second
 # run takes no time and needs no network.
 #
 # PYTHONS names the further Pythons to build and test for ("3.12 3.13"); unset, all that
@@ -81,6 +81,11 @@ find_missing() {
         valgrind)
             need valgrind command -v valgrind
             ;;
+        cross)
+            need "gcc-aarch64-linux-gnu libc6-dev-arm64-cross" \
+                links aarch64-linux-gnu-gcc c
+            need qemu-user command -v qemu-aarch64
+            ;;
         *)
             echo "tools/setup.sh: unknown group '$group'" >&2
             exit 2
@@ -89,12 +94,15 @@ find_missing() {
     done
 }
 
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+    as_root=(sudo -n)
+fi
+can_install() { command -v apt-get >/dev/null && "${as_root[@]}" true 2>/dev/null; }
+apt() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq "$@"; }
+
 install_missing() {
-    local -a as_root=()
-    if [ "$(id -u)" -ne 0 ]; then
-        as_root=(sudo -n)
-    fi
-    if ! command -v apt-get >/dev/null || ! "${as_root[@]}" true 2>/dev/null; then
+    if ! can_install; then
         echo "stepwatch needs these Debian packages, which only root can install:" \
             "${missing[*]}." >&2
         exit 1
@@ -102,17 +110,33 @@ install_missing() {
     echo "Installing ${missing[*]}"
     local log
     log=$(mktemp)
-    local -a apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq)
     # The lists of a fresh machine are empty and those of an old one name packages that
     # are gone, so they are fetched, but only now that something is to be installed.
-    if ! { "${apt[@]}" update && "${apt[@]}" install -y --no-install-recommends \
-        "${missing[@]}"; } >"$log" 2>&1; then
+    if ! { apt update && apt install -y --no-install-recommends "${missing[@]}"; } \
+        >"$log" 2>&1; then
         tail -n 20 "$log" >&2
         rm -f "$log"
         echo "Installing ${missing[*]} failed." >&2
         exit 1
     fi
     rm -f "$log"
+}
+
+# Packages that are good to have. What cannot be installed is asked for once, said, and left.
+preloads() { [ -z "$(env LD_PRELOAD="$1" /bin/true 2>&1)" ]; }
+install_mallocs() {
+    local stamp=$VENV/.stamp-mallocs
+    missing=()
+    need libjemalloc2 preloads libjemalloc.so.2
+    need libtcmalloc-minimal4 preloads libtcmalloc_minimal.so.4
+    if [ ${#missing[@]} -eq 0 ] || [ -f "$stamp" ]; then
+        return
+    fi
+    touch "$stamp"
+    if ! can_install || ! { apt -o Acquire::http::Timeout=20 update &&
+        apt install -y --no-install-recommends "${missing[@]}"; } >/dev/null 2>&1; then
+        echo "NOT INSTALLED: ${missing[*]}; the tests that use them are SKIPPED." >&2
+    fi
 }
 
 # --- Virtual environments ---------------------------------------------------------
@@ -293,6 +317,7 @@ for group in "$@"; do
         ;;
     test | sanitize)
         fill_venv dev
+        install_mallocs
         make_further_venvs
         ;;
     bench)

@@ -242,6 +242,10 @@ SW_API uint32_t sw_name(const char *text, size_t length);
 SW_API uint64_t sw_now(void);
 /* Gives the calling thread a name in the trace (default: the kernel's). */
 SW_API void sw_thread_name(const char *name);
+/* Lets the calling thread, which must not have recorded anything yet, stand in the trace for something that is no thread, such as
+ * a stream of a device: it goes on where one that ended and stood for the same has left off, so that there is one of each
+ * name however often it is told of. The trace has no kernel's number for it. */
+SW_API void sw_thread_stand_for(const char *name);
 
 /* Keeps a row of a table (<stepwatch/records.h>, sw_row) in the trace. `handle` 0 makes a new row; what comes back is the
  * handle to change its flags and values later with. 0 comes back when nothing is recorded or there is no room, and the

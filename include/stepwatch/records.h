@@ -73,6 +73,24 @@ typedef struct sw_record_span {
     uint16_t domain;
 } sw_record_span;
 
+/* What a framework's profiler tells of a call: a span of 2 units with SW_SPAN_OPERATOR. Names are those of JSON texts. */
+#define SW_SPAN_OPERATOR 0x0100
+#define SW_SPAN_BACKWARD 0x0200   /* a node of autograd's graph that runs backward */
+#define SW_SPAN_ANNOTATION 0x0400 /* no operator: what the framework says around some */
+#define SW_SPAN_RUNTIME 0x0800    /* no operator: a call of the device's runtime */
+typedef struct sw_record_operator {
+    sw_record_span span;
+    uint64_t
+        external; /* the number by which work that it launched speaks of it; 0 none. RUNTIME: that of the operator around */
+    uint64_t
+        sequence; /* autograd's number: a forward and its backward have the same; UINT64_MAX none */
+    uint32_t
+        correlation; /* RUNTIME: the same as of the GPU record that it launched; 0 none */
+    uint32_t forward; /* BACKWARD: number of the thread that ran forward; 0 unknown */
+    uint32_t shapes;  /* name id: "[[4, 8], []]", of each input; 0 unknown */
+    uint32_t types;   /* name id: "[\"float\", \"\"]" */
+} sw_record_operator;
+
 /* A counter took a value (COUNTER: from the program; MONITOR: from a watcher). id: the series. A series of MONITOR keeps
  * its value until its next record, or until a LOOK that begins a stretch; NaN: it is not known any more. */
 typedef struct sw_record_counter {
@@ -286,15 +304,16 @@ typedef struct sw_record_collective {
     uint64_t reserved;
 } sw_record_collective;
 
-/* Memory was taken (bytes > 0) or given back (bytes < 0). id: the site. */
+/* Memory was taken (bytes > 0) or given back (bytes < 0). id: the site, or the allocator of a framework. */
 typedef struct sw_record_alloc {
     sw_record head;
     int64_t bytes;
-    uint64_t address;
-    uint64_t weight; /* bytes that this sampled record stands for */
-    uint32_t node;
-    uint32_t allocator;
-    uint64_t reserved[2];
+    uint64_t address;   /* 0 unknown */
+    uint64_t weight;    /* bytes that this sampled record stands for */
+    uint32_t node;      /* of a framework: the kernel's number of the thread */
+    uint32_t allocator; /* of a framework: 1 of the host, 2 + N of device N; 0 none */
+    uint64_t total;     /* bytes that the allocator has handed out then; 0 unknown */
+    uint64_t reserved;  /* bytes that it holds */
 } sw_record_alloc;
 
 /* Number and name of what a call on a file or a socket does. */
@@ -358,9 +377,11 @@ typedef struct sw_record_gpu {
     uint64_t bytes;
     uint32_t device;
     uint32_t stream;
-    uint32_t activity; /* 1 kernel, 2 copy, 3 set, 4 wait */
-    uint32_t correlation;
-    uint64_t reserved[2];
+    uint32_t activity;    /* 1 kernel, 2 copy, 3 set, 4 wait */
+    uint32_t correlation; /* the same as of the call that launched it; 0 unknown */
+    uint64_t
+        external; /* of the operator that launched it (sw_record_operator); 0 unknown */
+    uint64_t reserved;
 } sw_record_gpu;
 
 /* Tables: totals that are kept whole, whatever becomes of the events. A row is 64 bytes; `index` counts the rows of its
@@ -420,8 +441,16 @@ typedef struct sw_record_gpu {
  *             end, bytes in use at the peak, all estimated from samples that ended here; samples
  *   KEPT      what one stack had in use at some steps, five points a row. key: BLOCKS index (UINT32_MAX: the numbers of
  *             these steps themselves), number of the first point, points in the row, points in all. value: the points
- *   ALLOCATOR  an allocator of a framework. key: name (name id), device. value: bytes in use at the end, at most; bytes
- *             reserved at the end, at most; allocations that had to be tried again
+ *   ALLOCATOR  an allocator of a framework, UINT64_MAX is unknown. key: name (name id), device (UINT32_MAX: the CPU), what
+ *             (enum sw_allocator_row). value of BYTES: bytes in use at the end, at most; bytes reserved at the end, at most;
+ *             allocations that had to be tried again. value of PIECES: bytes in free pieces of reserved blocks at the end,
+ *             at most; allocations that failed; largest share of reserved bytes that was not in use, in millionths; readings
+ *   RESIDENT  resident memory of the process around calls of a section. key: thread index, node. value: calls of which both
+ *             ends were read; by how much the process had more at their ends than at their begins, summed (two's
+ *             complement), of the call with most, with least; most that was read while one was open
+ *   HOLDER    something that held tensors with their graphs when it was looked for. key: its name (name id, 0 none), file
+ *             (name id) and line where the function with that variable begins, kind (name id). value: tensors; additions in
+ *             the longest chain of one; function (name id); 1: there was no time to look at all; number of the next step
  *
  * Tables of the monitor. Numbers marked f64 are the bits of an IEEE 754 double.
  *
@@ -483,7 +512,9 @@ typedef struct sw_record_gpu {
     X(26, ALLOCATIONS, "allocations")                                                    \
     X(27, BLOCKS, "blocks")                                                              \
     X(28, KEPT, "kept")                                                                  \
-    X(29, ALLOCATOR, "allocator")
+    X(29, ALLOCATOR, "allocator")                                                        \
+    X(32, RESIDENT, "resident")                                                          \
+    X(33, HOLDER, "holder")
 
 enum sw_table {
 #define SW_TABLE_ENUM(number, name, text) SW_TABLE_##name = number,
@@ -505,6 +536,8 @@ enum sw_table {
 #define SW_ROW_GPU_ASIDE 0x0010    /* GPU: another process of the run watches it */
 
 /* Parts of the process that allocate; they do not overlap. */
+enum sw_allocator_row { SW_ALLOCATOR_BYTES = 0, SW_ALLOCATOR_PIECES = 1 };
+
 #define SW_HEAP_PART_TABLE(X)                                                            \
     X(0, OBJECT, "python_obj") /* objects of Python */                                   \
     X(1, MEM, "python_mem")    /* buffers of Python */                                   \

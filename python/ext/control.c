@@ -20,7 +20,9 @@ static bool wants_profiles(void)
     char text[8];
     return !getenv("STEPWATCH_RUN_ID") &&
            (sw_option_value("lines", NULL, 0) > 0 ||
-            (sw_option_value("functions", text, sizeof text) && strcmp(text, "on") == 0));
+            (sw_option_value("functions", text, sizeof text) &&
+             strcmp(text, "on") == 0) ||
+            (sw_option_value("operators", text, sizeof text) && strcmp(text, "on") == 0));
 }
 
 /* Calls a function of stepwatch._config. An exception of ours must not stop the program: one line says what it was. */
@@ -194,6 +196,7 @@ static PyObject *core_step_begin(PyObject *Py_UNUSED(module),
 {
     core_train_explicit();
     sw_step_begin();
+    core_train_told();
     Py_RETURN_NONE;
 }
 
@@ -202,6 +205,8 @@ PyDoc_STRVAR(step_end_doc, "step_end()\n--\n\nEnd the step of this thread.");
 static PyObject *core_step_end(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
     sw_step_end();
+    core_allocators_step();
+    core_holders_look(false);
     Py_RETURN_NONE;
 }
 

@@ -4,6 +4,7 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <stdbool.h>
 
 /* Objects that a module owns. */
 enum core_slot {
@@ -86,6 +87,7 @@ int core_collector_add(PyObject *module);
 int core_timed_print_add(PyObject *module);
 int core_operators_add(PyObject *module);
 int core_history_add(PyObject *module);
+int core_judge_add(PyObject *module);
 int core_bench_add(PyObject *module);
 int core_memory_add(PyObject *module);
 int core_profiler_add(PyObject *module);
@@ -97,6 +99,16 @@ int core_tensorboard_add(PyObject *module);
 int core_memory_began(void);
 void core_memory_flush(void);
 void core_memory_ended(void);
+
+/* What allocators of frameworks say of themselves: where a step ended, and before a recording ends. With the GIL; they leave
+ * exceptions as they are. */
+void core_allocators_step(void);
+void core_allocators_flush(void);
+
+/* Who holds tensors with their graphs, where memory has grown. With the GIL, while no step is open; it leaves exceptions as
+ * they are. `ends`: a loop over batches or the recording does, so it is time. */
+bool core_holders_due(void);
+void core_holders_look(bool ends);
 
 /* What goes with a recording: the sampler, if the settings ask for it, and facts about this Python. The first is 0, or -1
  * with an exception set that is not ours to hide (KeyboardInterrupt); the second leaves none. */

@@ -35,6 +35,22 @@ static inline core_frame *core_frame_now(void)
 #endif
 }
 
+#if PY_VERSION_HEX < 0x030c0000
+/* A variable of a frame by its place among plain variables, then those in cells, then those of functions around it; borrowed,
+ * NULL: it has no value. Nothing is changed, as f_locals would, which keeps what it shows. */
+static inline PyObject *core_frame_variable(const PyFrameObject *frame, Py_ssize_t place)
+{
+#if PY_VERSION_HEX >= 0x030b0000
+    PyObject *value = place < frame->f_frame->f_code->co_nlocalsplus
+                          ? frame->f_frame->localsplus[place]
+                          : NULL;
+#else
+    PyObject *value = frame->f_localsplus[place];
+#endif
+    return value && PyCell_Check(value) ? PyCell_GET(value) : value;
+}
+#endif
+
 /* Whether the frame may be suspended and run on: a generator, a coroutine, an asynchronous generator. */
 static inline int core_frame_can_suspend(const core_frame *frame)
 {

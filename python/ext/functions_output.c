@@ -166,7 +166,7 @@ static int write_file(const char *path, const sw_functions *functions, bool psta
     size_t length = 0;
     const char *bytes = writer ? sw_writer_text(writer, &length) : NULL;
     if (bytes) {
-        error = put_file(path, bytes, length, 0600);
+        error = put_file(path, bytes, length, 0666);
     }
     sw_writer_close(writer, NULL);
     Py_END_ALLOW_THREADS;

@@ -38,6 +38,7 @@ static void pass_end(pass_object *self)
     if (self->steps && step_owner == self) {
         sw_step_cancel();
         step_owner = NULL;
+        core_holders_look(true);
     }
 }
 
@@ -48,16 +49,22 @@ static PyObject *pass_next(PyObject *object)
     if (!inner) {
         return NULL;
     }
+    Py_INCREF(inner); /* it, or who watches steps, may close the pass */
     if (self->steps) {
         core_train_explicit();
         step_owner = self;
+        if (core_holders_due()) {
+            sw_step_end();
+            core_holders_look(false);
+        }
         sw_step_next(SW_STEP_BATCH);
+        core_train_told();
+        core_allocators_step();
     }
     /* A loader that is watched by itself waits within this. */
     if (core_train_wait_begin()) {
         sw_begin(self->wait);
     }
-    Py_INCREF(inner); /* it may close the pass */
     PyObject *item = self->next(inner);
     if (item) {
         if (core_train_wait_end()) {
@@ -392,6 +399,7 @@ static PyObject *step_enter(PyObject *self, PyObject *Py_UNUSED(ignored))
     core_train_explicit();
     step_owner = self;
     sw_step_begin_unit(SW_STEP_MANUAL);
+    core_train_told();
     Py_INCREF(self);
     return self;
 }
@@ -410,6 +418,8 @@ static PyObject *step_exit(PyObject *self, PyObject *const *args, Py_ssize_t cou
         } else {
             sw_step_abandon();
         }
+        core_allocators_step();
+        core_holders_look(false);
     }
     Py_RETURN_NONE;
 }

@@ -633,18 +633,34 @@ static PyObject *loops_watch(PyObject *module, PyObject *code)
     Py_RETURN_NONE;
 }
 
-/* An audit hook. Every module passes here just before it runs, the program's own among them; it cannot be taken away
- * again, so it has to be quick. */
-static PyObject *loops_audit(PyObject *module, PyObject *const *args, Py_ssize_t count)
+/* An audit hook. Every module passes here just before it runs, the program's own among them. It cannot be taken away again,
+ * so it has to be quick, and is one of C: torch asks for the identity of every parameter in every step, which Python tells
+ * its hooks, and to one that is a Python object that takes six times as long. */
+static int loops_audit(const char *event, PyObject *args, void *module)
 {
-    if (core_loops_on && count == 2 && PyUnicode_Check(args[0]) &&
-        PyUnicode_CompareWithASCIIString(args[0], "exec") == 0 &&
-        PyTuple_Check(args[1]) && PyTuple_GET_SIZE(args[1]) == 1) {
-        PyObject *code = PyTuple_GET_ITEM(args[1], 0);
-        if (PyCode_Check(code) && core_is_user_code((PyCodeObject *)code) &&
-            core_loops_here() && core_loop_events_watch(module, code) != 0) {
-            PyErr_Clear(); /* A loop that is not seen is no harm. */
+    if (!core_loops_on || event[0] != 'e' || strcmp(event, "exec") != 0 || !args ||
+        !PyTuple_Check(args) || PyTuple_GET_SIZE(args) != 1) {
+        return 0;
+    }
+    PyObject *code = PyTuple_GET_ITEM(args, 0);
+    if (core_loops_here() && PyCode_Check(code) &&
+        core_is_user_code((PyCodeObject *)code) &&
+        core_loop_events_watch(module, code) != 0) {
+        PyErr_Clear(); /* A loop that is not seen is no harm. */
+    }
+    return 0;
+}
+
+static PyObject *loops_listen(PyObject *module, PyObject *Py_UNUSED(ignored))
+{
+    static bool listens;
+    if (!listens) {
+        Py_INCREF(module); /* for ever, like the hook */
+        if (PySys_AddAuditHook(loops_audit, module) != 0) {
+            Py_DECREF(module);
+            return NULL;
         }
+        listens = true;
     }
     Py_RETURN_NONE;
 }
@@ -671,8 +687,8 @@ static PyMethodDef loops_methods[] = {
     {"_loops_forked", loops_forked, METH_NOARGS, PyDoc_STR("In a child of fork.")},
     {"_loops_watch", loops_watch, METH_O,
      PyDoc_STR("See the loops of this code, which has not run yet.")},
-    {"_loops_audit", (PyCFunction)(void (*)(void))loops_audit, METH_FASTCALL,
-     PyDoc_STR("An audit hook: see the user's modules before they run.")},
+    {"_loops_listen", loops_listen, METH_NOARGS,
+     PyDoc_STR("See the user's modules before they run, from now on.")},
     {"_loops_now", loops_now, METH_NOARGS, PyDoc_STR("What was chosen.")},
     {NULL, NULL, 0, NULL},
 };

@@ -401,26 +401,10 @@ int core_memory_began(void)
     return 0;
 }
 
-/* What torch's own allocators say, if it is there. What goes wrong there is not the program's business. */
-static void flush_torch(void)
-{
-    PyObject *modules = PySys_GetObject("modules"); /* borrowed */
-    if (!modules || !PyDict_Check(modules) || !PyDict_GetItemString(modules, "torch")) {
-        return;
-    }
-    PyObject *type, *value, *trace;
-    PyErr_Fetch(&type, &value, &trace);
-    PyObject *module = PyImport_ImportModule("stepwatch._torch_memory");
-    PyObject *done = module ? PyObject_CallMethod(module, "flush", NULL) : NULL;
-    Py_XDECREF(done);
-    Py_XDECREF(module);
-    PyErr_Clear();
-    PyErr_Restore(type, value, trace);
-}
-
 void core_memory_flush(void)
 {
-    flush_torch();
+    core_allocators_flush();
+    core_holders_look(true);
     sw_heap_snapshot snapshot;
     if (of_recording && sw_heap_snapshot_take(&snapshot) == SW_OK) {
         memory_rows_write(&snapshot);

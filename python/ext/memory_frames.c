@@ -2,27 +2,30 @@
  *
  * The thread looks at its own frames, which nobody else changes, and each frame holds its code object: so all that is read is there,
  * with the GIL or without. Nothing of Python is called, and nothing is changed. What a code object says of itself is copied when it is
- * first seen. Its address may be that of another one later: who it is is told by what it points to. */
+ * first seen. Its address may be that of another one later: who it is is told by what it points to.
+ *
+ * The allocation that is looked at may be a malloc's own, made with its locks held: no memory comes from the heap. */
 #include "memory.h"
 
 #include "frame_layout.h"
 #include <dlfcn.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum {
     CODES = 32768, /* places, a power of two */
     FUNCTIONS = 16384,
     LINES = 32768,
-    TEXT = 1000
+    TEXT = 1000,
+    PIECE = 1 << 20 /* bytes that are mapped at a time */
 };
 
 struct code {
     const void *address; /* NULL: free */
     layout_code head;
-    uint32_t function, line_count;
+    uint32_t function, line_count, line_room;
     layout_line *lines;
 };
 
@@ -33,6 +36,8 @@ static struct {
     memory_function *functions;
     uint32_t count;
     layout_line scratch[LINES];
+    char *piece; /* rest of the one that was mapped last */
+    size_t piece_left;
 } known = {.lock = ATOMIC_FLAG_INIT};
 
 static void lock(void)
@@ -45,6 +50,32 @@ static void lock(void)
 static void unlock(void)
 {
     atomic_flag_clear_explicit(&known.lock, memory_order_release);
+}
+
+/* --- memory, which is never given back --- */
+
+static void *pages(size_t size)
+{
+    void *found = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return found == MAP_FAILED ? NULL : found;
+}
+
+static void *keep(size_t size)
+{
+    size = (size + 15) & ~(size_t)15;
+    if (size > known.piece_left) {
+        char *piece = pages(size > PIECE ? size : PIECE);
+        if (!piece) {
+            return NULL;
+        }
+        known.piece = piece;
+        known.piece_left = size > PIECE ? size : PIECE;
+    }
+    void *found = known.piece;
+    known.piece += size;
+    known.piece_left -= size;
+    return found;
 }
 
 /* --- texts --- */
@@ -64,7 +95,7 @@ static const char *text_copy(const PyObject *object)
         const Py_UCS4 letter = PyUnicode_READ(head->state.kind, data, i);
         length += layout_put_utf8(bytes + length, letter ? letter : 0xfffd);
     }
-    char *copy = malloc(length + 1);
+    char *copy = keep(length + 1);
     if (!copy) {
         return "";
     }
@@ -78,8 +109,6 @@ static const char *text_copy(const PyObject *object)
 static void lines_read(struct code *code)
 {
     const PyBytesObject *table = (const PyBytesObject *)(uintptr_t)code->head.lines;
-    free(code->lines);
-    code->lines = NULL;
     code->line_count = 0;
     if (!table || Py_TYPE(table) != &PyBytes_Type) {
         return;
@@ -87,8 +116,15 @@ static void lines_read(struct code *code)
     const size_t count =
         layout_lines((const uint8_t *)table->ob_sval, (size_t)Py_SIZE(table),
                      (int32_t)code->head.first_line, known.scratch, LINES);
-    code->lines = malloc(count * sizeof *code->lines + 1);
-    if (code->lines) {
+    if (count > code->line_room) {
+        /* Twice as many as before at least: addresses that are used again and again cost no more than that. */
+        const size_t room =
+            count > 2 * (size_t)code->line_room ? count : 2 * (size_t)code->line_room;
+        layout_line *lines = keep(room * sizeof *lines);
+        code->lines = lines ? lines : code->lines;
+        code->line_room = lines ? (uint32_t)room : code->line_room;
+    }
+    if (code->lines && count <= code->line_room) {
         memcpy(code->lines, known.scratch, count * sizeof *code->lines);
         code->line_count = (uint32_t)count;
     }
@@ -97,15 +133,15 @@ static void lines_read(struct code *code)
 static bool make_room(void)
 {
     if (!known.codes) {
-        known.codes = calloc(CODES, sizeof *known.codes);
-        known.functions = calloc(FUNCTIONS, sizeof *known.functions);
-        if (!known.codes || !known.functions) {
-            free(known.codes);
-            free(known.functions);
-            known.codes = NULL;
-            known.functions = NULL;
+        memory_function *functions = pages(FUNCTIONS * sizeof *functions);
+        known.codes = functions ? pages(CODES * sizeof *known.codes) : NULL;
+        if (!known.codes) {
+            if (functions) {
+                munmap(functions, FUNCTIONS * sizeof *functions);
+            }
             return false;
         }
+        known.functions = functions;
         /* Number 0 is for those that there is no room for. */
         known.functions[0] = (memory_function){"", "(more)", "(more)", 0};
         known.count = 1;

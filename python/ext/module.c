@@ -13,7 +13,7 @@ static int (*const parts[])(PyObject *module) = {
     core_modules_add,   core_stages_add,      core_waits_add,       core_tensor_calls_add,
     core_collector_add, core_timed_print_add, core_operators_add,   core_compare_add,
     core_history_add,   core_bench_add,       core_monitor_add,     core_memory_add,
-    core_profiler_add,  core_charts_add,      core_tensorboard_add,
+    core_profiler_add,  core_charts_add,      core_tensorboard_add, core_judge_add,
 };
 
 int core_type_add(PyObject *module, enum core_slot slot, PyType_Spec *spec)

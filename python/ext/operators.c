@@ -12,9 +12,9 @@
 
 typedef union operator_record {
     sw_record head;
-    sw_record_span span;
+    sw_record_operator call;
     sw_record_gpu gpu;
-    sw_record_counter counter;
+    sw_record_alloc alloc;
 } operator_record;
 
 typedef struct operator_list {
@@ -37,75 +37,115 @@ static int name_get(PyObject *name, uint32_t *id)
     return 0;
 }
 
-/* (name, moment, value) of something that is counted. */
-static int counter_get(PyObject *item, operator_record *out)
+/* None is no name. */
+static int name_get_optional(PyObject *name, uint32_t *id)
 {
-    PyObject *name;
-    unsigned long long moment;
-    double value;
-    uint32_t id;
-    if (!PyArg_ParseTuple(item, "UKd", &name, &moment, &value) ||
-        name_get(name, &id) != 0) {
-        return -1;
-    }
-    memset(out, 0, sizeof *out);
-    out->counter.head = (sw_record){.kind = SW_RECORD_COUNTER,
-                                    .units = sizeof out->counter / SW_RECORD_UNIT,
-                                    .id = id,
-                                    .ticks = moment};
-    out->counter.value = value;
-    return 0;
+    *id = 0;
+    return name == Py_None ? 0 : name_get(name, id);
 }
 
-/* (name, begin, end, depth) of an operator; (name, begin, end, bytes, device, stream, activity) of work of a device. */
-static int operator_get(PyObject *item, operator_record *out)
+static sw_record head_of(unsigned kind, size_t size, unsigned flags,
+                         unsigned long long ticks)
+{
+    return (sw_record){.kind = (uint8_t)kind,
+                       .units = (uint8_t)(size / SW_RECORD_UNIT),
+                       .flags = (uint16_t)flags,
+                       .ticks = ticks};
+}
+
+/* (name, begin, end, depth, flags, external, sequence, correlation, forward, shapes, types) */
+static int call_get(PyObject *item, sw_record_operator *out)
+{
+    PyObject *name, *shapes, *types;
+    unsigned long long begin, end, external;
+    long long sequence;
+    unsigned depth, flags, correlation, forward;
+    if (!PyArg_ParseTuple(item, "UKKIIKLIIOO", &name, &begin, &end, &depth, &flags,
+                          &external, &sequence, &correlation, &forward, &shapes,
+                          &types)) {
+        return -1;
+    }
+    const unsigned known = SW_SPAN_BACKWARD | SW_SPAN_ANNOTATION | SW_SPAN_RUNTIME;
+    out->span.head =
+        head_of(SW_RECORD_SPAN, sizeof *out,
+                SW_RECORD_INTERVAL | SW_SPAN_OPERATOR | (flags & known), begin);
+    out->span.end = end;
+    out->span.depth = (uint16_t)(depth > UINT16_MAX ? UINT16_MAX : depth);
+    out->external = external;
+    out->sequence = sequence < 0 ? UINT64_MAX : (uint64_t)sequence;
+    out->correlation = correlation;
+    out->forward = forward;
+    return name_get(name, &out->span.head.id) != 0 ||
+                   name_get_optional(shapes, &out->shapes) != 0 ||
+                   name_get_optional(types, &out->types) != 0
+               ? -1
+               : 0;
+}
+
+/* (name, begin, end, bytes, device, stream, activity, correlation, external) */
+static int gpu_get(PyObject *item, sw_record_gpu *out)
 {
     PyObject *name;
-    unsigned long long begin, end, bytes = 0;
-    unsigned depth = 0, device = 0, stream = 0, activity = 0;
-    uint32_t id;
-    const Py_ssize_t size = PyTuple_Check(item) ? PyTuple_GET_SIZE(item) : 0;
-    if (size == 3) {
-        return counter_get(item, out);
-    }
-    if (size != 4 && size != 7) {
-        PyErr_SetString(PyExc_TypeError, "an operator is a tuple of 3, 4 or 7");
+    unsigned long long begin, end, bytes, external;
+    unsigned device, stream, activity, correlation;
+    if (!PyArg_ParseTuple(item, "UKKKIIIIK", &name, &begin, &end, &bytes, &device,
+                          &stream, &activity, &correlation, &external)) {
         return -1;
     }
-    if (size == 4 ? !PyArg_ParseTuple(item, "UKKI", &name, &begin, &end, &depth)
-                  : !PyArg_ParseTuple(item, "UKKKIII", &name, &begin, &end, &bytes,
-                                      &device, &stream, &activity)) {
+    out->head = head_of(SW_RECORD_GPU, sizeof *out, SW_RECORD_INTERVAL, begin);
+    out->end = end;
+    out->bytes = bytes;
+    out->device = device;
+    out->stream = stream;
+    out->activity = activity;
+    out->correlation = correlation;
+    out->external = external;
+    return name_get(name, &out->head.id);
+}
+
+/* (name, moment, bytes, address, total, reserved, allocator, tid) */
+static int alloc_get(PyObject *item, sw_record_alloc *out)
+{
+    PyObject *name;
+    unsigned long long moment, address, total, reserved;
+    long long bytes;
+    unsigned allocator, tid;
+    if (!PyArg_ParseTuple(item, "UKLKKKII", &name, &moment, &bytes, &address, &total,
+                          &reserved, &allocator, &tid)) {
         return -1;
     }
-    if (name_get(name, &id) != 0) {
-        return -1;
-    }
+    out->head = head_of(SW_RECORD_ALLOC, sizeof *out, 0, moment);
+    out->bytes = bytes;
+    out->address = address;
+    out->weight = (uint64_t)(bytes < 0 ? -bytes : bytes);
+    out->node = tid;
+    out->allocator = allocator;
+    out->total = total;
+    out->reserved = reserved;
+    return name_get(name, &out->head.id);
+}
+
+static int operator_get(PyObject *item, operator_record *out)
+{
     memset(out, 0, sizeof *out);
-    out->head =
-        (sw_record){.kind = size == 4 ? SW_RECORD_SPAN : SW_RECORD_GPU,
-                    .units = (uint8_t)((size == 4 ? sizeof out->span : sizeof out->gpu) /
-                                       SW_RECORD_UNIT),
-                    .flags = SW_RECORD_INTERVAL,
-                    .id = id,
-                    .ticks = begin};
-    if (size == 4) {
-        out->span.end = end;
-        out->span.depth = (uint16_t)(depth > UINT16_MAX ? UINT16_MAX : depth);
-    } else {
-        out->gpu.end = end;
-        out->gpu.bytes = bytes;
-        out->gpu.device = device;
-        out->gpu.stream = stream;
-        out->gpu.activity = activity;
+    switch (PyTuple_Check(item) ? PyTuple_GET_SIZE(item) : 0) {
+    case 8:
+        return alloc_get(item, &out->alloc);
+    case 9:
+        return gpu_get(item, &out->gpu);
+    case 11:
+        return call_get(item, &out->call);
+    default:
+        PyErr_SetString(PyExc_TypeError, "an operator is a tuple of 8, 9 or 11");
+        return -1;
     }
-    return 0;
 }
 
 static uint64_t operator_end(const operator_record *record)
 {
-    return record->head.kind == SW_RECORD_COUNTER ? record->head.ticks
-           : record->head.kind == SW_RECORD_SPAN  ? record->span.end
-                                                  : record->gpu.end;
+    return record->head.kind == SW_RECORD_ALLOC  ? record->head.ticks
+           : record->head.kind == SW_RECORD_SPAN ? record->call.span.end
+                                                 : record->gpu.end;
 }
 
 static int operator_compare(const void *one, const void *other)
@@ -117,7 +157,7 @@ static int operator_compare(const void *one, const void *other)
 static void *operators_write(void *argument)
 {
     const operator_list *list = argument;
-    sw_thread_name(list->thread);
+    sw_thread_stand_for(list->thread);
     for (size_t i = 0; i < list->count; i++) {
         sw_record_put_past(&list->records[i].head);
     }
@@ -179,10 +219,12 @@ static PyMethodDef operators_methods[] = {
     {"put_operators", put_operators, METH_VARARGS,
      PyDoc_STR(
          "put_operators(thread, operators, /)\n--\n\n"
-         "Put (name, begin, end, depth) of operators, (name, begin, end, bytes, "
-         "device, stream,\nactivity) of a device's work, or (name, moment, value) of "
-         "something counted,\ninto the trace under a thread of that name; return how "
-         "many.")},
+         "Put what a framework's profiler saw into the trace under a thread of that "
+         "name; "
+         "return how\nmany. An operator is (name, begin, end, depth, flags, external, "
+         "sequence, correlation,\nforward, shapes, types), a device's work (name, begin, "
+         "end, bytes, device, stream, activity,\ncorrelation, external), an allocation "
+         "(name, moment, bytes, address, total, reserved,\nallocator, tid).")},
     {"schedule_action", schedule_action, METH_VARARGS,
      PyDoc_STR(
          "schedule_action(schedule, step, /)\n--\n\n"

@@ -748,6 +748,11 @@ static PyGetSetDef run_getset[] = {
         "a second."),
     TABLE("monitor_values", CORE_TABLE_MONITOR_VALUES,
           "Values of the monitor's series; of sums the growth a second up to then."),
+    TABLE("memory", CORE_TABLE_MEMORY,
+          "Sections by what they added to the memory of the process and what they "
+          "allocated."),
+    TABLE("allocations", CORE_TABLE_ALLOCATIONS,
+          "Lines that allocate, where allocations were counted."),
     {NULL, NULL, NULL, NULL, NULL},
 };
 

@@ -597,7 +597,7 @@ static int write_file(PyObject *path, PyObject *bytes)
     Py_ssize_t left = PyBytes_GET_SIZE(bytes);
     int failed = 0;
     const int fd =
-        open(PyBytes_AS_STRING(path), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+        open(PyBytes_AS_STRING(path), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0) {
         return errno;
     }

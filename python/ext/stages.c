@@ -162,8 +162,10 @@ void core_stage_end(core_stage *stage, const core_stage_run *run, const PyObject
     const uint64_t end = core_ticks();
     uint64_t cpu = run->cpu_ns ? cpu_now() : 0;
     cpu = cpu > run->cpu_ns ? cpu - run->cpu_ns : 0;
-    if (run->open && !result && PyErr_Occurred() &&
-        !PyErr_ExceptionMatches(PyExc_StopIteration)) {
+    const bool failed = !result && PyErr_Occurred();
+    /* There was nothing more to give: neither a failure nor a batch. */
+    const bool over = !result && (!failed || PyErr_ExceptionMatches(PyExc_StopIteration));
+    if (run->open && failed && !over) {
         sw_end_error(stage->section);
     } else if (run->open) {
         sw_end(stage->section);
@@ -174,7 +176,9 @@ void core_stage_end(core_stage *stage, const core_stage_run *run, const PyObject
     if (stage->kind == SW_STAGE_TRANSFORM && transforms_open) {
         transforms_open--;
     }
-    stage_count(stage, run->begin, end, cpu);
+    if (!over) {
+        stage_count(stage, run->begin, end, cpu);
+    }
 }
 
 void core_stages_flush(void)

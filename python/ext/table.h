@@ -87,6 +87,8 @@ extern const core_table_kind core_table_files;
 extern const core_table_kind core_table_epochs;
 extern const core_table_kind core_table_monitor;
 extern const core_table_kind core_table_monitor_values;
+extern const core_table_kind core_table_memory;
+extern const core_table_kind core_table_allocations;
 
 /* --- Readers ---------------------------------------------------------------------- */
 

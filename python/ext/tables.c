@@ -27,6 +27,8 @@ const core_table_kind *const core_tables[CORE_TABLES] = {
     [CORE_TABLE_FILES] = &core_table_files,
     [CORE_TABLE_MONITOR] = &core_table_monitor,
     [CORE_TABLE_MONITOR_VALUES] = &core_table_monitor_values,
+    [CORE_TABLE_MEMORY] = &core_table_memory,
+    [CORE_TABLE_ALLOCATIONS] = &core_table_allocations,
 };
 
 /* --- Sections: as in report.json, with the nanoseconds they come from --------------- */

@@ -127,7 +127,8 @@ static PyObject *timed_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 
 static bool name_is(PyObject *name, const char *text)
 {
-    return PyUnicode_Check(name) && PyUnicode_CompareWithASCIIString(name, text) == 0;
+    return PyUnicode_Check(name) && PyUnicode_READ_CHAR(name, 0) == (Py_UCS4)text[0] &&
+           PyUnicode_CompareWithASCIIString(name, text) == 0;
 }
 
 /* What is timed when it is called as a method of the target: a dataset's way of giving several samples at once, and what

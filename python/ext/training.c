@@ -28,6 +28,11 @@ typedef struct train_state {
     bool open;
     bool worked;   /* something was trained in the open step */
     bool backward; /* … up to a backward */
+    bool trains;   /* the owner's batches are trained with */
+    bool first;    /* the open step is the first of its owner's */
+    bool forwards; /* modules are called, not tensors alone computed with */
+    bool
+        by_hand; /* nobody updates but the program itself: steps go from backward to forward */
     bool validating;
     unsigned waiting;
     unsigned updates;  /* since the owner last asked */
@@ -47,6 +52,7 @@ static sw_section *gate;
 static sw_section *wait_section;
 static sw_section *validation_section;
 static PyObject *owner_gone; /* called when an owner is freed */
+static bool optimizer_known; /* one was built, or has stepped */
 static PyObject *step_watcher;
 static long long step_watched = 1; /* it is told of one step in so many */
 
@@ -58,6 +64,7 @@ static long long step_watched = 1; /* it is told of one step in so many */
 static void owner_clear(train_state *state)
 {
     state->owner = NULL;
+    state->trains = false;
     Py_CLEAR(state->owner_weak);
 }
 
@@ -202,7 +209,7 @@ static void step_forget(train_state *state)
     }
 }
 
-static void step_told(void)
+void core_train_told(void)
 {
     PyObject *watcher = step_watcher;
     const long long number = watcher ? (long long)sw_step_number() : 0;
@@ -221,14 +228,14 @@ static void step_told(void)
     PyErr_Restore(type, value, trace);
 }
 
-/* Whether the open step was one at all: a loader that nobody trains with gives none. */
+/* Whether the open step was one at all: a loader that nobody trains with gives none. The loader itself may be gone while
+ * its batches are still taken. */
 static bool step_counts(train_state *state)
 {
-    return state->worked || state->open_rank != TRAIN_LOADER ||
+    return state->worked || state->open_rank != TRAIN_LOADER || state->trains ||
            group_kind_of(state, state->group) == GROUP_TRAINS;
 }
 
-/* Ends the open step, if there is one, and begins the next. */
 /* A source has proved itself. */
 static void rank_raise(train_state *state, int rank)
 {
@@ -240,14 +247,19 @@ static void rank_raise(train_state *state, int rank)
     }
 }
 
+/* Ends the open step, if there is one, and begins the next. */
 static void step_begin(train_state *state, int rank, PyObject *owner, const void *group,
                        int unit)
 {
     validation_end(state);
     const bool overtaken = state->open && state->open_rank < rank;
-    if (state->open && (overtaken ? state->updates == 0 : !step_counts(state))) {
+    /* The first batch was only asked for, ahead of the loop: what is done with it follows the second question. */
+    const bool ahead = state->first && !state->worked && state->owner == owner &&
+                       state->open_rank == TRAIN_LOADER;
+    if (state->open && (overtaken ? state->updates == 0 : ahead || !step_counts(state))) {
         step_forget(state);
     }
+    state->first = !owner || state->owner != owner;
     if (state->owner != owner) {
         owner_clear(state);
         state->owner = owner;
@@ -257,7 +269,14 @@ static void step_begin(train_state *state, int rank, PyObject *owner, const void
     if (known && known->passes) {
         sw_epoch(known->passes - 1);
     }
+    if (core_holders_due()) {
+        if (state->open) {
+            sw_step_end();
+        }
+        core_holders_look(false);
+    }
     sw_step_next(unit);
+    core_allocators_step();
     state->open = true;
     state->open_rank = rank;
     state->group = group;
@@ -267,7 +286,7 @@ static void step_begin(train_state *state, int rank, PyObject *owner, const void
     if (rank != TRAIN_LOADER) {
         rank_raise(state, rank);
     }
-    step_told();
+    core_train_told();
 }
 
 /* Whether the loop that `owner` drives may draw a boundary now, as somebody else has a step open. */
@@ -358,11 +377,37 @@ void core_train_finish(void)
     train_state *state = train_self ? state_now() : NULL;
     if (state) {
         validation_end(state);
-        if (!state->worked || state->open_rank <= TRAIN_UPDATE) {
+        if (state->open && state->by_hand && state->backward) {
+            state->open = false;
+            sw_step_abandon(); /* Nothing says where it ended. */
+        } else if (!state->worked || state->open_rank <= TRAIN_UPDATE) {
             step_forget(state);
         }
         owner_clear(state);
     }
+}
+
+/* Whether nobody but updates could give steps now: there is no loader, or its batches have all been taken and training
+ * goes on, as with itertools.cycle or where the next batch is asked for ahead. */
+static bool without_loader(const train_state *state)
+{
+    return state->rank <= TRAIN_UPDATE ||
+           (state->rank == TRAIN_LOADER && !state->owner && !state->waiting);
+}
+
+/* Whether a forward or a backward begins a step where no loader does. */
+static bool work_begins_step(const train_state *state, bool backward)
+{
+    if (!state->open) {
+        return state->rank <= TRAIN_UPDATE || !backward;
+    }
+    if (state->open_rank != TRAIN_UPDATE || state->owner) {
+        return false;
+    }
+    if (!state->backward) {
+        return !backward && !state->by_hand;
+    }
+    return !optimizer_known && (!backward || !state->forwards);
 }
 
 void core_train_works(bool backward)
@@ -372,11 +417,14 @@ void core_train_works(bool backward)
         return;
     }
     validation_end(state);
-    if (state->rank <= TRAIN_UPDATE &&
-        (!state->open || (state->open_rank == TRAIN_UPDATE && !state->backward &&
-                          !state->owner && !backward))) {
-        /* There is no loader. The step begins with the forward that the first backward follows; those before were trials. */
-        step_forget(state);
+    state->forwards |= !backward;
+    if (without_loader(state) && work_begins_step(state, backward)) {
+        if (state->open && state->backward) {
+            state->by_hand = true; /* There is no optimizer that would say so. */
+        } else {
+            /* The step begins with the forward that the first backward follows; those before were trials. */
+            step_forget(state);
+        }
         step_begin(state, TRAIN_UPDATE, NULL, NULL, SW_STEP_UPDATE);
     }
     state->worked = true;
@@ -384,6 +432,7 @@ void core_train_works(bool backward)
     if (state->open && state->open_rank == TRAIN_LOADER && state->rank < TRAIN_LOADER) {
         rank_raise(state, TRAIN_LOADER);
     }
+    state->trains |= backward && state->open && state->open_rank == TRAIN_LOADER;
     if (state->open && state->group && backward) {
         train_group *group = group_find(state, state->group);
         if (group) {
@@ -602,6 +651,8 @@ static PyObject *train_step_end(PyObject *Py_UNUSED(module), PyObject *const *ar
         } else {
             sw_step_abandon();
         }
+        core_allocators_step();
+        core_holders_look(false);
     }
     Py_RETURN_NONE;
 }
@@ -637,8 +688,12 @@ static PyObject *train_update(PyObject *Py_UNUSED(module), PyObject *owner)
     }
     validation_end(state);
     sw_update();
+    optimizer_known = true;
+    state->by_hand = false;
     state->updates++;
-    if (state->rank <= TRAIN_UPDATE && (state->rank != TRAIN_LOOP || !state->open) &&
+    const bool gives = state->rank <= TRAIN_UPDATE ||
+                       (state->rank == TRAIN_LOADER && state->open && state->backward);
+    if (gives && (state->rank != TRAIN_LOOP || !state->open) &&
         (!state->open || state->open_rank == TRAIN_UPDATE) &&
         (!state->owner || state->owner == owner)) {
         step_begin(state, TRAIN_UPDATE, owner, NULL, SW_STEP_UPDATE);
@@ -646,10 +701,23 @@ static PyObject *train_update(PyObject *Py_UNUSED(module), PyObject *owner)
     Py_RETURN_NONE;
 }
 
+static PyObject *train_optimizer(PyObject *Py_UNUSED(module),
+                                 PyObject *Py_UNUSED(ignored))
+{
+    optimizer_known = true;
+    Py_RETURN_NONE;
+}
+
 static PyObject *train_evaluates(PyObject *Py_UNUSED(module), PyObject *trained)
 {
     core_train_evaluates(PyObject_IsTrue(trained) == 1);
     Py_RETURN_NONE;
+}
+
+static PyObject *train_waits(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    const train_state *state = state_now();
+    return PyBool_FromLong(state && state->waiting > 0);
 }
 
 static PyObject *train_resumes(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
@@ -723,8 +791,12 @@ static PyMethodDef training_methods[] = {
     {"train_works", FAST(train_works), METH_FASTCALL,
      PyDoc_STR("train_works(backward=True, /)\n--\n\nTraining happens here.")},
     {"train_update", train_update, METH_O, PyDoc_STR("An optimizer step has ended.")},
+    {"train_optimizer", train_optimizer, METH_NOARGS,
+     PyDoc_STR("There is an optimizer; its steps are waited for.")},
     {"train_evaluates", train_evaluates, METH_O,
      PyDoc_STR("A module is called in eval mode and without gradients.")},
+    {"train_waits", train_waits, METH_NOARGS,
+     PyDoc_STR("Whether this thread is making, or waiting for, a batch.")},
     {"train_resumes", train_resumes, METH_NOARGS,
      PyDoc_STR("What follows is no validation, though nothing is trained yet.")},
     {"train_now", train_now, METH_NOARGS,

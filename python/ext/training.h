@@ -17,6 +17,8 @@ enum train_source {
 
 /* The program itself says what a step is: from now on nobody else does on this thread. */
 void core_train_explicit(void);
+/* Tells who watches steps that one has begun. */
+void core_train_told(void);
 /* The recording ends: a step that had only just begun did not happen. */
 void core_train_finish(void);
 /* A training forward (false) or a backward (true) begins on this thread. */

@@ -88,6 +88,17 @@ def began() -> None:
     if _core.option("functions") == "on":
         _functions = package.functions()
         _functions.start()
+    if _core.option("operators") == "on":
+        from stepwatch import _imports
+
+        _imports.watch("torch", _watch_operators)
+
+
+def _watch_operators(torch: Any) -> None:
+    from stepwatch.integrations import torch_operators
+
+    asked = "STEPWATCH_OPERATORS" in os.environ
+    torch_operators.install(torch, "--operators" if asked else "operators=True")
 
 
 def ends() -> None:
@@ -98,3 +109,6 @@ def ends() -> None:
     if _lines is not None:
         _lines.disable()
     _functions = _lines = None
+    operators: Any = sys.modules.get("stepwatch.integrations.torch_operators")
+    if operators is not None:
+        operators.remove()

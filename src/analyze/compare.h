@@ -73,7 +73,7 @@ int sw__compare_fact(sw_compare_input *input, const char *key, const char *value
 /* A sentence; 0 or SW_ENOMEM. */
 int sw__compare_note(sw__arena *arena, struct sw__compare_notes *notes,
                      const char *format, ...) SW_PRINTF(3, 4);
-/* The part of a name (and file and line), made if need be; NULL when out of memory. Valid until the next is made. */
+/* The part of a name (and file), made if need be; NULL when out of memory. Valid until the next is made. */
 struct sw__measured *sw__measured_put(sw_compare_input *input, enum sw_compared_kind kind,
                                       const char *name, const char *file, uint32_t line);
 /* NULL: there is none. */

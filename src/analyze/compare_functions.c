@@ -15,7 +15,6 @@ int sw_compare_input_of_functions(sw_compare_input **out, const sw_functions *fu
         const sw_function *function = sw_functions_get(functions, i);
         const char *name =
             function->qualname_length ? function->qualname : function->name;
-        /* Without the line: it is another one as soon as something above it changed. */
         struct sw__measured *part =
             sw__measured_put(input, SW_COMPARED_FUNCTION, name, function->file, 0);
         if (!part) {

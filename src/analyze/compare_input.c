@@ -152,21 +152,21 @@ int sw_compare_input_open(sw_compare_input **out, const char *path, sw_error_inf
 
 /* --- parts --- */
 
-/* "name", or for functions "name NUL file NUL line". The caller frees it; NULL when out of memory. */
-static char *key_of(const char *name, const char *file, uint32_t line, size_t *length)
+/* "name", or for functions "name NUL file": not the line, which is another one as soon as something above it changed. The
+ * caller frees it; NULL when out of memory. */
+static char *key_of(const char *name, const char *file, size_t *length)
 {
     const size_t names = strlen(name) + 1;
     const size_t files = file ? strlen(file) + 1 : 0;
-    char *key = sw__alloc(names + files + sizeof line);
+    char *key = sw__alloc(names + files);
     if (!key) {
         return NULL;
     }
     memcpy(key, name, names);
     if (file) {
         memcpy(key + names, file, files);
-        memcpy(key + names + files, &line, sizeof line);
     }
-    *length = names + files + (file ? sizeof line : 0);
+    *length = names + files;
     return key;
 }
 
@@ -204,7 +204,7 @@ struct sw__measured *sw__measured_put(sw_compare_input *input, enum sw_compared_
     }
     size_t length;
     int fresh = 0;
-    char *key = key_of(name, file, line, &length);
+    char *key = key_of(name, file, &length);
     uint32_t id = key ? sw__intern_put(list->keys, key, length, &fresh) : 0;
     sw__free(key);
     if (id == 0) {
@@ -219,7 +219,7 @@ const struct sw__measured *sw__measured_find(const sw_compare_input *input,
 {
     const struct sw__measured_list *list = &input->parts[kind];
     size_t length;
-    char *key = key_of(like->name, like->file, like->line, &length);
+    char *key = key_of(like->name, like->file, &length);
     const uint32_t id = key ? sw__intern_find(list->keys, key, length) : 0;
     sw__free(key);
     return id ? &list->items[id - 1] : NULL;

@@ -418,12 +418,16 @@ static void add_stack(struct reading *reading, const sw_stack *stack, int phase,
     reading->hot->closure += closure ? samples : 0;
     bool package = depth < stack->depth; /* what was left out is deep in something */
     bool machinery = false;
+    bool copies = false;
     size_t inner = depth;
     while (inner > 0) {
-        const char *file = sw_stacks_get_frame(reading->stacks, frames[inner - 1])->file;
+        const sw_stack_frame *frame =
+            sw_stacks_get_frame(reading->stacks, frames[inner - 1]);
+        const char *file = frame->file;
         if (sw__user_file(file)) {
             break;
         }
+        copies = copies || strcmp(frame->name, "deepcopy") == 0;
         package = package || !*file || (installed(file) && !is_python(file));
         machinery = machinery || strstr(file, "/torch/utils/data/") ||
                     strstr(file, "/stepwatch/integrations/");
@@ -439,6 +443,8 @@ static void add_stack(struct reading *reading, const sw_stack *stack, int phase,
         .outside = outside,
         .when = when};
     if (when != SW__HOT_UNKNOWN) {
+        const sw_stack_frame *caller = sw_stacks_get_frame(reading->stacks, frames[loop]);
+        key.loop = sw__user_file(caller->file) ? caller : NULL;
         /* The first of the user's functions on the way from there. */
         for (size_t i = loop + 1; i < inner && !key.entry; i++) {
             const sw_stack_frame *frame = sw_stacks_get_frame(reading->stacks, frames[i]);
@@ -469,6 +475,8 @@ static void add_stack(struct reading *reading, const sw_stack *stack, int phase,
         line->samples += samples;
         line->own += package ? 0 : samples;
         line->interpreted += package ? 0 : sw__sub(samples, stack->in_call);
+        line->copied += copies ? samples : 0;
+        line->waiting += stack->waiting;
         line->repeated += !package && comes_again(reading, frames, inner) ? samples : 0;
     }
 }

@@ -13,10 +13,14 @@ enum sw__hot_when {
     SW__HOT_ANY = 15
 };
 
+/* In place of a phase: a finding tells of this line already. */
+#define SW__HOT_TOLD SW_PHASE_COUNT
+
 /* Samples whose innermost frame of the user's own code is this line. */
 struct sw__hot_line {
     const sw_stack_frame *frame;
     const sw_stack_frame *entry; /* what the loop called to get there; NULL: unknown */
+    const sw_stack_frame *loop;  /* the line of the loop that did; NULL: unknown */
     int phase;                   /* enum sw_phase, whose time it is part of */
     int as; /* the same, but `other` for what a closure does inside the optimizer, and
                `logging` for what loggers do that no section tells of */
@@ -25,6 +29,8 @@ struct sw__hot_line {
     uint64_t samples;
     uint64_t own;         /* the line itself, or the standard library called from it */
     uint64_t interpreted; /* of `own`, outside native calls */
+    uint64_t copied;      /* of `samples`, in copy.deepcopy */
+    uint64_t waiting;     /* of `samples`, without wanting a core */
     uint64_t
         repeated; /* of `own`, where a loop inside the step comes to it, or may do so */
 };
@@ -48,7 +54,7 @@ struct sw__hot {
 struct sw__hot_function {
     sw_stack_frame frame; /* its line with most samples */
     const sw_stack_frame *entry;
-    uint64_t samples, own, interpreted;
+    uint64_t samples, own, interpreted, copied;
     uint64_t repeated; /* of `own`, in a loop inside the step */
     uint64_t plain;    /* of `interpreted`, on lines that are mostly that */
     uint64_t

@@ -1,6 +1,7 @@
 /* What the tables of memory say: processes and sections. */
 #include "analyze/memory.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,6 +87,19 @@ static bool find_path(sw_summary *summary, const sw_trace *trace,
     return true;
 }
 
+bool sw__memory_place(sw_summary *summary, const sw_trace *trace, uint32_t thread,
+                      uint32_t node, sw_memory_section *out)
+{
+    const sw_trace_lane *lane = lane_of(trace, thread);
+    if (!lane || node >= lane->node_count ||
+        !find_path(summary, trace, lane, node, out)) {
+        return false;
+    }
+    out->thread = thread_name(trace, thread);
+    out->calls = lane->nodes[node].calls;
+    return true;
+}
+
 static int by_peak(const void *left, const void *right)
 {
     const sw_memory_section *a = left;
@@ -105,14 +119,11 @@ static int read_sections(sw_summary *summary, sw_memory *memory, const sw_trace 
     }
     for (size_t i = 0; i < count; i++) {
         const sw_row *row = sw_trace_get_row(trace, SW_TABLE_ALLOCATIONS, i);
-        const sw_trace_lane *lane = row ? lane_of(trace, row->key[0]) : NULL;
         sw_memory_section *section = &memory->sections[memory->section_count];
-        if (!lane || row->key[1] >= lane->node_count ||
-            !find_path(summary, trace, lane, row->key[1], section)) {
+        if (!row ||
+            !sw__memory_place(summary, trace, row->key[0], row->key[1], section)) {
             continue;
         }
-        section->thread = thread_name(trace, row->key[0]);
-        section->calls = lane->nodes[row->key[1]].calls;
         section->sum =
             (sw_memory_sum){row->value[0], row->value[1], row->value[2], row->value[3]};
         section->peak = row->value[4];
@@ -123,6 +134,43 @@ static int read_sections(sw_summary *summary, sw_memory *memory, const sw_trace 
 }
 
 /* --- allocators of frameworks, of all processes --- */
+
+/* An allocator has two rows; the one with its bytes comes first. */
+static void read_allocator(sw_memory *memory, const sw_trace *trace, const sw_row *row)
+{
+    const sw_trace_name *name = sw_trace_get_name(trace, row->key[0]);
+    const char *text = name ? name->text : "?";
+    const uint32_t pid = sw_trace_get_info(trace)->pid;
+    if (row->key[2] == SW_ALLOCATOR_BYTES) {
+        memory->allocators[memory->allocator_count++] =
+            (sw_memory_allocator){.name = text,
+                                  .pid = pid,
+                                  .device = row->key[1],
+                                  .allocated = row->value[0],
+                                  .allocated_peak = row->value[1],
+                                  .reserved = row->value[2],
+                                  .reserved_peak = row->value[3],
+                                  .retries = row->value[4],
+                                  .failed = SW_UNKNOWN,
+                                  .pieces = SW_UNKNOWN,
+                                  .pieces_peak = SW_UNKNOWN,
+                                  .unused = NAN,
+                                  .readings = SW_UNKNOWN};
+        return;
+    }
+    for (size_t i = memory->allocator_count;
+         i-- > 0 && row->key[2] == SW_ALLOCATOR_PIECES;) {
+        sw_memory_allocator *at = &memory->allocators[i];
+        if (at->pid == pid && at->device == row->key[1] && strcmp(at->name, text) == 0) {
+            at->pieces = row->value[0];
+            at->pieces_peak = row->value[1];
+            at->failed = row->value[2];
+            at->unused = row->value[3] <= 1000000 ? (double)row->value[3] / 1e6 : NAN;
+            at->readings = row->value[4];
+            return;
+        }
+    }
+}
 
 static int read_allocators(sw_summary *summary, sw_memory *memory)
 {
@@ -138,18 +186,8 @@ static int read_allocators(sw_summary *summary, sw_memory *memory)
         const sw_trace *trace = sw__summary_trace(summary, i);
         for (size_t k = 0; k < sw_trace_row_count(trace, SW_TABLE_ALLOCATOR); k++) {
             const sw_row *row = sw_trace_get_row(trace, SW_TABLE_ALLOCATOR, k);
-            const sw_trace_name *name =
-                row ? sw_trace_get_name(trace, row->key[0]) : NULL;
             if (row) {
-                memory->allocators[memory->allocator_count++] =
-                    (sw_memory_allocator){.name = name ? name->text : "?",
-                                          .pid = sw_trace_get_info(trace)->pid,
-                                          .device = row->key[1],
-                                          .allocated = row->value[0],
-                                          .allocated_peak = row->value[1],
-                                          .reserved = row->value[2],
-                                          .reserved_peak = row->value[3],
-                                          .retries = row->value[4]};
+                read_allocator(memory, trace, row);
             }
         }
     }
@@ -186,7 +224,9 @@ int sw__summary_memory(sw_summary *summary)
     }
     const sw_trace *trace = sw__summary_trace(summary, main);
     int error = read_sections(summary, memory, trace);
+    error = error ? error : sw__memory_residents(summary, memory, trace);
     error = error ? error : read_allocators(summary, memory);
+    error = error ? error : sw__memory_holders(summary, memory, trace);
     return error ? error : sw__memory_sites(summary, memory, trace);
 }
 

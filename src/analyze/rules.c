@@ -169,3 +169,25 @@ sw_trace *sw__step_trace(const sw_summary *summary)
 {
     return sw_run_trace(summary->source, summary->step_trace);
 }
+
+enum sw_finding_kind sw__kind_by_name(const char *function)
+{
+    static const struct {
+        const char *word;
+        enum sw_finding_kind kind;
+    } words[] = {
+        {"valid", SW_FINDING_VALIDATION},    {"eval", SW_FINDING_VALIDATION},
+        {"save", SW_FINDING_CHECKPOINT},     {"checkpoint", SW_FINDING_CHECKPOINT},
+        {"snapshot", SW_FINDING_CHECKPOINT}, {"dump", SW_FINDING_CHECKPOINT},
+        {"backup", SW_FINDING_CHECKPOINT},   {"keep_best", SW_FINDING_CHECKPOINT},
+        {"log_", SW_FINDING_LOGGING},        {"plot", SW_FINDING_LOGGING},
+        {"report", SW_FINDING_LOGGING},      {"histogram", SW_FINDING_LOGGING}};
+    const char *dot = strrchr(function, '.');
+    const char *name = dot ? dot + 1 : function;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strstr(name, words[i].word)) {
+            return words[i].kind;
+        }
+    }
+    return SW_FINDING_VARIANCE;
+}

@@ -79,6 +79,9 @@ bool sw__copies_to_device(const sw_findings *all, const sw_stack_frame *frame);
 /* Share of the time that the step thread was ready to run and had no core; NaN: unknown. */
 double sw__core_wait(const sw_findings *all);
 bool sw__has_draft(const sw_findings *all, enum sw_finding_kind kind);
+/* What a function is about, by the words of its own name: validation, checkpoint, logging; SW_FINDING_VARIANCE: they do not
+ * say. */
+enum sw_finding_kind sw__kind_by_name(const char *function);
 /* The trace of the step thread. */
 sw_trace *sw__step_trace(const sw_summary *summary);
 /* For texts: "?" for NULL. */

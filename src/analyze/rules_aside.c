@@ -457,26 +457,23 @@ static bool told(sw_findings *all, unsigned phase)
     }
 }
 
-/* What a function is about that is called now and then, by the words of its own name. */
-static enum sw_finding_kind kind_by_name(const struct sw__slow_code *code)
+static bool told_by_others(const sw_findings *all)
 {
-    static const struct {
-        const char *word;
-        enum sw_finding_kind kind;
-    } words[] = {
-        {"valid", SW_FINDING_VALIDATION},    {"eval", SW_FINDING_VALIDATION},
-        {"save", SW_FINDING_CHECKPOINT},     {"checkpoint", SW_FINDING_CHECKPOINT},
-        {"snapshot", SW_FINDING_CHECKPOINT}, {"dump", SW_FINDING_CHECKPOINT},
-        {"log_", SW_FINDING_LOGGING},        {"plot", SW_FINDING_LOGGING},
-        {"report", SW_FINDING_LOGGING},      {"histogram", SW_FINDING_LOGGING}};
-    const char *dot = strrchr(code->name, '.');
-    const char *name = dot ? dot + 1 : code->name;
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        if (strstr(name, words[i].word)) {
-            return words[i].kind;
+    return sw__has_draft(all, SW_FINDING_LOGGING) ||
+           sw__has_draft(all, SW_FINDING_LOADER_MAIN_PROCESS);
+}
+
+/* Takes a finding out that is about the slow steps and nothing else, for what they have in common says more. */
+static bool take_over(sw_findings *all, enum sw_finding_kind kind, double share)
+{
+    for (struct sw__draft **at = &all->first; *at; at = &(*at)->next) {
+        if ((*at)->finding.kind == kind) {
+            const bool same = share > 0.7 * (*at)->finding.share;
+            *at = same ? (*at)->next : *at;
+            return same;
         }
     }
-    return SW_FINDING_VARIANCE;
+    return false;
 }
 
 static void variance(sw_findings *all)
@@ -516,17 +513,26 @@ static void variance(sw_findings *all)
     const uint64_t waiting = SW__COMPUTE_PHASES | SW__PHASE_BIT(SW_PHASE_SYNC) |
                              SW__PHASE_BIT(SW_PHASE_OPTIMIZER);
     if ((!periodic && !heavy) ||
-        (waiting & SW__PHASE_BIT(phase) && sw__is_asynchronous(all)) ||
-        told(all, phase)) {
+        (waiting & SW__PHASE_BIT(phase) && sw__is_asynchronous(all))) {
         return;
     }
     struct sw__slow_code code = {0};
     const bool seen = sw__slow_code(all, tail.bound, &code);
-    const enum sw_finding_kind kind = seen ? kind_by_name(&code) : SW_FINDING_VARIANCE;
+    const bool instead = periodic && seen && phase == SW_PHASE_OTHER &&
+                         !told_by_others(all) &&
+                         take_over(all, SW_FINDING_PYTHON_OVERHEAD, excess.mean / step);
+    if (!instead && told(all, phase)) {
+        return;
+    }
+    const enum sw_finding_kind kind =
+        seen ? sw__kind_by_name(code.name) : SW_FINDING_VARIANCE;
     struct sw__draft *draft =
         sw__draft(all, kind, kind == SW_FINDING_VARIANCE ? "RULE-61" : "RULE-62");
     if (kind != SW_FINDING_VARIANCE) {
         draft->finding.also |= (uint64_t)1 << SW_FINDING_VARIANCE;
+    }
+    if (instead) {
+        draft->finding.also |= (uint64_t)1 << SW_FINDING_PYTHON_OVERHEAD;
     }
     const char *name = sw_phase_name(phase);
     if (periodic && seen) {

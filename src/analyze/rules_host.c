@@ -6,7 +6,10 @@
 #include <stepwatch/monitor.h>
 
 #include "analyze/hot_code.h"
+#include "analyze/line_profile.h"
 #include "analyze/rules.h"
+#include "analyze/source_inputs.h"
+#include "analyze/source_loops.h"
 #include "analyze/summary.h"
 
 /* Less than this share of the steps' time is not worth a finding. */
@@ -102,6 +105,45 @@ static void sum_python(sw_findings *all, uint64_t sum[SW_PHASE_COUNT],
     }
 }
 
+/* Whether a loop goes through the parameters of a model, as its source reads: then it is the update, written by hand. */
+static bool goes_through_parameters(const sw_stack_frame *at)
+{
+    size_t length = 0;
+    char *text = sw__source_text(at->file, &length);
+    struct sw__source_line head;
+    const uint32_t loop =
+        text ? sw__source_loop(text, length, at->first_line, at->line) : 0;
+    const bool does = loop > 0 && sw__source_line_get(text, length, loop, &head) &&
+                      memmem(head.text, head.length, "param", 5) != NULL;
+    sw__free(text);
+    return does;
+}
+
+/* An update that nobody calls an optimizer: small operations on one parameter after the other. */
+static void update_by_hand(sw_findings *all, const struct sw__hot_function *top,
+                           struct sw__estimate time)
+{
+    const sw_stack_frame *at = &top->frame;
+    const double share = time.mean / all->it.mean_ns;
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_OPTIMIZER, "RULE-23");
+    sw__draft_where(all, draft, at->file, at->line, at->name);
+    sw__draft_title(all, draft,
+                    "%.0f %% of a step is a loop over parameters in %s (%s:%u)",
+                    percent(share), at->name, sw__file_name(at->file), at->line);
+    sw__draft_number(draft, "optimizer_ms", time.mean / 1e6);
+    sw__draft_number(draft, "optimizer_share", share);
+    sw__draft_number(draft, "samples", (double)time.count);
+    draft->finding.share = share;
+    draft->finding.confidence = 0.75;
+    sw__draft_advise(
+        all, draft,
+        "The loop over parameters in %s, line %u of %s, makes several small "
+        "operations for each: use torch._foreach_* functions on the list, or an "
+        "optimizer of torch.optim with fused=True or foreach=True.",
+        at->name, at->line, sw__file_name(at->file));
+    sw__draft_saves_in_steps(all, draft, time, 0.85, 0.5, 0.98);
+}
+
 /* What other threads compute in a step, in ns of a core, where calls return before their results are there and no device has
  * them: a step never takes less, however fast the program's own code gets. 0: unknown, or there are none. */
 static double computed_beside(const sw_findings *all)
@@ -135,6 +177,10 @@ static struct sw__draft *python_overhead(sw_findings *all)
     const struct sw__estimate time = sw__hot_time(all, sum);
     const double step = all->it.mean_ns;
     if (!top || !(time.low / step > PYTHON_LEAST)) {
+        return NULL;
+    }
+    if (goes_through_parameters(&top->frame)) {
+        update_by_hand(all, top, time);
         return NULL;
     }
     struct sw__draft *draft = sw__draft(all, SW_FINDING_PYTHON_OVERHEAD, "RULE-48");
@@ -193,7 +239,8 @@ static struct sw__draft *python_overhead(sw_findings *all)
 
 static bool on_batches(const sw_findings *all, const struct sw__hot_line *line)
 {
-    if (line->outside || sw__copies_to_device(all, line->frame)) {
+    if (line->outside || line->as == SW__HOT_TOLD ||
+        sw__copies_to_device(all, line->frame)) {
         return false;
     }
     if (SW__BATCH_PHASES & SW__PHASE_BIT(line->phase)) {
@@ -253,17 +300,56 @@ static struct sw__estimate moved_to_workers(const sw_findings *all,
     return saved;
 }
 
+static bool depends_on_model(const sw_stack_frame *at)
+{
+    size_t length = 0;
+    char *text = sw__source_text(at->file, &length);
+    const bool depends =
+        text && sw__source_uses_model(text, length, at->first_line, at->line);
+    sw__free(text);
+    return depends;
+}
+
+/* What the loop does before it calls the model is waiting, and not work. */
+static void waits_for_batch(sw_findings *all, const sw_stack_frame *at,
+                            struct sw__estimate time, double waiting)
+{
+    const double share = time.mean / all->it.mean_ns;
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_LOADER_IO, "RULE-06");
+    sw__draft_rule(draft, "RULE-02");
+    draft->group = SW__GROUP_LOADER;
+    sw__draft_where(all, draft, at->file, at->line, at->name);
+    sw__draft_title(all, draft,
+                    "%s waits for files or the network, and training waits for it: %.0f "
+                    "%% of a step",
+                    at->name, percent(share));
+    sw__draft_number(draft, "waiting_share", waiting);
+    sw__draft_number(draft, "wait_ms", time.mean / 1e6);
+    sw__draft_number(draft, "wait_share", share);
+    sw__draft_number(draft, "samples", (double)time.count);
+    draft->finding.share = share;
+    draft->finding.confidence = time.count >= 100 ? 0.8 : 0.65;
+    sw__draft_advise(all, draft,
+                     "Ask for many at once: let threads run %s (%s, line %u) ahead "
+                     "for the next batches while this one is trained on.",
+                     at->name, sw__file_name(at->file), at->line);
+    sw__draft_advise(all, draft,
+                     "Keep what is read again in memory, or on a local disk.");
+    sw__draft_saves_in_steps(all, draft, time, 0.97, 0.5, 1);
+}
+
 static void loader_main_process(sw_findings *all, struct sw__draft *python)
 {
     const struct sw__hot *hot = sw__hot_code(all);
     const struct sw__hot_line *top = NULL;
     uint64_t sum[SW_PHASE_COUNT] = {0};
-    uint64_t samples = 0;
+    uint64_t samples = 0, waiting = 0;
     for (size_t i = 0; i < hot->count; i++) {
         const struct sw__hot_line *line = &hot->lines[i];
         if (on_batches(all, line)) {
             sum[line->phase] += line->samples;
             samples += line->samples;
+            waiting += line->waiting;
             top = !top || line->samples > top->samples ? line : top;
         }
     }
@@ -284,6 +370,13 @@ static void loader_main_process(sw_findings *all, struct sw__draft *python)
         if (!(time.low / step > ASYNCHRONOUS_LEAST) || !(sw__core_wait(all) < 0.3)) {
             return;
         }
+    }
+    if (top->loop && depends_on_model(top->loop)) {
+        return; /* nobody can do it ahead */
+    }
+    if (sw_share_of(waiting, samples).low > 0.5) {
+        waits_for_batch(all, top->frame, time, (double)waiting / (double)samples);
+        return;
     }
     if (python && 2 * interpreted_on_batches(all) > samples) {
         /* Making it fast gains more than moving it. */
@@ -402,6 +495,42 @@ static bool measures(const struct sw__hot_function *function)
            function->samples;
 }
 
+/* Whether a function copies weights to keep them: copy.deepcopy, or its name says so. */
+static bool keeps_state(const struct sw__hot_function *function)
+{
+    return 2 * function->copied > function->samples ||
+           sw__kind_by_name(function->frame.name) == SW_FINDING_CHECKPOINT ||
+           (function->entry &&
+            sw__kind_by_name(function->entry->name) == SW_FINDING_CHECKPOINT);
+}
+
+static void copies_of_state(sw_findings *all, const sw_stack_frame *at,
+                            struct sw__estimate time)
+{
+    const double share = time.mean / all->it.mean_ns;
+    if (sw__has_draft(all, SW_FINDING_CHECKPOINT)) {
+        return;
+    }
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_CHECKPOINT, "RULE-62");
+    sw__draft_where(all, draft, at->file, at->line, at->name);
+    sw__draft_title(all, draft,
+                    "%.0f %% of a step is keeping copies of the state (%s:%u)",
+                    percent(share), sw__file_name(at->file), at->line);
+    sw__draft_number(draft, "copy_ms", time.mean / 1e6);
+    sw__draft_number(draft, "copy_share", share);
+    sw__draft_number(draft, "samples", (double)time.count);
+    draft->finding.share = share;
+    draft->finding.confidence = 0.7;
+    sw__draft_advise(all, draft,
+                     "Keep the state a twentieth as often (%s, line %u), such as after a "
+                     "validation that was better.",
+                     sw__file_name(at->file), at->line);
+    sw__draft_advise(all, draft,
+                     "Copy into tensors that are there already (Tensor.copy_), not into "
+                     "new ones.");
+    sw__draft_saves_in_steps(all, draft, time, 0.95, 0.5, 1);
+}
+
 /* Native work after the update that no phase claims: metrics and the like. */
 void sw__rules_metrics(sw_findings *all)
 {
@@ -422,8 +551,12 @@ void sw__rules_metrics(sw_findings *all)
     if (!(time.low / step > METRICS_LEAST)) {
         return;
     }
-    struct sw__draft *draft = sw__draft(all, SW_FINDING_LOGGING, "RULE-44");
     const sw_stack_frame *at = &list->frame;
+    if (keeps_state(list)) {
+        copies_of_state(all, at, time);
+        return;
+    }
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_LOGGING, "RULE-44");
     draft->group = asks_device(all, at) ? SW__GROUP_HOST : SW__GROUP_NONE;
     sw__draft_where(all, draft, at->file, at->line, at->name);
     sw__draft_title(all, draft,
@@ -441,6 +574,9 @@ void sw__rules_metrics(sw_findings *all)
                      "what it needs and compute them once in an epoch.",
                      at->line, sw__file_name(at->file));
     sw__draft_saves_in_steps(all, draft, time, 0.9, 0.3, 1);
+    if (sw__has_device(all) && draft->group == SW__GROUP_NONE) {
+        draft->finding.severity = SW_SEVERITY_LOW; /* the host only hands it out */
+    }
 }
 
 /* --- the garbage collector --- */

@@ -1,7 +1,10 @@
 /* Rules: memory that grows with the steps, and memory that runs short. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <stepwatch/write.h>
 
 #include "analyze/growth.h"
 #include "analyze/hot_code.h"
@@ -24,6 +27,8 @@
 enum { SPIKE_NEIGHBOURS = 7 }; /* on either side */
 
 #define MB 1e6
+/* Additions of a sum are counted up to here. */
+#define CHAIN_MOST 512
 
 /* --- growth --- */
 
@@ -82,6 +87,41 @@ static bool guess_place(sw_findings *all, struct sw__draft *draft)
     return false;
 }
 
+/* What was seen to hold the graphs. True: told, with a place. */
+static bool tell_holder(sw_findings *all, struct sw__draft *draft)
+{
+    size_t count;
+    const sw_memory_holder *it =
+        sw_memory_holders(sw_summary_memory(all->it.summary), &count);
+    if (count == 0 || !it->name) {
+        return false;
+    }
+    char tensors[32];
+    char place[160] = "";
+    sw_text_count(tensors, it->chain ? it->chain : it->tensors);
+    if (it->file) {
+        snprintf(place, sizeof place, " in %.100s:%u", sw__file_name(it->file), it->line);
+        sw__draft_where(all, draft, it->file, it->line, it->function);
+    }
+    sw__draft_number(draft, "graph_tensors", (double)it->tensors);
+    if (it->chain) {
+        sw__draft_number(draft, "graph_additions", (double)it->chain);
+        sw__draft_advise(
+            all, draft,
+            "%.80s%s is a sum of %s%s tensors with their graphs; add %.60s%s instead.",
+            it->name, place, it->chain >= CHAIN_MOST ? "at least " : "", tensors,
+            it->value ? it->value : "the number, loss", ".item()");
+    } else {
+        sw__draft_advise(
+            all, draft,
+            "%.80s, a %.40s%s, holds %s tensors with their graphs; keep %.60s%s instead.",
+            it->name, it->kind ? it->kind : "container", place, tensors,
+            it->value ? it->value : "numbers, loss", ".item()");
+    }
+    draft->finding.confidence = 0.95;
+    return it->file != NULL;
+}
+
 /* The line whose allocations grow most, where they were sampled; NULL: none does. */
 static const sw_memory_site *growing_site(const sw_findings *all)
 {
@@ -102,7 +142,7 @@ static const sw_memory_site *growing_site(const sw_findings *all)
 static void tell_place(sw_findings *all, struct sw__draft *draft)
 {
     const sw_memory_site *site = growing_site(all);
-    const bool guessed = guess_place(all, draft);
+    const bool guessed = tell_holder(all, draft) || guess_place(all, draft);
     if (site) {
         if (!guessed) {
             sw__draft_where(all, draft, site->file, site->line, site->function);
@@ -280,7 +320,8 @@ static void retries(sw_findings *all)
         sw_memory_allocators(sw_summary_memory(all->it.summary), &count);
     const sw_memory_allocator *most = NULL;
     for (size_t i = 0; i < count; i++) {
-        if (list[i].retries > 0 && (!most || list[i].retries > most->retries)) {
+        if (list[i].retries > 0 && list[i].retries != SW_UNKNOWN &&
+            (!most || list[i].retries > most->retries)) {
             most = &list[i];
         }
     }
@@ -295,6 +336,12 @@ static void retries(sw_findings *all)
     sw__draft_number(draft, "retries", (double)most->retries);
     sw__draft_number(draft, "allocated_peak_mb", (double)most->allocated_peak / MB);
     sw__draft_number(draft, "reserved_peak_mb", (double)most->reserved_peak / MB);
+    if (most->pieces_peak != SW_UNKNOWN) {
+        sw__draft_number(draft, "in_pieces_mb", (double)most->pieces_peak / MB);
+    }
+    if (most->unused >= 0) {
+        sw__draft_number(draft, "unused_share", most->unused);
+    }
     draft->finding.confidence = 0.9;
     draft->finding.severity = SW_SEVERITY_HIGH;
     sw__draft_advise(all, draft,

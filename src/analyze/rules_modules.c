@@ -32,6 +32,10 @@
 #define AGAIN_LEAST 15
 /* … and how many nodes there are for each part of the model: what is deep is meant to be, what goes round need not. */
 #define NODES_A_PART_LEAST 8
+#define ROW_COUNTED 8
+#define BETWEEN_NODES_LEAST 0.05
+/* Of a node that takes longer than this the rest is what it computes. */
+#define CALL_NS 15e3
 
 /* --- what modules cost --- */
 
@@ -46,6 +50,7 @@ struct part {
 struct model {
     struct part *parts;
     size_t count;
+    double kinds; /* parts, of those in a long row the first few */
     double calls; /* of leaves, in a step */
     double leaf_ns;
 };
@@ -63,6 +68,19 @@ static bool has_parts(const sw_training_module *modules, size_t count,
     for (size_t i = 0; i < count; i++) {
         if (modules[i].calls && strncmp(modules[i].name, of->name, length) == 0 &&
             modules[i].name[length] == '.') {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether a part lies in one of many alike that stand in a row, and not in one of the first: "heads.12.query". */
+static bool one_of_many(const char *name)
+{
+    for (const char *dot = strchr(name, '.'); dot; dot = strchr(dot + 1, '.')) {
+        char *end;
+        const unsigned long number = strtoul(dot + 1, &end, 10);
+        if (end > dot + 1 && *end == '.' && number >= ROW_COUNTED) {
             return true;
         }
     }
@@ -99,6 +117,7 @@ static bool find_parts(sw_findings *all, struct model *model)
             continue;
         }
         struct part *part = &model->parts[model->count++];
+        model->kinds += !one_of_many(module->name);
         /* Measured in few steps: it is their part of the backward that counts. */
         const double part_of_backward =
             roots ? (double)module->backward_ns / (double)roots : 0;
@@ -246,6 +265,28 @@ static bool other_outlier(const struct model *model, const struct part *part,
     return count >= 3 && part->step_ns > LAYER_TIMES * second;
 }
 
+/* Whether a layer, the only one of its class, takes several times what any other does, and still more for each number that it
+ * learns. */
+static bool out_of_proportion(const struct model *model, const struct part *part)
+{
+    double most = 0, dearest = 0;
+    for (size_t i = 0; i < model->count; i++) {
+        const struct part *other = &model->parts[i];
+        if (other == part || !other->leaf) {
+            continue;
+        }
+        if (same_type(part, other)) {
+            return false;
+        }
+        const double learns = (double)other->module->parameters;
+        const double each = learns > 0 ? other->step_ns / learns : 0;
+        most = other->step_ns > most ? other->step_ns : most;
+        dearest = each > dearest ? each : dearest;
+    }
+    return part->step_ns > LAYER_TIMES * most &&
+           part->step_ns / (double)part->module->parameters > LAYER_TIMES * dearest;
+}
+
 /* A layer of the program's own that has next to nothing to learn and takes longer than those that have. */
 static bool own_outlier(const struct model *model, const struct part *part,
                         double *scratch, struct outlier *out)
@@ -264,7 +305,8 @@ static bool own_outlier(const struct model *model, const struct part *part,
             scratch[count++] = other->forward_ns;
         }
     }
-    if (count < 3 || module->parameters > largest / 10) {
+    if (count < 3 ||
+        (module->parameters > largest / 10 && !out_of_proportion(model, part))) {
         return false;
     }
     *out = (struct outlier){.part = part,
@@ -274,12 +316,13 @@ static bool own_outlier(const struct model *model, const struct part *part,
     return part->forward_ns > BLOCK_TIMES * out->usual_ns;
 }
 
-/* A part of the program's own that computes more by itself, outside its parts, than all other layers together: every position
- * against every other one, and the like. */
+/* A part of the program's own that computes more by itself, outside its parts, than all other layers
+ * together: every position against every other one, and the like. */
 static bool own_work(const struct model *model, const struct part *part,
                      struct outlier *out)
 {
     const sw_training_module *module = part->module;
+    /* Attentions of the framework are left out: over long sequences they are meant to be most of a model. */
     if (part->leaf || module->root || !module->type || sw__of_torch(module->type) ||
         module->self_ns < module->total_ns / 10 * 9) {
         return false;
@@ -415,9 +458,13 @@ static struct graph find_graph(sw_findings *all)
     const double nodes = sw__setting_number(all, "autograd", "nodes");
     const double functions = sw__setting_number(all, "autograd", "functions");
     struct graph graph = {0};
+    /* What the thread waited for a core is no part of them. */
+    const double wait = sw__core_wait(all);
+    const double ran = wait > 0 && wait < 1 ? 1 - wait : 1;
     if (nodes > 0 && functions > 0 && backward.mean > 0) {
-        graph = (struct graph){
-            .nodes = nodes, .node_ns = backward.high / nodes, .again = nodes / functions};
+        graph = (struct graph){.nodes = nodes,
+                               .node_ns = backward.high * ran / nodes,
+                               .again = nodes / functions};
     }
     return graph;
 }
@@ -484,10 +531,10 @@ static void launch_bound(sw_findings *all, const struct model *model)
     const struct graph graph = find_graph(all);
     /* An operation of the framework may be many nodes, too (nn.GRU): then no Python lies between them. */
     const bool idles = sw__device_idles(all);
-    const bool by_graph = (between.low > 0.08 || idles) && graph.nodes >= NODES_LEAST &&
-                          graph.node_ns < (idles ? NODE_LAUNCH_MOST_NS : NODE_MOST_NS) &&
-                          graph.again >= AGAIN_LEAST &&
-                          graph.nodes > NODES_A_PART_LEAST * (double)model->count;
+    const bool by_graph =
+        (between.low > BETWEEN_NODES_LEAST || idles) && graph.nodes >= NODES_LEAST &&
+        graph.node_ns < (idles ? NODE_LAUNCH_MOST_NS : NODE_MOST_NS) &&
+        graph.again >= AGAIN_LEAST && graph.nodes > NODES_A_PART_LEAST * model->kinds;
     const bool by_code = own.low > 0.5 * forward.mean && !by_graph;
     if ((!by_modules && !by_code && !by_graph) ||
         !(both.low / all->it.mean_ns > LAUNCH_LEAST)) {
@@ -538,7 +585,8 @@ static void launch_bound(sw_findings *all, const struct model *model)
                      "each of them worth its call.");
     if (by_graph) {
         /* The repeated ones become one; some stay, and the mathematics. */
-        const double most = 1 - 12 / graph.again;
+        const double calls = graph.node_ns > CALL_NS ? CALL_NS / graph.node_ns : 1;
+        const double most = (1 - 12 / graph.again) * calls;
         const double usual = most < 0.3 ? 0.3 : most;
         sw__draft_saves_in_steps(all, draft, both, usual, 0.5 * usual, 0.99);
     } else {

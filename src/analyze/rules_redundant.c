@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "analyze/hot_code.h"
+#include "analyze/line_profile.h"
 #include "analyze/rules.h"
+#include "analyze/source_inputs.h"
 #include "analyze/summary.h"
 
 #define REDUNDANT_LEAST 0.05
@@ -31,28 +33,59 @@ static int ascending(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* How many steps have most of `ns` (over all of them) beyond the usual forward; 0: it is in every step, or nobody knows. */
-static size_t now_and_then(sw_findings *all, double ns)
+static uint64_t median(uint64_t *values, size_t count)
+{
+    qsort(values, count, sizeof *values, ascending);
+    return values[count / 2];
+}
+
+/* How many steps have most of `ns` (over all of them) beyond the usual forward; 0: it is in every step, or nobody knows.
+ * `*more_ns`: what those steps take beyond the usual in all, batches for it included. */
+static size_t now_and_then(sw_findings *all, double ns, double *more_ns)
 {
     const struct sw__case *it = &all->it;
-    uint64_t *forward = sw__alloc_zero(it->count + 1, sizeof *forward);
-    all->failed |= !forward;
-    for (size_t i = 0; forward && i < it->count; i++) {
-        forward[i] = it->step[i].phase_ns[SW_PHASE_FORWARD];
+    uint64_t *scratch = sw__alloc_zero(it->count + 1, sizeof *scratch);
+    *more_ns = 0;
+    if (!scratch) {
+        all->failed = true;
+        return 0;
     }
+    for (size_t i = 0; i < it->count; i++) {
+        scratch[i] = it->step[i].phase_ns[SW_PHASE_FORWARD];
+    }
+    const uint64_t usual = median(scratch, it->count);
+    for (size_t i = 0; i < it->count; i++) {
+        scratch[i] = it->step[i].end_ns - it->step[i].begin_ns;
+    }
+    const uint64_t step = median(scratch, it->count);
+    sw__free(scratch);
     double excess = 0;
     size_t times = 0;
-    if (forward) {
-        qsort(forward, it->count, sizeof *forward, ascending);
-        const uint64_t usual = forward[it->count / 2];
-        for (size_t i = 0; i < it->count; i++) {
-            const bool more = forward[i] > 2 * usual;
-            excess += more ? (double)(forward[i] - usual) : 0;
-            times += more;
+    for (size_t i = 0; i < it->count; i++) {
+        const uint64_t forward = it->step[i].phase_ns[SW_PHASE_FORWARD];
+        const uint64_t whole = it->step[i].end_ns - it->step[i].begin_ns;
+        if (forward > 2 * usual) {
+            excess += (double)(forward - usual);
+            *more_ns += whole > step ? (double)(whole - step) : 0;
+            times++;
         }
     }
-    sw__free(forward);
     return excess > 0.6 * ns && 2 * times < it->count ? times : 0;
+}
+
+/* By the words of its own name. */
+static bool measures_model(const char *function)
+{
+    static const char *const words[] = {"valid", "eval",  "test",  "accura",
+                                        "score", "check", "metric"};
+    const char *dot = strrchr(function, '.');
+    const char *name = dot ? dot + 1 : function;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strstr(name, words[i])) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* A validation that says neither eval() nor no_grad(): the model is called over and over after the update of some steps. */
@@ -105,9 +138,14 @@ static bool forward_after(sw_findings *all)
         return false;
     }
     const sw_stack_frame *at = top->entry ? top->entry : top->frame;
-    const size_t times = now_and_then(all, time.mean * (double)all->it.count);
-    if (times > 0) {
-        validates(all, at, time, times);
+    double more;
+    const size_t times = now_and_then(all, time.mean * (double)all->it.count, &more);
+    if (times > 0 && measures_model(at->name)) {
+        struct sw__estimate whole = time;
+        more /= (double)all->it.count;
+        whole.mean = more > whole.mean ? more : whole.mean;
+        whole.high = whole.mean > whole.high ? whole.mean : whole.high;
+        validates(all, at, whole, times);
         return true;
     }
     struct sw__draft *draft = sw__draft(all, SW_FINDING_REDUNDANT_WORK, "RULE-44");
@@ -128,6 +166,85 @@ static bool forward_after(sw_findings *all)
         "and not in every step.");
     sw__draft_saves_in_steps(all, draft, time, 1, 0.7, 1);
     return true;
+}
+
+#define BESIDE_PHASES (SW__PHASE_BIT(SW_PHASE_OTHER) | SW__BATCH_PHASES)
+
+/* Whether a line is work of a step outside the model, before the backward. */
+static bool beside_model(const sw_findings *all, const struct sw__hot_line *line)
+{
+    return line->loop && !line->outside &&
+           line->when & (SW__HOT_BEFORE | SW__HOT_BETWEEN) && line->as == line->phase &&
+           BESIDE_PHASES & SW__PHASE_BIT(line->phase) &&
+           !(sw__batches_made_inside(all) &&
+             SW__BATCH_PHASES & SW__PHASE_BIT(line->phase));
+}
+
+static bool same_inputs(const sw_stack_frame *at)
+{
+    size_t length = 0;
+    char *text = sw__source_text(at->file, &length);
+    const bool same =
+        text && sw__source_same_inputs(text, length, at->first_line, at->line);
+    sw__free(text);
+    return same;
+}
+
+/* A line of the training loop that computes the same from the same in every step. */
+static void same_again(sw_findings *all)
+{
+    struct sw__hot *hot = all->hot;
+    const struct sw__hot_line *top = NULL;
+    uint64_t most = 0, sum[SW_PHASE_COUNT] = {0};
+    for (size_t i = 0; i < hot->count; i++) {
+        uint64_t here = 0;
+        for (size_t k = 0; beside_model(all, &hot->lines[i]) && k < hot->count; k++) {
+            here += hot->lines[k].loop == hot->lines[i].loop &&
+                            beside_model(all, &hot->lines[k])
+                        ? hot->lines[k].samples
+                        : 0;
+        }
+        if (here > most) {
+            most = here;
+            top = &hot->lines[i];
+        }
+    }
+    for (size_t k = 0; top && k < hot->count; k++) {
+        if (hot->lines[k].loop == top->loop && beside_model(all, &hot->lines[k])) {
+            sum[hot->lines[k].phase] += hot->lines[k].samples;
+            top = hot->lines[k].samples > top->samples ? &hot->lines[k] : top;
+        }
+    }
+    const struct sw__estimate time = sw__hot_time(all, sum);
+    const double step = all->it.mean_ns;
+    if (!top || !(time.low / step > REDUNDANT_LEAST) || !same_inputs(top->loop)) {
+        return;
+    }
+    const sw_stack_frame *loop = top->loop;
+    for (size_t k = 0; k < hot->count; k++) {
+        if (hot->lines[k].loop == loop && beside_model(all, &hot->lines[k])) {
+            hot->lines[k].as = SW__HOT_TOLD;
+        }
+    }
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_REDUNDANT_WORK, "RULE-44");
+    sw__draft_rule(draft, "RULE-13");
+    const sw_stack_frame *at = top->entry ? top->entry : top->frame;
+    sw__draft_where(all, draft, at->file, at->line, at->name);
+    sw__draft_title(
+        all, draft,
+        "%.0f %% of a step is %s, computed from the same in every step (%s:%u)",
+        100 * time.mean / step, at->name, sw__file_name(loop->file), loop->line);
+    sw__draft_number(draft, "again_ms", time.mean / 1e6);
+    sw__draft_number(draft, "again_share", time.mean / step);
+    sw__draft_number(draft, "samples", (double)time.count);
+    draft->finding.share = time.mean / step;
+    draft->finding.confidence = 0.7;
+    sw__draft_advise(
+        all, draft,
+        "Line %u of %s names nothing that differs from step to step: compute "
+        "it once before the loop and keep it.",
+        loop->line, sw__file_name(loop->file));
+    sw__draft_saves_in_steps(all, draft, time, 0.98, 0.7, 1);
 }
 
 static bool is_forward(const char *name)
@@ -253,6 +370,65 @@ static bool module_without_backward(sw_findings *all)
     return true;
 }
 
+/* The part of a model that gets gradients though no optimizer has its parameters: a teacher that was not frozen. */
+static bool gradients_for_nobody(sw_findings *all)
+{
+    size_t count, settings;
+    uint64_t roots = 0;
+    const sw_training_module *modules = sw_training_modules(all->it.training, &count);
+    const sw_training_setting *list = sw_training_settings(all->it.training, &settings);
+    const sw_training_module *top = NULL;
+    for (size_t i = 0; i < count; i++) {
+        roots = sw__add(roots, modules[i].root ? modules[i].backward_ns : 0);
+        for (size_t k = 0; k < settings; k++) {
+            if (list[k].what && strcmp(list[k].what, "unowned") == 0 && list[k].name &&
+                strcmp(list[k].name, modules[i].name) == 0 &&
+                (!top || modules[i].backward_ns > top->backward_ns)) {
+                top = &modules[i];
+            }
+        }
+    }
+    const struct sw__estimate backward =
+        sw__phase_time(all, SW__PHASE_BIT(SW_PHASE_BACKWARD));
+    const double part = top && roots ? (double)top->backward_ns / (double)roots : 0;
+    const double step = all->it.mean_ns, ns = part * backward.mean;
+    if (!(part < 1) || !(ns / step > 2 * REDUNDANT_LEAST)) {
+        return false; /* a root alone: it is the model */
+    }
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_REDUNDANT_WORK, "RULE-44");
+    draft->group = SW__GROUP_COMPUTE;
+    draft->specific = 3;
+    const sw_training_site *site =
+        top->site ? top->site : sw__site_of(all, SW_SITE_MODEL);
+    const struct sw__hot_function *code = module_code(all, top);
+    if (code) {
+        sw__draft_where(all, draft, code->frame.file, code->frame.line, top->name);
+    } else {
+        sw__draft_where(all, draft, site ? site->file : NULL, site ? site->line : 0,
+                        top->name);
+    }
+    sw__draft_title(all, draft,
+                    "%.0f %% of a step is the backward through %s, whose parameters no "
+                    "optimizer has",
+                    100 * ns / step, top->name);
+    sw__draft_number(draft, "backward_ms", ns / 1e6);
+    sw__draft_number(draft, "backward_share", part);
+    sw__draft_number(draft, "parameters", (double)top->parameters);
+    draft->finding.share = ns / step;
+    draft->finding.confidence = 0.7;
+    sw__draft_advise(
+        all, draft,
+        "If %s is not meant to learn, call it under torch.no_grad(), or once "
+        "requires_grad_(False) on it: then nothing is kept for its backward.",
+        top->name);
+    sw__draft_advise(all, draft,
+                     "If it is, give its parameters to the optimizer: they stay as they "
+                     "are.");
+    const struct sw__estimate time = {.mean = ns, .low = 0.8 * ns, .high = 1.1 * ns};
+    sw__draft_saves_in_steps(all, draft, time, 1, 0.8, 1);
+    return true;
+}
+
 void sw__rules_redundant(sw_findings *all)
 {
     const struct sw__hot *hot = sw__hot_code(all);
@@ -263,7 +439,8 @@ void sw__rules_redundant(sw_findings *all)
             "results are used");
         return;
     }
-    if (!forward_after(all) && !not_in_backward(all)) {
+    same_again(all);
+    if (!gradients_for_nobody(all) && !forward_after(all) && !not_in_backward(all)) {
         (void)module_without_backward(all);
     }
 }

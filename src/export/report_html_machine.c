@@ -70,6 +70,55 @@ static void put_processes(const struct sw__html_report *it, const sw_memory_proc
     sw__html_more(it->w, count > ROWS_MOST ? count - ROWS_MOST : 0, "processes");
 }
 
+static void put_path(const struct sw__html_report *it, const char *const *path,
+                     size_t depth)
+{
+    sw_write_text(it->w, "<td class=\"t\">");
+    for (size_t k = 0; k < depth; k++) {
+        sw_write_text(it->w, k ? " / " : "");
+        sw__html_text(it->w, path[k]);
+    }
+    sw_write_text(it->w, "</td>");
+}
+
+static void put_change(const struct sw__html_report *it, bool known, double bytes)
+{
+    char text[32];
+    char size[24];
+    sw_text_bytes(size, (uint64_t)(bytes < 0 ? -bytes : bytes));
+    snprintf(text, sizeof text, "%s%s", bytes < 0 ? "-" : "", size);
+    sw__html_number(it->w, known ? text : NULL);
+}
+
+static void put_residents(const struct sw__html_report *it, const sw_memory *memory)
+{
+    static const char *const headers[] = {
+        "section",         ">calls",           ">read",           ">grew by", ">a call",
+        ">most of a call", ">least of a call", ">process at most"};
+    size_t count;
+    const sw_memory_resident *list = sw_memory_residents(memory, &count);
+    if (count == 0) {
+        return;
+    }
+    sw_write_text(it->w, "<h3>Sections by what the process had in memory</h3>\n");
+    sw__html_table_begin(it->w, headers, 8);
+    for (size_t i = 0; i < count && i < ROWS_MOST; i++) {
+        const bool read = list[i].read > 0;
+        sw__html_row_begin(it->w);
+        put_path(it, list[i].path, list[i].depth);
+        sw__html_count(it->w, list[i].calls);
+        sw__html_count(it->w, list[i].read);
+        put_change(it, read, (double)list[i].sum);
+        put_change(it, read, read ? (double)list[i].sum / (double)list[i].read : 0);
+        put_change(it, read, (double)list[i].most);
+        put_change(it, read, (double)list[i].least);
+        put_bytes(it->w, list[i].highest);
+        sw__html_row_end(it->w);
+    }
+    sw__html_table_end(it->w);
+    sw__html_more(it->w, count > ROWS_MOST ? count - ROWS_MOST : 0, "sections");
+}
+
 static void put_memory_sections(const struct sw__html_report *it, const sw_memory *memory)
 {
     static const char *const headers[] = {"section", ">calls", ">most of a call",
@@ -83,12 +132,7 @@ static void put_memory_sections(const struct sw__html_report *it, const sw_memor
     sw__html_table_begin(it->w, headers, 5);
     for (size_t i = 0; i < count && i < ROWS_MOST; i++) {
         sw__html_row_begin(it->w);
-        sw_write_text(it->w, "<td class=\"t\">");
-        for (size_t k = 0; k < list[i].depth; k++) {
-            sw_write_text(it->w, k ? " / " : "");
-            sw__html_text(it->w, list[i].path[k]);
-        }
-        sw_write_text(it->w, "</td>");
+        put_path(it, list[i].path, list[i].depth);
         sw__html_count(it->w, list[i].calls);
         put_bytes(it->w, list[i].peak);
         put_bytes(it->w, list[i].sum.allocated);
@@ -124,19 +168,33 @@ static void put_sites(const struct sw__html_report *it, const sw_memory *memory)
     sw__html_more(it->w, count > ROWS_MOST ? count - ROWS_MOST : 0, "lines");
 }
 
+static void put_share(sw_writer *w, double share)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%.0f %%", share * 100);
+    sw__html_number(w, share >= 0 ? text : NULL);
+}
+
 static void put_allocators(const struct sw__html_report *it, const sw_memory *memory)
 {
-    static const char *const headers[] = {"allocator",        ">device", ">in use",
-                                          ">at most",         ">held",   ">held at most",
-                                          ">had to give back"};
+    static const char *const headers[] = {
+        "allocator",     ">device",           ">in use",    ">at most",       ">held",
+        ">held at most", ">had to give back", ">in pieces", ">unused at most"};
     size_t count;
     const sw_memory_allocator *list = sw_memory_allocators(memory, &count);
-    if (count == 0) {
+    size_t known = 0;
+    for (size_t i = 0; i < count; i++) {
+        known += list[i].allocated != SW_UNKNOWN;
+    }
+    if (known == 0) {
         return;
     }
     sw_write_text(it->w, "<h3>Allocators of frameworks</h3>\n");
-    sw__html_table_begin(it->w, headers, 7);
+    sw__html_table_begin(it->w, headers, 9);
     for (size_t i = 0; i < count && i < ROWS_MOST; i++) {
+        if (list[i].allocated == SW_UNKNOWN) {
+            continue;
+        }
         sw__html_row_begin(it->w);
         sw__html_cell(it->w, list[i].name);
         sw__html_count(it->w, list[i].device);
@@ -145,6 +203,8 @@ static void put_allocators(const struct sw__html_report *it, const sw_memory *me
         put_bytes(it->w, list[i].reserved);
         put_bytes(it->w, list[i].reserved_peak);
         sw__html_count(it->w, list[i].retries);
+        put_bytes(it->w, list[i].pieces_peak);
+        put_share(it->w, list[i].unused);
         sw__html_row_end(it->w);
     }
     sw__html_table_end(it->w);
@@ -162,6 +222,7 @@ void sw__html_memory(const struct sw__html_report *it)
     sw__html_chart(it, SW_RUN_CHART_MEMORY);
     put_processes(it, list, count);
     put_allocators(it, memory);
+    put_residents(it, memory);
     put_memory_sections(it, memory);
     put_sites(it, memory);
     if (!sw_memory_is_counted(memory)) {

@@ -44,6 +44,78 @@ static void put_parts(sw_writer *w, const sw_memory_process *process)
     sw_json_object_end(w);
 }
 
+static void put_path(sw_writer *w, const char *const *path, size_t depth)
+{
+    sw_json_key(w, "path");
+    sw_json_array_begin(w);
+    for (size_t k = 0; k < depth; k++) {
+        sw_json_string(w, path[k]);
+    }
+    sw_json_array_end(w);
+}
+
+static void put_change(sw_writer *w, const char *key, bool known, int64_t bytes)
+{
+    sw_json_key(w, key);
+    if (known) {
+        sw_json_int(w, bytes);
+    } else {
+        sw_json_null(w);
+    }
+}
+
+/* Who held tensors with their graphs. */
+static void put_holders(sw_writer *w, const sw_memory *memory)
+{
+    size_t count;
+    const sw_memory_holder *list = sw_memory_holders(memory, &count);
+    sw_json_key(w, "holders");
+    sw_json_array_begin(w);
+    for (size_t i = 0; i < count; i++) {
+        sw_json_object_begin(w);
+        put_string(w, "name", list[i].name);
+        put_string(w, "kind", list[i].kind);
+        put_string(w, "file", list[i].file);
+        put_uint(w, "line", list[i].file ? list[i].line : SW_UNKNOWN);
+        put_string(w, "function", list[i].function);
+        put_uint(w, "tensors", list[i].tensors);
+        put_uint(w, "additions", list[i].chain ? list[i].chain : SW_UNKNOWN);
+        put_bool(w, "whole", list[i].whole);
+        put_uint(w, "step", list[i].step);
+        sw_json_object_end(w);
+    }
+    sw_json_array_end(w);
+}
+
+/* Sections by what the process had in memory around their calls. */
+static void put_residents(sw_writer *w, const sw_memory *memory)
+{
+    size_t count;
+    const sw_memory_resident *list = sw_memory_residents(memory, &count);
+    sw_json_key(w, "sections");
+    sw_json_array_begin(w);
+    for (size_t i = 0; i < count && i < SECTIONS_MOST; i++) {
+        const sw_memory_resident *it = &list[i];
+        const bool read = it->read > 0;
+        sw_json_object_begin(w);
+        put_path(w, it->path, it->depth);
+        put_string(w, "thread", it->thread);
+        put_uint(w, "calls", it->calls);
+        put_uint(w, "calls_read", it->read);
+        put_change(w, "rss_delta_bytes", read, it->sum);
+        put_double(w, "rss_delta_mean_bytes",
+                   read ? (double)it->sum / (double)it->read : NAN);
+        put_change(w, "rss_delta_max_bytes", read, it->most);
+        put_change(w, "rss_delta_min_bytes", read, it->least);
+        put_uint(w, "rss_peak_bytes", it->highest);
+        put_string(w, "rss_peak_how", it->highest == SW_UNKNOWN ? NULL : "sampled");
+        put_uint(w, "peak_bytes", it->counted ? it->counted->peak : SW_UNKNOWN);
+        put_string(w, "peak_how", it->counted ? "exact" : NULL);
+        sw_json_object_end(w);
+    }
+    sw_json_array_end(w);
+}
+
 static void put_sections(sw_writer *w, const sw_memory *memory)
 {
     size_t count;
@@ -53,12 +125,7 @@ static void put_sections(sw_writer *w, const sw_memory *memory)
     for (size_t i = 0; i < count && i < SECTIONS_MOST; i++) {
         const sw_memory_section *section = &sections[i];
         sw_json_object_begin(w);
-        sw_json_key(w, "path");
-        sw_json_array_begin(w);
-        for (size_t k = 0; k < section->depth; k++) {
-            sw_json_string(w, section->path[k]);
-        }
-        sw_json_array_end(w);
+        put_path(w, section->path, section->depth);
         put_string(w, "thread", section->thread);
         put_uint(w, "calls", section->calls);
         put_sum(w, &section->sum);
@@ -116,12 +183,22 @@ static void put_allocators(sw_writer *w, const sw_memory *memory)
         sw_json_object_begin(w);
         put_string(w, "name", all[i].name);
         put_uint(w, "pid", all[i].pid);
-        put_uint(w, "device", all[i].device);
+        put_uint(w, "device", all[i].device == UINT32_MAX ? SW_UNKNOWN : all[i].device);
         put_uint(w, "allocated_bytes", all[i].allocated);
         put_uint(w, "allocated_peak_bytes", all[i].allocated_peak);
         put_uint(w, "reserved_bytes", all[i].reserved);
         put_uint(w, "reserved_peak_bytes", all[i].reserved_peak);
         put_uint(w, "retries", all[i].retries);
+        put_uint(w, "ooms", all[i].failed);
+        put_uint(w, "inactive_split_bytes", all[i].pieces);
+        put_uint(w, "inactive_split_peak_bytes", all[i].pieces_peak);
+        put_double(w, "fragmentation", all[i].unused);
+        put_uint(w, "readings", all[i].readings);
+        put_string(w, "why",
+                   all[i].allocated == SW_UNKNOWN
+                       ? "It keeps no statistics; stepwatch run --memory counts its "
+                         "allocations among the others."
+                       : NULL);
         sw_json_object_end(w);
     }
     sw_json_array_end(w);
@@ -155,6 +232,8 @@ void sw__json_memory(sw_writer *w, const sw_summary *summary)
     }
     sw_json_array_end(w);
     put_allocators(w, memory);
+    put_residents(w, memory);
+    put_holders(w, memory);
     if (!main->counted) {
         put_missing(w, "allocations",
                     "Allocations were not counted: stepwatch run --memory does.");

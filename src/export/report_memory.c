@@ -4,6 +4,24 @@
 
 #include "export/report_parts.h"
 
+/* A section that adds less over the run is of no interest here. */
+#define ADDED_LEAST ((int64_t)16 << 20)
+
+/* The innermost section that has nearly all of what any added to the process; NULL: none added much. */
+static const sw_memory_resident *adds_most(const sw_memory *memory)
+{
+    size_t count;
+    const sw_memory_resident *list = sw_memory_residents(memory, &count);
+    const sw_memory_resident *most = NULL;
+    for (size_t i = 0; i < count && list[i].sum >= ADDED_LEAST; i++) {
+        if (list[i].sum >= list[0].sum / 10 * 9 &&
+            (!most || list[i].depth > most->depth)) {
+            most = &list[i];
+        }
+    }
+    return most;
+}
+
 void sw__memory_line(char *out, size_t size, const sw_summary *summary)
 {
     size_t count;
@@ -18,6 +36,13 @@ void sw__memory_line(char *out, size_t size, const sw_summary *summary)
     sw_text_bytes(peak, main->resident_peak);
     sw_text_bytes(end, main->resident_end);
     snprintf(out, size, "%s at most, %s at the end", peak, end);
+    const sw_memory_resident *adds = adds_most(memory);
+    if (adds) {
+        char added[24];
+        sw_text_bytes(added, (uint64_t)adds->sum);
+        snprintf(out + strlen(out), size - strlen(out), "; %.60s added %s",
+                 adds->path[adds->depth - 1], added);
+    }
     const sw_memory_site *site = sw_memory_sites(memory, &count);
     if (main->counted) {
         char heap[24];

@@ -71,22 +71,6 @@ static void python_ids(struct sw__trace_export *it,
 
 /* --- Sections --- */
 
-static bool begins(const struct sw__slice *name, const char *with)
-{
-    const size_t length = strlen(with);
-    return name->length >= length && memcmp(name->name, with, length) == 0;
-}
-
-static const char *operator_category(const struct sw__slice *name)
-{
-    const bool runtime =
-        begins(name, "cuda") || (begins(name, "cu") && name->length > 2 &&
-                                 name->name[2] >= 'A' && name->name[2] <= 'Z');
-    return begins(name, "Optimizer.") || begins(name, "enumerate(") ? "user_annotation"
-           : runtime                                                ? "cuda_runtime"
-                                                                    : "cpu_op";
-}
-
 /* Kineto has names for some things by which tools know them. */
 static void kineto_section(struct sw__slice *slice, uint8_t phase, bool module)
 {
@@ -113,11 +97,23 @@ static void put_flags(sw_writer *w, unsigned flags)
     }
 }
 
-void sw__trace_put_ids(struct sw__trace_export *it)
+/* Numbers of the framework's own, by which work of a device is known, are kept as they are; ours must not be among them. */
+#define OWN_IDS ((uint64_t)1 << 40)
+
+uint64_t sw__trace_external(const struct sw__trace_export *it,
+                            const struct sw__trace_process *process, uint64_t external)
 {
-    const uint64_t id = ++it->next_id;
-    put_uint(it->writer, "External id", id);
-    put_uint(it->writer, "Ev Idx", id - 1);
+    const uint64_t other = (uint64_t)(process - it->processes);
+    return external && external < OWN_IDS ? external + other * OWN_IDS * 2 : 0;
+}
+
+void sw__trace_put_ids(struct sw__trace_export *it,
+                       const struct sw__trace_process *process, uint64_t external)
+{
+    const uint64_t id = it->next_id++;
+    const uint64_t known = sw__trace_external(it, process, external);
+    put_uint(it->writer, "External id", known ? known : OWN_IDS + id);
+    put_uint(it->writer, "Ev Idx", id);
 }
 
 static void put_python(struct sw__trace_export *it,
@@ -144,19 +140,14 @@ static void put_span(struct sw__trace_export *it, struct sw__trace_process *proc
     struct sw__slice slice = sw__slice_of_name(process->trace, span->head.id);
     const sw_trace_name *name = sw_trace_get_name(process->trace, span->head.id);
     const char *phase = name ? sw_phase_name(name->phase) : NULL;
-    const bool module = is_module(process, span->head.id) && !track->operators;
+    const bool module = is_module(process, span->head.id);
     char category[64];
     slice.begin_ns = begin_ns;
     slice.end_ns = end_ns;
-    if (it->kineto && track->operators) {
-        slice.category = operator_category(&slice);
-    } else if (it->kineto) {
+    if (it->kineto) {
         kineto_section(&slice, name ? name->phase : SW_PHASE_INHERIT, module);
     } else {
-        snprintf(category, sizeof category, "%s%s%s",
-                 track->operators ? "operator"
-                 : module         ? "module"
-                                  : "section",
+        snprintf(category, sizeof category, "%s%s%s", module ? "module" : "section",
                  phase ? "," : "", phase ? phase : "");
         slice.category = category;
     }
@@ -173,15 +164,11 @@ static void put_span(struct sw__trace_export *it, struct sw__trace_process *proc
     if (it->kineto && module && span->domain == 0) {
         put_python(it, process, track, thread, span);
     } else if (it->kineto) {
-        sw__trace_put_ids(it);
+        sw__trace_put_ids(it, process, 0);
     }
     put_flags(w, flags);
     sw__event_end(it, args);
     track->last_ns = end_ns > track->last_ns ? end_ns : track->last_ns;
-    if (track->operators) {
-        it->counts.operators++;
-        return;
-    }
     it->counts.sections++;
 }
 
@@ -206,18 +193,20 @@ static void put_memory(struct sw__trace_export *it, struct sw__trace_process *pr
                        const struct sw__slice *step, uint64_t bytes)
 {
     sw_writer *w = it->writer;
-    struct sw__slice slice = {.name = it->kineto ? "[memory]" : "resident memory",
+    /* There is one curve of "[memory]", and that of the framework's allocator is the better one. */
+    const bool curve = !it->kineto || process->allocations;
+    struct sw__slice slice = {.name = curve ? "resident memory" : "[memory]",
                               .pid = step->pid,
                               .tid = step->tid,
                               .begin_ns = step->end_ns};
     slice.length = strlen(slice.name);
-    slice.category = it->kineto ? "cpu_instant_event" : "memory";
-    sw__moment_begin(it, process, it->kineto ? "i" : "C", &slice);
-    if (it->kineto) {
+    slice.category = curve ? "memory" : "cpu_instant_event";
+    sw__moment_begin(it, process, curve ? "C" : "i", &slice);
+    if (!curve) {
         put_string(w, "s", "t");
     }
     sw__event_args(it);
-    if (it->kineto) {
+    if (!curve) {
         put_uint(w, "Total Allocated", bytes);
         sw_json_key(w, "Bytes");
         sw_json_int(w, process->resident ? (int64_t)(bytes - process->resident) : 0);
@@ -256,7 +245,7 @@ static void put_step(struct sw__trace_export *it, struct sw__trace_process *proc
     sw__slice_begin(it, process, track, &slice, CLASS_STEP);
     sw__event_args(it);
     if (it->kineto) {
-        sw__trace_put_ids(it);
+        sw__trace_put_ids(it, process, 0);
     }
     put_uint(w, "step", step->number);
     if (step->epoch != UINT32_MAX) {
@@ -304,12 +293,18 @@ void sw__trace_event(struct sw__trace_export *it, const sw_event *event)
         return;
     }
     struct sw__track *track = &process->tracks[event->thread];
-    track = track->same ? track->same : track;
+    const bool operators = track->operators;
+    const uint64_t tid = track->operators_of;
+    track = sw__track_shown(track);
     const void *record = event->record;
     switch (event->record->kind) {
     case SW_RECORD_SPAN:
-        put_span(it, process, track, event->thread, record, event->begin_ns,
-                 event->end_ns);
+        if (operators) {
+            sw__trace_operator(it, process, track, tid, event);
+        } else {
+            put_span(it, process, track, event->thread, record, event->begin_ns,
+                     event->end_ns);
+        }
         break;
     case SW_RECORD_STEP:
         put_step(it, process, track, record, event);
@@ -370,11 +365,9 @@ void sw__trace_unfinished(struct sw__trace_export *it)
         struct sw__trace_process *process = &it->processes[p];
         for (size_t i = 0; i < sw_trace_lane_count(process->trace); i++) {
             const sw_trace_lane *lane = sw_trace_get_lane(process->trace, i);
-            for (size_t t = 0; t < process->track_count; t++) {
-                if (sw_trace_get_thread(process->trace, t)->index == lane->thread) {
-                    put_open_lane(it, process, lane, t);
-                    break;
-                }
+            const struct sw__track *track = sw__track_of_thread(process, lane->thread);
+            if (track) {
+                put_open_lane(it, process, lane, (size_t)(track - process->tracks));
             }
         }
     }

@@ -41,15 +41,28 @@ static void begin_slice(struct sw__trace_export *it, struct sw__trace_process *p
     sw__slice_begin(it, process, track, slice, CLASS_RECORD);
     sw__event_args(it);
     if (it->kineto) {
-        sw__trace_put_ids(it);
+        sw__trace_put_ids(it, process, 0);
     }
 }
 
 /* --- Values and marks --- */
 
+/* Nothing that a key of JSON's would have to escape. */
+static bool plain(const sw_trace_name *name)
+{
+    for (size_t i = 0; i < name->length; i++) {
+        const char c = name->text[i];
+        if (c < ' ' || c > '~' || c == '"' || c == '\\') {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* `unit`: what the number is of; viewers show it beside the name. */
 static void put_value(struct sw__trace_export *it, struct sw__trace_process *process,
                       struct sw__track *track, struct sw__slice *slice, uint64_t ns,
-                      double value)
+                      double value, const char *unit)
 {
     if (!isfinite(value)) {
         return; /* viewers have no gaps in a curve, and no such numbers */
@@ -59,8 +72,29 @@ static void put_value(struct sw__trace_export *it, struct sw__trace_process *pro
     slice->begin_ns = ns;
     sw__moment_begin(it, process, "C", slice);
     sw__event_args(it);
-    put_double(it->writer, "value", value);
+    put_double(it->writer, unit, value);
     sw__event_end(it, true);
+}
+
+/* Sums that grow are shown by their growth. */
+static void put_growth(struct sw__trace_export *it, struct sw__trace_process *process,
+                       struct sw__track *track, struct sw__slice *slice,
+                       struct sw__trace_series *series, double value, uint64_t ns,
+                       const char *unit)
+{
+    const struct sw__trace_series before = *series;
+    char rate[40];
+    series->known = isfinite(value);
+    series->value = value;
+    series->ns = ns;
+    if (!before.known || !series->known || before.ns >= ns) {
+        return;
+    }
+    const bool named = strcmp(unit, "value") != 0;
+    slice->suffix = named ? NULL : " per second";
+    snprintf(rate, sizeof rate, "%.32s%s", unit, named ? "/s" : "");
+    put_value(it, process, track, slice, ns,
+              (value - before.value) / ((double)(ns - before.ns) / 1e9), rate);
 }
 
 static void put_counter(struct sw__trace_export *it, struct sw__trace_process *process,
@@ -68,29 +102,24 @@ static void put_counter(struct sw__trace_export *it, struct sw__trace_process *p
                         const sw_event *event)
 {
     struct sw__slice slice = sw__slice_of_name(process->trace, counter->head.id);
-    slice.category = "counter";
-    if (counter->head.kind == SW_RECORD_MONITOR) {
-        slice.category = "monitor";
-        for (size_t i = 0; i < process->total_count; i++) {
-            struct sw__trace_total *total = &process->totals[i];
-            if (total->id != counter->head.id) {
-                continue;
-            }
-            const struct sw__trace_total before = *total;
-            total->known = isfinite(counter->value);
-            total->value = counter->value;
-            total->ns = event->end_ns;
-            if (!before.known || !total->known || before.ns >= total->ns) {
-                return;
-            }
-            slice.suffix = " per second";
-            put_value(it, process, track, &slice, event->end_ns,
-                      (total->value - before.value) /
-                          ((double)(total->ns - before.ns) / 1e9));
-            return;
-        }
+    const bool monitor = counter->head.kind == SW_RECORD_MONITOR;
+    slice.category = monitor ? "monitor" : "counter";
+    struct sw__trace_series *series =
+        monitor ? sw__trace_series_of(process, counter->head.id) : NULL;
+    const sw_trace_name *name =
+        series && series->unit ? sw_trace_get_name(process->trace, series->unit) : NULL;
+    char unit[33] = "value";
+    if (name && name->length > 0 && name->length < sizeof unit && plain(name)) {
+        memcpy(unit, name->text, name->length);
+        unit[name->length] = '\0';
     }
-    put_value(it, process, track, &slice, event->end_ns, counter->value);
+    if (series && series->total) {
+        put_growth(it, process, track, &slice, series, counter->value, event->end_ns,
+                   unit);
+    } else {
+        put_value(it, process, track, &slice, event->end_ns, counter->value,
+                  strcmp(unit, "1") ? unit : "value");
+    }
 }
 
 static void put_mark(struct sw__trace_export *it, struct sw__trace_process *process,
@@ -249,47 +278,6 @@ static void put_io(struct sw__trace_export *it, struct sw__trace_process *proces
     sw__event_end(it, true);
 }
 
-static void name_device(struct sw__trace_export *it, uint32_t device)
-{
-    char text[32];
-    snprintf(text, sizeof text, "GPU %u", device);
-    const struct sw__slice slice = {.name = "process_name", .length = 12, .pid = device};
-    sw__moment_begin(it, NULL, "M", &slice);
-    sw__event_args(it);
-    put_string(it->writer, "name", text);
-    sw__event_end(it, true);
-}
-
-/* In Kineto's files a device is a process and a stream a thread. */
-static void put_gpu(struct sw__trace_export *it, struct sw__trace_process *process,
-                    struct sw__track *track, const sw_record_gpu *gpu,
-                    const sw_event *event)
-{
-    static const char *const categories[] = {"gpu", "kernel", "gpu_memcpy", "gpu_memset",
-                                             "gpu_wait"};
-    struct sw__slice slice = sw__slice_of_name(process->trace, gpu->head.id);
-    slice.category = gpu->activity < 5 ? categories[gpu->activity] : categories[0];
-    slice.begin_ns = event->begin_ns;
-    slice.end_ns = event->end_ns;
-    if (it->kineto && track->pid != gpu->device) {
-        track->pid = gpu->device;
-        track->tid = gpu->stream;
-        name_device(it, gpu->device);
-    }
-    sw__slice_begin(it, process, track, &slice, CLASS_RECORD);
-    sw__event_args(it);
-    put_uint(it->writer, "device", gpu->device);
-    put_uint(it->writer, "stream", gpu->stream);
-    if (gpu->correlation) {
-        put_uint(it->writer, "correlation", gpu->correlation);
-    }
-    if (gpu->bytes) {
-        put_uint(it->writer, "bytes", gpu->bytes);
-    }
-    sw__event_end(it, true);
-    it->counts.gpu++;
-}
-
 void sw__trace_record(struct sw__trace_export *it, struct sw__trace_process *process,
                       struct sw__track *track, const sw_event *event)
 {
@@ -324,7 +312,10 @@ void sw__trace_record(struct sw__trace_export *it, struct sw__trace_process *pro
         put_io(it, process, track, record, event);
         break;
     case SW_RECORD_GPU:
-        put_gpu(it, process, track, record, event);
+        sw__trace_gpu(it, process, track, event);
+        break;
+    case SW_RECORD_ALLOC:
+        sw__trace_allocation(it, process, track, event);
         break;
     case SW_RECORD_SAMPLE:
         sw__trace_sample(it, process, event);

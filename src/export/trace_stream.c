@@ -11,7 +11,7 @@
      1u << SW_RECORD_STEP | 1u << SW_RECORD_BATCH | 1u << SW_RECORD_COMPILE |            \
      1u << SW_RECORD_GC | 1u << SW_RECORD_SYNC | 1u << SW_RECORD_XFER |                  \
      1u << SW_RECORD_COLLECTIVE | 1u << SW_RECORD_IO | 1u << SW_RECORD_MONITOR |         \
-     1u << SW_RECORD_GPU)
+     1u << SW_RECORD_GPU | 1u << SW_RECORD_ALLOC)
 
 static int write_events(struct sw__trace_export *it, sw_error_info *info)
 {
@@ -68,6 +68,7 @@ int sw_export_trace(sw_writer *writer, const sw_run *run, const sw_trace_options
     } else if (!error) {
         error = nothing(&it, info);
     }
+    sw__trace_flows_free(&it);
     sw__trace_tracks_free(&it);
     if (error == SW_ENOMEM) {
         sw__writer_fail(writer, error, 0);

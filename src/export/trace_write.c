@@ -1,8 +1,10 @@
 /* Traces: the pieces that the document is made of. */
+#include <stdio.h>
 #include <string.h>
 
 #include <stepwatch/version.h>
 
+#include "analyze/json_scan.h"
 #include "base/writer_internal.h"
 #include "export/json_put.h"
 #include "export/trace_export.h"
@@ -114,7 +116,7 @@ static bool sum_exceeds(int64_t begin, int64_t length)
     return (double)begin / 1e3 + (double)length / 1e3 > (double)end / 1e3;
 }
 
-void sw__slice_begin(struct sw__trace_export *it, struct sw__trace_process *process,
+bool sw__slice_begin(struct sw__trace_export *it, struct sw__trace_process *process,
                      struct sw__track *track, struct sw__slice *slice, uint32_t class)
 {
     slice->end_ns = slice->end_ns > slice->begin_ns ? slice->end_ns : slice->begin_ns;
@@ -125,7 +127,7 @@ void sw__slice_begin(struct sw__trace_export *it, struct sw__trace_process *proc
     it->counts.events++;
     if (!on) {
         put_async(it, process, slice);
-        return;
+        return false;
     }
     begin(it, "X", slice);
     const int64_t at = moment(it, process, slice->begin_ns);
@@ -134,6 +136,28 @@ void sw__slice_begin(struct sw__trace_export *it, struct sw__trace_process *proc
     const int64_t length = lasts < INT64_MAX ? (int64_t)lasts : INT64_MAX;
     put_us(it->writer, "ts", at);
     put_us(it->writer, "dur", length - (it->kineto && sum_exceeds(at, length)));
+    return true;
+}
+
+void sw__trace_put_flow(struct sw__trace_export *it,
+                        const struct sw__trace_process *process, const char *name,
+                        const struct sw__flow_end *from, const struct sw__flow_end *to)
+{
+    struct sw__slice slice = {.name = name, .length = strlen(name), .category = name};
+    const uint64_t id = ++it->next_flow;
+    for (int i = 0; i < 2; i++) {
+        const struct sw__flow_end *end = i ? to : from;
+        slice.pid = end->pid;
+        slice.tid = end->tid;
+        begin(it, i ? "f" : "s", &slice);
+        put_uint(it->writer, "id", id);
+        put_us(it->writer, "ts", moment(it, process, end->begin_ns));
+        if (i) {
+            put_string(it->writer, "bp", "e"); /* to the slice around that moment */
+        }
+        sw_json_object_end(it->writer);
+        it->counts.events++;
+    }
 }
 
 void sw__moment_begin(struct sw__trace_export *it,
@@ -194,12 +218,47 @@ static void put_distributed(struct sw__trace_export *it)
     sw_json_object_end(w);
 }
 
+bool sw__trace_put_raw(struct sw__trace_export *it, const char *text, size_t length,
+                       char first)
+{
+    struct sw__scan json = {.at = text, .end = text + length};
+    bool plain = length > 0 && text[0] == first; /* and no bytes that are no text */
+    for (size_t i = 0; i < length && plain; i++) {
+        plain = text[i] >= ' ' && text[i] < 0x7f;
+    }
+    if (!plain || !sw__scan_skip(&json) || json.bad || json.at != json.end) {
+        return false;
+    }
+    sw__json_raw(it->writer, text, length);
+    return true;
+}
+
+/* As the framework told them, an object each. How many. */
+static size_t put_told_devices(struct sw__trace_export *it)
+{
+    size_t count = 0;
+    for (unsigned id = 0; id < 64; id++) {
+        char key[32];
+        const char *text = NULL;
+        snprintf(key, sizeof key, "torch.device.%u", id);
+        for (size_t i = 0; i < it->count && !text; i++) {
+            text = sw_trace_fact(it->traces[i], key);
+        }
+        count += text && sw__trace_put_raw(it, text, strlen(text), '{');
+    }
+    return count;
+}
+
 /* What is known of the GPUs that the processes saw. */
 static void put_devices(struct sw__trace_export *it)
 {
     sw_writer *w = it->writer;
     sw_json_key(w, "deviceProperties");
     sw_json_array_begin(w);
+    if (put_told_devices(it)) {
+        sw_json_array_end(w);
+        return;
+    }
     for (size_t i = 0; i < it->count; i++) {
         const size_t rows = sw_trace_row_count(it->traces[i], SW_TABLE_GPU);
         bool any = false;

@@ -66,7 +66,13 @@ void sw__forked_child(void)
     sw__watchers_after_fork(true);
 }
 
-void sw__fork_register(void)
+static void sw__fork_register_once(void)
 {
     (void)pthread_atfork(sw__fork_prepare, sw__fork_parent, sw__forked_child);
+}
+
+void sw__fork_register(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, sw__fork_register_once);
 }

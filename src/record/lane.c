@@ -254,8 +254,8 @@ bool sw__lane_open(struct sw__lane *lane, struct sw__thread *thread, uint16_t do
                      __ATOMIC_RELAXED);
     lane->node = lane->root;
     sw__lane_span_bits(lane);
-    lane->idle = atomic_load(&sw__domain_at(domain)->gate) |
-                 (sw__clock_is_register() ? 0 : SW__GATE_SLOW);
+    sw__resident_open(lane);
+    lane->idle = atomic_load(&sw__domain_at(domain)->gate) | sw__lane_slow(lane);
     sw__lane_idle(lane);
     return true;
 }
@@ -300,9 +300,8 @@ void sw__lane_reset(struct sw__lane *lane)
     lane->node = lane->root;
     lane->start = 0;
     lane->phase_gate = 0;
-    if (lane->overflow && sw__clock_is_register()) {
-        lane->idle &= ~SW__GATE_SLOW;
-    }
+    lane->idle = (lane->idle & ~SW__GATE_SLOW) | sw__lane_slow(lane);
+    sw__resident_reset(lane);
     lane->overflow = 0;
     atomic_store_explicit(&lane->file->step_open, 0, memory_order_release);
     sw__lane_idle(lane);

@@ -95,7 +95,7 @@ struct sw__slot {
  * Invariants: bottom ≤ top ≤ limit; bottom[-1] stands for the root; node and start are those of top[-1]; a frame at or
  * above top has node 0, so that a reader of the memory sees where the stack ends; generation is `idle`, or 0 while the
  * thread is inside the recorder (a signal handler then finds it so). `idle` is the gate of the lane's sections, with
- * SW__GATE_SLOW where the clock is not a register: then every section takes the slow path. */
+ * SW__GATE_SLOW where the clock is not a register, or `resident` is there: then every section takes the slow path. */
 struct sw__lane {
     _Atomic uint32_t generation;
     uint32_t quick_mask;
@@ -133,6 +133,7 @@ struct sw__lane {
     struct sw__fmt_node *more;         /* for paths that there is no room for */
     struct sw__fmt_block *nodes_block; /* the one with room */
     struct sw__fmt_block *hist_block;
+    struct sw__resident *resident; /* NULL: memory of sections is not read */
 };
 
 /* A file that stays open. Others may close it and have another file under its number: it is known by what it is. */
@@ -159,6 +160,7 @@ struct sw__thread {
     uint32_t usage_steps; /* steps since */
     bool dead;
     bool wanted;    /* what it records was asked for: its chunks are marked */
+    bool stands;    /* for something that is no thread, see sw_thread_stand_for */
     bool adopted;   /* it has a slot, but has recorded nothing and does not know of it */
     uint32_t emits; /* calls that write records other than spans */
     uint64_t usage[6];       /* at that time, struct sw__os_usage */
@@ -223,6 +225,14 @@ SW__INLINE void sw__lock(pthread_mutex_t *lock)
     atomic_signal_fence(memory_order_seq_cst);
     pthread_mutex_lock(lock);
 }
+SW__INLINE bool sw__try_lock(pthread_mutex_t *lock)
+{
+    sw__holding++;
+    atomic_signal_fence(memory_order_seq_cst);
+    const bool locked = pthread_mutex_trylock(lock) == 0;
+    sw__holding -= locked ? 0 : 1;
+    return locked;
+}
 SW__INLINE void sw__unlock(pthread_mutex_t *lock)
 {
     pthread_mutex_unlock(lock);
@@ -277,6 +287,11 @@ SW__INLINE void sw__chunk_publish(struct sw__lane *main, uint8_t *cursor)
     main->cursor = cursor;
     atomic_store_explicit((_Atomic uint32_t *)(void *)(main->data - back),
                           (uint32_t)(cursor - main->data), memory_order_release);
+}
+/* What the lane's gate has beyond the domain's. */
+SW__INLINE uint32_t sw__lane_slow(const struct sw__lane *lane)
+{
+    return sw__clock_is_register() && !lane->resident ? 0 : SW__GATE_SLOW;
 }
 /* Entering the recorder: from here on a signal handler of this thread finds the lane busy, and so does
  * whoever ends the session. What follows must look at the gate after this, not before. */
@@ -397,8 +412,21 @@ SW__INLINE void sw__cost_add(enum sw__fmt_total which, uint64_t begin, uint64_t 
 struct sw__lane *sw__lane_enter(uint16_t domain);
 void sw__lane_leave(struct sw__lane *lane);
 
+/* resident.c: resident memory of sections, on lanes that have `resident`; the lane is busy */
+void sw__resident_open(struct sw__lane *lane); /* where that is wanted */
+void sw__resident_close(struct sw__lane *lane);
+void sw__resident_reset(struct sw__lane *lane); /* nothing is open any more */
+/* Bytes before a section begins, for sw__resident_begin once its frame is there; UINT64_MAX: not read. */
+uint64_t sw__resident_before(struct sw__lane *lane);
+void sw__resident_begin(struct sw__lane *lane, const struct sw__fmt_frame *frame,
+                        uint64_t bytes);
+/* Its frame is still there. `part`: it goes on later. */
+void sw__resident_end(struct sw__lane *lane, const struct sw__fmt_frame *frame,
+                      bool part);
+
 /* step.c */
-void sw__step_close(struct sw__lane *lane, unsigned flags); /* ends an open step */
+int sw__kept_open(struct sw__kept_file *file, const char *path); /* once; -2: cannot be */
+void sw__step_close(struct sw__lane *lane, unsigned flags);      /* ends an open step */
 
 /* kept.c: records that no policy gives up. Where the next record of a thread goes, or NULL: there is no room, and it is
  * counted so; then that it is whole; then that its chunk takes no more. */

@@ -119,8 +119,12 @@ static SW__COLD void sw__begin_slow(struct sw_section *section, uint64_t key)
         lane->idle |= SW__GATE_SLOW;
     } else {
         const struct sw__fmt_node *node = sw__lane_node(lane, lane->node, section);
+        const uint64_t resident = lane->resident ? sw__resident_before(lane) : UINT64_MAX;
         sw__frame_open(lane, sw__node_reference(lane, node), section, key,
                        sw__clock_now());
+        if (resident != UINT64_MAX) {
+            sw__resident_begin(lane, lane->top - 1, resident);
+        }
     }
     sw__lane_idle(lane);
 }
@@ -243,6 +247,9 @@ void sw__frame_end(struct sw__lane *lane, struct sw__fmt_frame *frame, uint64_t 
     if (atomic_load_explicit(&sw__events_on, memory_order_relaxed)) {
         sw__span_put(lane, frame, node, now, flags);
     }
+    if (lane->resident) {
+        sw__resident_end(lane, frame, (flags & SW_RECORD_PART) != 0);
+    }
     lane->top = frame;
     sw__lane_refresh(lane);
     sw__frame_set(frame, 0);
@@ -291,6 +298,9 @@ static void sw__frame_pull(struct sw__lane *lane, struct sw__fmt_frame *frame,
     if (atomic_load_explicit(&sw__events_on, memory_order_relaxed)) {
         sw__span_put(lane, frame, node, now, flags | SW_RECORD_UNNESTED);
     }
+    if (lane->resident) {
+        sw__resident_end(lane, frame, (flags & SW_RECORD_PART) != 0);
+    }
     if (frame->flags & SW__FRAME_PHASED) {
         /* The next one above inherits what this one would have restored; with none, it is restored now. */
         struct sw__fmt_frame *above = frame + 1;
@@ -324,8 +334,8 @@ static SW__COLD void sw__end_slow(struct sw_section *section, uint64_t key,
     }
     if (lane->overflow) {
         lane->overflow--;
-        if (!lane->overflow && sw__clock_is_register()) {
-            lane->idle &= ~SW__GATE_SLOW;
+        if (!lane->overflow) {
+            lane->idle = (lane->idle & ~SW__GATE_SLOW) | sw__lane_slow(lane);
         }
         sw__lane_idle(lane);
         return;

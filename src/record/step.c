@@ -34,7 +34,7 @@ struct sw__step_used {
  * long; a record then speaks for the steps since the last reading. Tells whether it was read. */
 enum { SW__USAGE_MS = 10 };
 
-static int sw__kept_open(struct sw__kept_file *file, const char *path)
+int sw__kept_open(struct sw__kept_file *file, const char *path)
 {
     if (file->fd == -1) {
         struct stat facts;

@@ -92,6 +92,7 @@ static void sw__lane_release(struct sw__lane *lane)
 {
     sw__free(lane->slots);
     sw__free(lane->quick);
+    sw__resident_close(lane);
     memset(lane, 0, sizeof(*lane));
     *(struct sw__lane **)(void *)lane = sw__free_lanes;
     sw__free_lanes = lane;
@@ -291,15 +292,16 @@ static void sw__slot_fill(struct sw__fmt_thread *slot, const char *name, uint32_
     atomic_store(&slot->alive, 1);
 }
 
-/* Takes over what an ended thread left, preferably one of the same name. */
-static struct sw__thread *sw__thread_inherit(const char *name)
+/* Takes over what an ended thread left, preferably one of the same name. One that stands for something (sw_thread_stand_for)
+ * is followed by its like alone. */
+static struct sw__thread *sw__thread_inherit(const char *name, bool stands)
 {
     struct sw__thread *found = NULL;
     for (struct sw__thread *at = sw__session.threads; at; at = at->next) {
-        if (at->dead &&
-            (!found || strncmp(at->slot->name, name, sizeof(at->slot->name)) == 0)) {
+        const bool same = strncmp(at->slot->name, name, sizeof(at->slot->name)) == 0;
+        if (at->dead && at->stands == stands && (same || (!stands && !found))) {
             found = at;
-            if (strncmp(at->slot->name, name, sizeof(at->slot->name)) == 0) {
+            if (same) {
                 break;
             }
         }
@@ -406,17 +408,26 @@ struct sw__thread *sw__thread_of_watchers(void)
     return session->watchers;
 }
 
+/* What the calling thread will stand for when it becomes one of the session; NULL: itself. */
+static _Thread_local const char *sw__stands_for;
+
 /* Makes the calling thread one of the session. session.lock held. */
 static struct sw__thread *sw__thread_attach(uint32_t generation)
 {
     struct sw__session *session = &sw__session;
-    char name[17] = "";
+    const char *const stands = sw__stands_for;
+    char name[sizeof(((struct sw__fmt_thread *)NULL)->name)] = "";
     struct sw__thread *thread = NULL;
     bool fresh = false;
-    (void)prctl(PR_GET_NAME, name, 0, 0, 0);
-    thread = sw__thread_adopted((uint32_t)sw__os_tid());
-    if (!thread && session->threads_dead && session->thread_count >= SW__THREADS_APART) {
-        thread = sw__thread_inherit(name);
+    if (stands) {
+        memcpy(name, stands, strnlen(stands, sizeof(name) - 1));
+    } else {
+        (void)prctl(PR_GET_NAME, name, 0, 0, 0);
+        thread = sw__thread_adopted((uint32_t)sw__os_tid());
+    }
+    if (!thread && session->threads_dead &&
+        (stands || session->thread_count >= SW__THREADS_APART)) {
+        thread = sw__thread_inherit(name, stands != NULL);
     }
     if (!thread && session->thread_count < SW__THREADS_MOST) {
         thread = sw__thread_new(generation);
@@ -425,10 +436,11 @@ static struct sw__thread *sw__thread_attach(uint32_t generation)
     if (!thread) {
         return NULL;
     }
+    thread->stands = stands != NULL;
     if (thread->adopted) {
         thread->adopted = false;
     } else {
-        sw__slot_fill(thread->slot, name, (uint32_t)sw__os_tid());
+        sw__slot_fill(thread->slot, name, stands ? 0 : (uint32_t)sw__os_tid());
     }
     if (fresh) {
         sw__slot_show();
@@ -474,7 +486,7 @@ static struct sw__lane *sw__lane_renew(struct sw__lane *lane)
     }
     sw__lane_busy(lane);
     sw__step_close(lane, SW_STEP_INCOMPLETE);
-    lane->idle = gate | (sw__clock_is_register() ? 0 : SW__GATE_SLOW);
+    lane->idle = gate | sw__lane_slow(lane);
     sw__lane_reset(lane);
     return lane;
 }
@@ -622,4 +634,13 @@ void sw_thread_name(const char *name)
     uint64_t fields[4] = {0};
     memcpy(fields, name, strnlen(name, sizeof(fields) - 1));
     sw__copy_to_shared(sw__self->slot->name, fields, sizeof(fields));
+}
+
+void sw_thread_stand_for(const char *name)
+{
+    if (name && sw_is_recording()) {
+        sw__stands_for = name;
+        (void)sw__lane_here(0);
+        sw__stands_for = NULL;
+    }
 }

@@ -54,7 +54,7 @@ enum sw__fmt_total {
     SW__TOTAL_THREADS,       /* threads that recorded */
     SW__TOTAL_HIST_MISSED,   /* values that found no histogram page */
     SW__TOTAL_STEP_TICKS,    /* ticks that threads spent in calls for steps */
-    SW__TOTAL_EMIT_TICKS, /* the same for counters, marks and other records, estimated from one in 16 */
+    SW__TOTAL_EMIT_TICKS, /* the same for counters, marks and other records, estimated from one in 16, and for readings of memory at sections */
     SW__TOTAL_SLOTS = 24
 };
 

@@ -299,12 +299,13 @@ static void recording_begins(void)
 int sw_heap_start(uint64_t sample_bytes, sw_error_info *info)
 {
     pthread_once(&heap.once, make_key);
+    sw__fork_register(); /* also where nothing is recorded */
     pthread_mutex_lock(&heap.lock);
     int result = 0;
     if (heap.wanted == 0) {
         result = sw__heap_hooks_add(info);
     }
-    if (!result && sample_bytes && !sw__heap_period &&
+    if (!result && sample_bytes && !__atomic_load_n(&sw__heap_period, __ATOMIC_RELAXED) &&
         !sw__heap_samples_start(sample_bytes)) {
         result = sw_error_set(info, SW_ENOMEM, "there is no memory for sampled blocks");
         if (heap.wanted == 0) {
@@ -335,9 +336,9 @@ void sw_heap_stop(void)
 static void put_totals(unsigned part, const sw_heap_totals *now,
                        const sw_heap_totals *before, uint64_t peak)
 {
+    const uint64_t period = __atomic_load_n(&sw__heap_period, __ATOMIC_RELAXED);
     sw_row row = {.table = SW_TABLE_HEAP,
-                  .key = {part, sw__heap_period > UINT32_MAX ? UINT32_MAX
-                                                             : (uint32_t)sw__heap_period},
+                  .key = {part, period > UINT32_MAX ? UINT32_MAX : (uint32_t)period},
                   .value = {now->allocated - before->allocated,
                             now->blocks - before->blocks, now->freed - before->freed,
                             now->blocks_freed - before->blocks_freed, peak}};
@@ -379,7 +380,7 @@ static void on_before_fork(void)
 {
     sw__heap_here_now()->busy++;
     pthread_mutex_lock(&heap.lock);
-    sw__heap_samples_lock();
+    sw__heap_samples_before_fork();
     heap.forking = sw__heap_self;
 }
 

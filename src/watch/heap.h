@@ -7,7 +7,8 @@
  *
  * Rules: a hook is on the way of every allocation of the program, so it may be called with any lock held, in a signal handler,
  * before and after a thread lives. It never waits but for `lock` in heap_samples.c, which is held for a moment only and never
- * while anything is called that allocates. A thread that is inside one of the slow paths has `busy` set; what it (or a signal
+ * while anything is called that allocates, but for a fork: that wants the locks of malloc, so whoever may hold one (a handler
+ * of a signal that maps memory, on top of malloc) does not wait for it and has its sample dropped. A thread that is inside one of the slow paths has `busy` set; what it (or a signal
  * handler on top of it) allocates meanwhile is counted, no more. */
 #ifndef SW_WATCH_HEAP_H
 #define SW_WATCH_HEAP_H
@@ -48,6 +49,8 @@ struct sw__heap_mark {
 struct sw__heap_thread {
     sw_heap_here here; /* first: what interpreters see */
     uint32_t busy;
+    bool
+        hasty; /* inside a hook of mmap: it may hold a lock of malloc, so it does not wait for who forks */
     uint64_t start; /* of the newest section, when sections were last looked at */
     int64_t net, peak;
     int64_t until; /* bytes to allocate until the thread tells what it has, or samples */
@@ -90,7 +93,8 @@ void sw__heap_unsample(const void *address);
 bool sw__heap_samples_start(uint64_t bytes);
 void sw__heap_samples_lock(void);
 void sw__heap_samples_unlock(void);
-void sw__heap_samples_forked(void); /* in a child */
+void sw__heap_samples_before_fork(void); /* the lock is held from now on */
+void sw__heap_samples_forked(void);      /* in a child */
 extern uint8_t sw__heap_filter[8192];
 extern uint64_t sw__heap_period; /* 0: no samples */
 

@@ -8,6 +8,7 @@
 
 #include "watch/plt.h"
 #include <dlfcn.h>
+#include <link.h>
 #include <malloc.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -58,6 +59,10 @@ static void look_at_heads(void)
                 dladdr(dlsym(RTLD_DEFAULT, "gnu_get_libc_version"), &of_libc) &&
                 of_malloc.dli_fbase == of_libc.dli_fbase;
     gnu_heads = false;
+    /* A checker that stands in its place (valgrind) gives out what was asked for, and looks at who reads before a block. */
+    void *least = same ? malloc(1) : NULL;
+    same = least && malloc_usable_size(least) == 24;
+    free(least);
     static const size_t sizes[] = {1, 24, 25, 1000, 5000, 100000, 300000, 40000000};
     for (size_t i = 0; i < SW__COUNTOF(sizes) && same; i++) {
         void *block = malloc(sizes[i]);
@@ -65,6 +70,31 @@ static void look_at_heads(void)
         free(block);
     }
     gnu_heads = same;
+}
+
+/* Where the code of a malloc lies that is part of the program itself; a library that has one is left alone (plt.c). What it
+ * maps it gives out, so that is not counted twice; and it holds its locks meanwhile, so nothing may be done here. */
+static uintptr_t own_malloc, own_malloc_end;
+
+static int see_program(struct dl_phdr_info *object, size_t size, void *arg)
+{
+    (void)size, (void)arg;
+    const void *function = hooks[MALLOC].original;
+    for (unsigned i = 0; i < object->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
+        const uintptr_t begin = (uintptr_t)(object->dlpi_addr + segment->p_vaddr);
+        if (segment->p_type == PT_LOAD &&
+            (uintptr_t)function - begin < segment->p_memsz) {
+            own_malloc = begin;
+            own_malloc_end = begin + segment->p_memsz;
+        }
+    }
+    return 1; /* the program comes first */
+}
+
+static bool is_own_malloc(const void *caller)
+{
+    return (uintptr_t)caller - own_malloc < own_malloc_end - own_malloc;
 }
 
 /* A call that does not count for its thread: for nobody, or the thread is ending. */
@@ -294,6 +324,8 @@ static void map_changed(const void *gone, size_t gone_length, const void *made,
         made && map_add((uintptr_t)made, (uintptr_t)made + whole_pages(made_length));
     mapped_unlock();
     thread->busy = 0;
+    const bool hasty = thread->hasty;
+    thread->hasty = true;
     if (bytes) {
         sw__heap_leaves(gone);
         sw__heap_gave(thread, SW_HEAP_MAPPED, bytes);
@@ -301,11 +333,12 @@ static void map_changed(const void *gone, size_t gone_length, const void *made,
     if (added) {
         sw__heap_took(thread, SW_HEAP_MAPPED, made, whole_pages(made_length), caller);
     }
+    thread->hasty = hasty;
 }
 
 static void map_made(void *block, size_t length, int prot, int flags, const void *caller)
 {
-    if (block == MAP_FAILED) {
+    if (block == MAP_FAILED || is_own_malloc(caller)) {
         return;
     }
     /* Address space that nobody may touch is no memory; a mapping at a fixed place replaces what was there. */
@@ -337,7 +370,9 @@ static void *hook_mmap64(void *address, size_t length, int prot, int flags, int 
 static int hook_munmap(void *address, size_t length)
 {
     /* First, for another thread may get the place at once. A call that fails had a wrong address, as a rule. */
-    map_changed(address, length, NULL, 0, NULL);
+    if (!is_own_malloc(CALLER())) {
+        map_changed(address, length, NULL, 0, NULL);
+    }
     return ORIGINAL(MUNMAP, int (*)(void *, size_t))(address, length);
 }
 
@@ -345,8 +380,11 @@ static void *hook_mremap(void *old, size_t before, size_t after, int flags, void
 {
     void *block = ORIGINAL(MREMAP, void *(*)(void *, size_t, size_t, int, ...))(
         old, before, after, flags, place);
+    if (block == MAP_FAILED || is_own_malloc(CALLER())) {
+        return block;
+    }
     struct sw__heap_thread *thread = sw__heap_here_now();
-    if (block != MAP_FAILED && !thread->busy) {
+    if (!thread->busy) {
         thread->busy = 1;
         mapped_lock();
         const bool ours = map_has((uintptr_t)old);
@@ -386,6 +424,7 @@ int sw__heap_hooks_add(sw_error_info *info)
     const int result = sw__plt_add(&set, info);
     if (result == 0) {
         look_at_heads();
+        dl_iterate_phdr(see_program, NULL);
     }
     return result;
 }
@@ -398,5 +437,4 @@ void sw__heap_hooks_remove(void)
 void sw__heap_hooks_forked(void)
 {
     mapped_unlock();
-    sw__plt_forked();
 }

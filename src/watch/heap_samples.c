@@ -33,7 +33,7 @@ enum {
 #define PACE_SAMPLES 1024
 #define PACE_MOST 128 /* times the period that was asked for */
 /* Without samples a thread looks again whether there are some after so many bytes. */
-#define LOOK_AGAIN ((int64_t)16 << 20)
+#define LOOK_AGAIN ((int64_t)SW__HEAP_FLUSH)
 
 uint8_t sw__heap_filter[8192];
 uint64_t sw__heap_period;
@@ -63,7 +63,8 @@ struct store {
 
 static struct {
     atomic_flag lock;
-    struct store *store; /* NULL: never started */
+    _Atomic bool forking; /* who forks has the lock */
+    struct store *store;  /* NULL: never started */
     size_t live_count, node_count;
     double live, peak; /* sums; peak: that of the nodes' `peak` */
     uint64_t step[POINTS];
@@ -84,8 +85,28 @@ void sw__heap_samples_lock(void)
     }
 }
 
+/* The lock for a hook. false: a fork has it, and waiting for that could be for ever. */
+static bool lock_in_hook(const struct sw__heap_thread *thread)
+{
+    while (atomic_flag_test_and_set_explicit(&samples.lock, memory_order_acquire)) {
+        if (thread->hasty &&
+            atomic_load_explicit(&samples.forking, memory_order_relaxed)) {
+            return false;
+        }
+        sched_yield();
+    }
+    return true;
+}
+
+void sw__heap_samples_before_fork(void)
+{
+    sw__heap_samples_lock();
+    atomic_store(&samples.forking, true);
+}
+
 void sw__heap_samples_unlock(void)
 {
+    atomic_store_explicit(&samples.forking, false, memory_order_relaxed);
     atomic_flag_clear_explicit(&samples.lock, memory_order_release);
 }
 
@@ -188,7 +209,10 @@ void sw__heap_unsample(const void *address)
     }
     const uint32_t busy = thread->busy;
     thread->busy = 1;
-    sw__heap_samples_lock();
+    if (!lock_in_hook(thread)) {
+        thread->busy = busy;
+        return;
+    }
     struct block *live = samples.store ? samples.store->live : NULL;
     size_t at = block_place((uintptr_t)address);
     while (live && live[at].address && live[at].address != (uintptr_t)address) {
@@ -223,8 +247,11 @@ static uint32_t node_get(uint32_t parent, sw_heap_frame frame)
             }
             store->nodes[samples.node_count] =
                 (struct node){.parent = parent, .frame = frame};
-            store->places[at] = (uint32_t)++samples.node_count;
-            return (uint32_t)samples.node_count;
+            const uint32_t number = (uint32_t)samples.node_count + 1;
+            store->places[at] = number;
+            /* Who takes a snapshot looks before it has the lock. */
+            __atomic_store_n(&samples.node_count, number, __ATOMIC_RELAXED);
+            return number;
         }
         const struct node *node = &store->nodes[place - 1];
         if (node->parent == parent && node->frame.function == frame.function &&
@@ -331,7 +358,7 @@ static void keep_pace(void)
     const uint64_t now = coarse_ns();
     const uint64_t enough = (uint64_t)PACE_SAMPLES * 1000000000u / PACE_HZ;
     const uint64_t took = now - samples.paced_ns;
-    uint64_t period = sw__heap_period;
+    uint64_t period = __atomic_load_n(&sw__heap_period, __ATOMIC_RELAXED);
     if (took < enough && period < samples.asked * PACE_MOST) {
         period *= 2;
     } else if (took > 4 * enough && period > samples.asked) {
@@ -347,6 +374,7 @@ void sw__heap_sample(struct sw__heap_thread *thread, const void *address, size_t
 {
     if (__atomic_load_n(&sw__heap_period, __ATOMIC_RELAXED) == 0) {
         thread->sample = LOOK_AGAIN;
+        thread->period = 0;
         return;
     }
     const double period = (double)thread->period;
@@ -363,7 +391,9 @@ void sw__heap_sample(struct sw__heap_thread *thread, const void *address, size_t
     sw_heap_frame frames[DEPTH + 1];
     const double chance = -expm1(-(double)bytes / period);
     const double blocks = chance > 0 ? 1 / chance : 1;
-    sw__heap_samples_lock();
+    if (!lock_in_hook(thread)) {
+        return;
+    }
     if (samples.store) {
         keep_pace();
         /* With the lock: so no thread is in the middle of walking when another one forks. */
@@ -393,7 +423,8 @@ void sw__heap_sample(struct sw__heap_thread *thread, const void *address, size_t
 
 static void forget(void)
 {
-    samples.live_count = samples.node_count = samples.points = 0;
+    samples.live_count = samples.points = 0;
+    __atomic_store_n(&samples.node_count, 0, __ATOMIC_RELAXED);
     samples.live = samples.peak = 0;
     samples.stride = 1;
     samples.next_step = 0;
@@ -424,10 +455,11 @@ bool sw__heap_samples_start(uint64_t bytes)
     }
     samples.asked = can ? bytes : 0;
     __atomic_store_n(&sw__heap_period, samples.asked, __ATOMIC_RELAXED);
-    unlock_busily(thread, before);
-    for (struct sw__heap_thread *at = sw__heap_threads(); bytes && at; at = at->next) {
-        sw__heap_samples_begin(at);
+    /* Other threads begin when they look again. */
+    if (bytes && thread->here.within != SW__HEAP_LATE) {
+        sw__heap_samples_begin(thread);
     }
+    unlock_busily(thread, before);
     return can;
 }
 
@@ -449,7 +481,8 @@ void sw_heap_peak_restart(void)
 int sw_heap_snapshot_take(sw_heap_snapshot *out)
 {
     *out = (sw_heap_snapshot){0};
-    const size_t room = samples.node_count + 256; /* some may come meanwhile */
+    const size_t room = __atomic_load_n(&samples.node_count, __ATOMIC_RELAXED) +
+                        256; /* some may come meanwhile */
     out->sites = sw__alloc_zero(room, sizeof(*out->sites));
     out->points = sw__alloc_zero(room * POINTS, sizeof(*out->points));
     out->step = sw__alloc_zero(POINTS, sizeof(*out->step));

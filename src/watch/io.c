@@ -318,7 +318,6 @@ static void on_after_fork(bool child)
     atomic_store(&sw__io_on, false);
     atomic_store(&sw__io_pid, (int32_t)getpid());
     io.begun = false;
-    sw__plt_forked();
     sw__io_threads_forked();
 }
 

@@ -3,7 +3,7 @@
  * Glossary: a *call* is one call of a wrapped function of the C library. A *thing* is what a descriptor stands for: a
  * file by its path, a socket by its peer, all pipes together. A *cell* adds up calls of one thread in one section and phase.
  *
- *   io_hooks.c    the functions that stand in the place of read, write, …
+ *   io_hook*.c    the functions that stand in the place of read, write, …
  *   io_things.c   things, and which descriptor stands for which
  *   io_count.c    adding a call up, threads and their cells
  *   io.c          start and end, and the thread that puts sums into the trace

@@ -41,8 +41,9 @@ static SW__COLD struct sw__io_thread *adopt(void)
             munmap(at, sizeof(*at));
         } else if (atomic_load_explicit(&at->tid, memory_order_relaxed) == tid ||
                    atomic_compare_exchange_strong(&at->tid, &nobody, tid)) {
-            /* One with our number was left by a thread that had it before us, perhaps in the middle. */
-            atomic_store(&at->busy, false);
+            /* One with our number was left by a thread that had it before us, perhaps in the middle. What it wrote, it wrote
+             * before this. */
+            (void)atomic_exchange_explicit(&at->busy, false, memory_order_acquire);
             at->pending_count = 0;
             return at;
         }

@@ -3,6 +3,8 @@
 #include "watch/plt.h"
 
 #include "base/compiler.h"
+#include "base/os.h"
+#include "record/watchers.h"
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
@@ -26,7 +28,11 @@ static struct {
     uintptr_t seen[SW__PLT_SEEN];
     size_t seen_count;
     unsigned long long adds, subs; /* of the linker at the last look */
+    const void *malloc, *libc;     /* an address in the object of each */
+    bool tsan;                     /* a thread sanitizer is there */
     bool again;                    /* an object was not ready yet */
+    bool child;                    /* of a fork */
+    bool forking;                  /* the lock is held for a fork */
     struct sw__plt_counts counts;
 } sw__plt = {.lock = ATOMIC_FLAG_INIT};
 
@@ -187,10 +193,23 @@ static void sw__plt_visit_entry(const struct sw__plt_entry *entry, void *arg)
     }
 }
 
+/* Whether the object is a library with the malloc in force (jemalloc, tcmalloc). It holds its locks while it maps memory, and
+ * what it maps it gives out: that is counted where it is asked for. */
+static bool sw__plt_is_malloc(const struct dl_phdr_info *object)
+{
+    const bool program = !object->dlpi_name || !*object->dlpi_name;
+    return !program && sw__plt_holds(object, sw__plt.malloc) &&
+           !sw__plt_holds(object, sw__plt.libc);
+}
+
 static bool sw__plt_leave_alone(const struct dl_phdr_info *object)
 {
-    if (sw__plt_holds(object, &sw__plt) ||
+    if (sw__plt_holds(object, &sw__plt) || sw__plt_is_malloc(object) ||
         sw__plt_holds(object, (const void *)getauxval(AT_SYSINFO_EHDR))) {
+        return true;
+    }
+    /* It has the C library allocate for threads that it does not know yet, and code that it checks must not run there. */
+    if (sw__plt.tsan && sw__plt_holds(object, sw__plt.libc)) {
         return true;
     }
     const char *name = object->dlpi_name ? object->dlpi_name : "";
@@ -263,7 +282,7 @@ static int sw__plt_changes(struct dl_phdr_info *object, size_t size, void *arg)
     return 1;
 }
 
-void sw__plt_refresh(void)
+static void sw__plt_look(void)
 {
     const int error = errno;
     if (sw__plt_try()) {
@@ -281,6 +300,13 @@ void sw__plt_refresh(void)
     errno = error;
 }
 
+void sw__plt_refresh(void)
+{
+    if (!sw__plt.child) {
+        sw__plt_look();
+    }
+}
+
 /* ---- dlsym ---- */
 
 /* Who loads a library asks it for something next. dlsym and dlopen look at where they are called from, so a
@@ -294,7 +320,7 @@ void sw__plt_asked_for(void) __attribute__((visibility("hidden"), used));
 
 void sw__plt_asked_for(void)
 {
-    sw__plt_refresh();
+    sw__plt_look();
 }
 
 #if defined(__x86_64__)
@@ -390,6 +416,11 @@ int sw__plt_add(struct sw__plt_set *set, sw_error_info *info)
     int result = 0;
     sw__plt_lock();
     if (!set->added) {
+        if (!sw__plt.malloc) {
+            sw__plt.malloc = sw__plt_function("malloc");
+            sw__plt.libc = dlsym(RTLD_DEFAULT, "gnu_get_libc_version");
+            sw__plt.tsan = dlsym(RTLD_DEFAULT, "__tsan_init") != NULL;
+        }
         if (!sw__plt_own.added) {
             result = sw__plt_enter(&sw__plt_own, info);
         }
@@ -407,7 +438,7 @@ void sw__plt_remove(struct sw__plt_set *set)
 {
     const int error = errno;
     sw__plt_lock();
-    if (set->added) {
+    if (set->added && !set->inherited) {
         sw__plt_leave(set);
         if (sw__plt.set_count == 1 && sw__plt.sets[0] == &sw__plt_own) {
             sw__plt_leave(&sw__plt_own);
@@ -427,12 +458,38 @@ void sw__plt_remove(struct sw__plt_set *set)
     errno = error;
 }
 
-void sw__plt_forked(void)
+/* Waits for a thread that is looking, but not for ever: a handler of a signal that forks may have interrupted it. */
+static void sw__plt_before_fork(void)
 {
-    atomic_flag_clear(&sw__plt.lock);
-    sw__plt_forget_objects();
-    sw__plt.again = true;
+    for (unsigned round = 0; round < 1000 && !sw__plt.forking; round++) {
+        sw__plt.forking = sw__plt_try();
+        if (!sw__plt.forking) {
+            sw__os_sleep_ns(100000);
+        }
+    }
 }
+
+static void sw__plt_after_fork(bool child)
+{
+    const bool held = sw__plt.forking;
+    sw__plt.forking = false;
+    if (child) {
+        sw__plt.child = true;
+        for (size_t i = 0; i < sw__plt.set_count; i++) {
+            sw__plt.sets[i]->inherited = true;
+        }
+        sw__plt_forget_objects();
+        sw__plt.again = true;
+    }
+    if (child || held) {
+        sw__plt_unlock();
+    }
+}
+
+const struct sw__watcher sw__plt_watcher = {
+    .before_fork = sw__plt_before_fork,
+    .after_fork = sw__plt_after_fork,
+};
 
 void sw__plt_counts(struct sw__plt_counts *out)
 {

@@ -28,7 +28,8 @@ struct sw__plt_hook {
 struct sw__plt_set {
     struct sw__plt_hook *hooks;
     size_t count;
-    bool added; /* ours */
+    bool added;     /* ours */
+    bool inherited; /* ours: it was added when the process was forked */
 };
 
 /* What the hook replaces now; other sets come and go. */
@@ -41,14 +42,19 @@ static inline void *sw__plt_original(struct sw__plt_hook *hook)
  * original stays NULL. Other threads may run meanwhile. 0 (also when it was added before),
  * SW_EUNSUPPORTED on other processors, SW_ELIMIT with too many names. Keeps errno. */
 int sw__plt_add(struct sw__plt_set *set, sw_error_info *info);
-/* Makes all entries lead past the set again. Calls may still be inside a replacement. */
+/* Makes all entries lead past the set again. Calls may still be inside a replacement. In the child of a fork entries stay as
+ * they were inherited, and lead through replacements that have nothing to do. */
 void sw__plt_remove(struct sw__plt_set *set);
 /* Patches objects that were loaded since. Cheap when there are none, gives up at once when another
  * thread is at it. It is called by itself when a program calls dlsym (as one does after dlopen)
- * while a set is added; clients call it now and then for the others. Keeps errno. */
+ * while a set is added; clients call it now and then for the others. Keeps errno.
+ *
+ * In the child of a fork it does nothing but for dlsym: a thread of the parent may have been in the middle of loading or
+ * unloading an object, and the lock of the linker is then held for ever by nobody. */
 void sw__plt_refresh(void);
-/* In the child of a fork, whose parent may have been in the middle. */
-void sw__plt_forked(void);
+/* No thread of ours holds the lock of the linker while a process forks. */
+struct sw__watcher;
+extern const struct sw__watcher sw__plt_watcher;
 
 struct sw__plt_counts {
     uint64_t objects; /* looked at */

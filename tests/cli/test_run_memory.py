@@ -128,3 +128,51 @@ def test_no_allocations(
     assert done.returncode == code
     assert sentence in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+# Workers by fork, threads that come and go, and a chunk of every size.
+BUSY = """
+import atexit, os, threading
+import stepwatch
+
+def churn(times):
+    for _ in range(times):
+        [bytearray(i * 97 % 5000) for i in range(60)]
+
+atexit.register(churn, 2)
+for batch in stepwatch.steps(range(30)):
+    with stepwatch.section("forward"):
+        kept = bytearray(500_000)
+    threads = [threading.Thread(target=churn, args=(5,)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    if batch % 10 == 0:
+        pid = os.fork()
+        if pid == 0:
+            churn(3)
+            os._exit(0)
+        assert os.waitpid(pid, 0)[1] == 0
+    for thread in threads:
+        thread.join()
+"""
+
+
+@pytest.mark.parametrize("name", ["libjemalloc.so.2", "libtcmalloc_minimal.so.4"])
+@pytest.mark.usefixtures("python_env")
+def test_another_malloc(stepwatch: Run, tmp_path: Path, name: str) -> None:
+    done = subprocess.run(
+        ["/bin/true"], env={"LD_PRELOAD": name}, capture_output=True, text=True, check=False
+    )
+    if done.stderr:
+        pytest.skip(f"{name} is not here")
+    script = tmp_path / "busy.py"
+    script.write_text(BUSY)
+    words = ["--memory", "--io", "--set", "memory_sample_kb=4", "-o", str(tmp_path / "run")]
+    done = stepwatch("run", *words, str(script), extra={"LD_PRELOAD": name})
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / "run" / "report.json").read_text())
+    memory = found["memory"]["allocations"]
+    forward = next(row for row in memory["sections"] if row["path"][-1] == "forward")
+    # Sizes are in the steps of that malloc.
+    assert 30 * 500_000 < forward["allocated_bytes"] < 30 * 640_000
+    assert forward["calls"] == 30

@@ -1,7 +1,7 @@
 """Verdicts on recorded runs of the zoo: the same trace, the same findings, on any machine.
 
 tests/zoo/recorded holds the traces of a few programs, as ``make zoo ZOO="--keep DIR"`` leaves them,
-made on a machine of two cores.
+made on a machine of two cores; those of the names gpu_… on one with a GPU (``zoo_gpu.toml``).
 """
 
 from __future__ import annotations
@@ -25,6 +25,12 @@ PLANTED = {
     "elastic": ("loader_transform", "transforms.py", "Elastic"),
     "eval_often": ("validation", "train.py", None),
     "news_clicks": ("optimizer", "train.py", "Adagrad"),
+    "gpu_class_accuracy": ("host_sync", "metrics.py", "Tensor.item"),
+    "gpu_hand_gru": ("launch_bound", "train.py", "OwnGRU.forward"),
+    "gpu_heatmaps": ("host_sync", "train.py", "Tensor.cpu"),
+    "gpu_orbits": ("dtype", "train.py", "Energy"),
+    "gpu_tiny_gpt": ("amp", "train.py", "GPT"),
+    "gpu_volumes": ("transfer", "train.py", "Tensor.to"),
     "novelty": ("python_overhead", "train.py", "Counts.key"),
     "ragged": ("loader_collate", "train.py", "pad_batch"),
     "reviews": ("variance", "train.py", None),
@@ -33,7 +39,15 @@ PLANTED = {
     "tile_server": ("loader_io", "client.py", "Client.ask"),
     "whitened": ("redundant_work", "losses.py", "MahalanobisLoss.forward"),
 }
-HEALTHY = ("healthy_images", "healthy_torch", "tiny_lm")
+# Program → how what bounds it begins.
+HEALTHY = {
+    "gpu_class_accuracy_fixed": "device: ",
+    "gpu_many_embeddings_fixed": "compute: ",
+    "gpu_tiny_gpt_fixed": "compute: ",
+    "healthy_images": "compute: ",
+    "healthy_torch": "compute: ",
+    "tiny_lm": "compute: ",
+}
 
 
 def report_on(stepwatch: Run, name: str, folder: Path) -> dict[str, Any]:
@@ -71,7 +85,7 @@ def test_planted(stepwatch: Run, tmp_path: Path, name: str) -> None:
 def test_healthy(stepwatch: Run, tmp_path: Path, name: str) -> None:
     report = report_on(stepwatch, name, tmp_path)
     assert [finding["kind"] for finding in report["findings"]] == []
-    assert report["bound"].startswith("compute: ")
+    assert report["bound"].startswith(HEALTHY[name])
     assert sum(entry["checked"] for entry in report["checked"]) > 15
 
 

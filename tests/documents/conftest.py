@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.machinery
 import os
 import subprocess
 import sys
@@ -11,6 +10,12 @@ from pathlib import Path
 from typing import Callable, NamedTuple
 
 import pytest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from stepwatch.compat.code_profiler import CodeProfiler
 
 ROOT = Path(__file__).parents[2]
 
@@ -48,12 +53,6 @@ class Done(NamedTuple):
 
 
 RunText = Callable[..., Done]
-
-
-def needs(package: str) -> None:
-    """Skip a test where a package is missing, without importing it: it is for the child."""
-    if importlib.machinery.PathFinder.find_spec(package) is None:
-        pytest.skip(f"{package} is not installed")
 
 
 @pytest.fixture(scope="session")
@@ -150,3 +149,12 @@ exec "$@"
         return Done(done.returncode, done.stdout, done.stderr, folder)
 
     return run
+
+
+@pytest.fixture
+def profiler(tmp_path: Path) -> Iterator[CodeProfiler]:
+    """Return a code profiler (guide 1) whose files go where nobody else looks."""
+    from stepwatch.compat.code_profiler import create_code_profiler
+
+    with create_code_profiler(profile_dir=str(tmp_path / "profiles")) as made:
+        yield made

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from typing import Any
+
+import pytest
+from stepwatch.compat import training_profiler
 
 from .conftest import ROOT, Done
 
@@ -187,3 +191,24 @@ run.finish()
 log_profiling_metrics(8)            # It is over.
 print("still here")
 """
+
+
+# Of every test.
+
+
+@pytest.fixture(autouse=True)
+def _fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give every test a profiler of its own, and let each note be said again."""
+    from stepwatch.integrations import _notes
+
+    monkeypatch.delenv("ENABLE_PROFILING", raising=False)
+    monkeypatch.delenv("STEPWATCH_RUN_ID", raising=False)
+    monkeypatch.setattr(training_profiler, "_profiler", None)
+    monkeypatch.setattr(_notes, "_said", set())
+
+
+@pytest.fixture(autouse=True)
+def no_jax(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep JAX out of this process, whose other tests fork; those that need it have a child."""
+    for package in ("jax", "equinox"):
+        monkeypatch.setitem(sys.modules, package, None)

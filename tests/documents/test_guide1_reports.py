@@ -585,21 +585,21 @@ def test_r1_113_matplotlib_takes_the_metrics(used: Used, tmp_path: Path) -> None
 
 
 def test_r1_008_two_runs_with_a_known_speed_up(tmp_path: Path) -> None:
+    # Times that were measured elsewhere: so much faster, and not a nanosecond of chance.
     for name, seconds in (("old", 0.004), ("new", 0.002)):
         with create_code_profiler(
             profile_dir=str(tmp_path / name), create_visualizations=False
         ) as made:
-            for _ in range(30):
-                with made.profile_section("step"):
-                    time.sleep(seconds)
-                with made.profile_section("same"):
-                    time.sleep(0.001)
+            for number in range(30):
+                made._recorder.add("step", seconds * (1 + number / 100))
+                made._recorder.add("same", 0.001 * (1 + number / 100))
     paths = {name: str(tmp_path / name / "profiling_report.json") for name in ("old", "new")}
     changes = {each["section"]: each for each in compare(paths)["changes"]}
     assert changes["step"]["significant"]
     assert changes["step"]["p_value"] < 0.001
-    assert changes["step"]["speedup"] > 1.2
-    assert changes["same"]["speedup"] < changes["step"]["speedup"]
+    assert changes["step"]["speedup"] == pytest.approx(2)
+    assert not changes["same"]["significant"]
+    assert changes["same"]["speedup"] == pytest.approx(1)
     with pytest.raises(ValueError, match="two reports or more"):
         compare([paths["old"]])
 

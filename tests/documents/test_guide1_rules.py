@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import time
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ if importlib.util.find_spec("torch") is None:
     pytest.skip("torch is not installed", allow_module_level=True)
 
 import torch
+from stepwatch import _core
 from stepwatch.compat._code_profiler.facts import Facts
 from stepwatch.compat._code_profiler.rules import judge
 from stepwatch.compat.code_profiler import create_code_profiler
@@ -210,6 +212,37 @@ def test_r1_114_every_strategy_is_reachable(rule: str, words: str, given: dict[s
     fired = {each for entry in bottlenecks for each in entry["rules"]}
     assert rule in fired
     assert any(words in text for text in recommendations), recommendations
+
+
+@pytest.mark.parametrize(("rule", "given"), [(case[0], case[2]) for case in CASES])
+def test_r1_095_advice_to_the_character(rule: str, given: dict[str, Any]) -> None:
+    expected = json.loads(Path(__file__).with_name("guide1_advice.json").read_text())[rule]
+    bottlenecks, recommendations = judge(facts(**given))
+    said = [[each["type"], each["severity"], each["description"]] for each in bottlenecks]
+    assert [said, recommendations] == expected
+
+
+def test_the_type_that_is_too_wide_is_named() -> None:
+    mixed = {"float32": 6 << 20, "int64": 4 << 20}
+    (found,) = judge(facts(loaders=[loader(dtypes=mixed)]))[0]
+    assert found["description"] == "40% of a batch of DataLoader of Pictures is int64"
+    assert found["evidence"]["bytes_by_type"] == mixed
+
+
+def test_the_library_judges() -> None:
+    """Whoever has numbers may ask, and what is no question is refused in one sentence."""
+    ((rule, kind, text, severity, share, subject, part, gain, evidence, told),) = _core.judge(
+        [("run", {}), ("section", {"mean_ns": 3e9, "calls": 2, "nothing": None})]
+    )
+    assert (rule, text, kind, severity) == ("RULE-59", "RULE-59", "slow_section", "low")
+    assert (share, subject, part, gain, told) == (0.0, 1, None, 0, {})
+    assert evidence == {"calls": 2, "average_s": 3.0}
+    for wrong in ([("loder", {})], [(3, {})]):
+        with pytest.raises(ValueError, match="is no kind of subject"):
+            _core.judge(wrong)  # type: ignore[arg-type]
+    for wrong in ([3], [("run",)], [("run", [])], [("run", {1: 2})], [("run", {"a": "b"})]):
+        with pytest.raises(TypeError):
+            _core.judge(wrong)  # type: ignore[arg-type]
 
 
 def test_r1_114_all_24_are_there() -> None:

@@ -131,6 +131,22 @@ def test_r3_038_stored_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str
         analyze(5)
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--step", "bogus"], "--step: there is no operation 'bogus': there are data_loading"),
+        (["--plot", "x.bmp"], "--plot takes a file that ends in .png or .svg, not 'x.bmp'"),
+    ],
+)
+def test_r3_038_wrong_usage_is_exit_code_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], said: str
+) -> None:
+    file = tmp_path / "history.jsonl"
+    file.write_text('{"timing_data_loading": 0.5}\n', encoding="utf-8")
+    assert main([str(file), *words]) == 2
+    assert capsys.readouterr() == ("", f"python -m stepwatch.compat.training_analysis: {said}\n")
+
+
 @pytest.mark.parametrize("ending", ["png", "svg"])
 def test_r3_038_four_fields_of_a_plot(tmp_path: Path, ending: str) -> None:
     analysis = planted(

@@ -9,7 +9,7 @@ from typing import Callable
 
 import pytest
 
-from .conftest import needs
+from ..conftest import needs
 from .guide3 import EXAMPLE, QUICK, headers, last_block
 
 pytestmark = pytest.mark.once

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from ..conftest import needs
 from .conftest import ROOT, RunText
 
 pytestmark = pytest.mark.once
@@ -105,7 +107,71 @@ def test_p_02_on_it_is_counted_exactly_in_memory_that_does_not_grow(
     assert {"cost", "python_sections"} <= set(checked_by("P-02"))
 
 
-def test_p_03_recording_a_step_is_measured_on_the_cnn() -> None:
+# What recording adds to a step: calls in Python, system calls, bytes. How long it takes depends on
+# the machine; these do not.
+STEPS = """
+    import json, os, sys
+    import torch
+    from torch import nn
+    import stepwatch
+    import stepwatch.torch
+    torch.set_num_threads(1)
+    model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Conv2d(4, 8, 3), nn.ReLU(),
+                          nn.Flatten(), nn.Linear(8 * 24 * 24, 10))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    x, y = torch.randn(8, 1, 28, 28), torch.randint(0, 10, (8,))
+    def steps(count):
+        for _ in range(count):
+            stepwatch.step()
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(model(x), y).backward()
+            optimizer.step()
+    calls = 0
+    def see(frame, event, argument):
+        global calls
+        calls += event == "call"
+    def calls_of_a_step():
+        global calls
+        calls = 0
+        sys.setprofile(see)
+        steps(20)
+        sys.setprofile(None)
+        return calls / 20
+    def system_calls():
+        with open("/proc/self/io") as file:
+            found = dict(line.split(": ") for line in file)
+        return int(found["syscr"]) + int(found["syscw"])
+    steps(3)
+    bare = calls_of_a_step()
+    stepwatch.start(out="run", quiet=True, monitor_interval_s=0, sampler_hz=0)
+    hooks = stepwatch.torch.auto(model, optimizer)
+    steps(20)
+    recorded = calls_of_a_step()
+    before = system_calls()
+    steps(400)
+    system = (system_calls() - before) / 400
+    hooks.remove()
+    stepwatch.stop()
+    size = sum(os.path.getsize(os.path.join("run", name)) for name in os.listdir("run"))
+    print(json.dumps({"added": recorded - bare, "system": system, "bytes": size / 441}))
+"""
+
+
+def test_p_03_what_recording_adds_to_a_step_of_the_cnn(
+    tmp_path: Path, run_text: RunText, stepwatch_cli: Path
+) -> None:
+    needs("torch")
+    found = last_json(run_text(tmp_path, "", before=STEPS).ok().out)
+    # Seven modules, forward and backward; the optimizer; the step.
+    assert 0 < found["added"] <= 7 * 6
+    assert found["system"] <= 3, "a step goes into memory that is a file's"
+    assert found["bytes"] <= 4096
+    report = json.loads(
+        subprocess.run(
+            [stepwatch_cli, "report", tmp_path / "run", "--json"], capture_output=True, check=True
+        ).stdout
+    )
+    assert report["steps"]["count"] >= 440, "and the steps are in it"
     assert "python_training" in checked_by("P-03")
 
 
@@ -123,7 +189,50 @@ def test_p_04_one_step_in_a_hundred_is_profiled(tmp_path: Path, run_text: RunTex
     assert "guides" in checked_by("P-04")
 
 
-def test_p_05_the_function_profiler_is_measured_beside_c_profile() -> None:
+CALLS = """
+import cProfile, sys
+import stepwatch
+def leaf():
+    pass
+def work(count):
+    for _ in range(count):
+        leaf()
+how, count = sys.argv[1], int(sys.argv[2])
+if how == "ours":
+    with stepwatch.functions() as profile:
+        work(count)
+    (row,) = [row for row in profile.rows() if row["name"] == "leaf"]
+    assert row["calls"] == count
+else:
+    cProfile.Profile().runcall(work, count)
+"""
+
+
+def test_p_05_fewer_instructions_than_c_profile(tmp_path: Path, guide_env: dict[str, str]) -> None:
+    if shutil.which("valgrind") is None:
+        pytest.skip("valgrind is not installed")
+    program = tmp_path / "calls.py"
+    program.write_text(CALLS, encoding="utf-8")
+
+    def instructions(how: str, calls: int) -> int:
+        counting = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"]
+        done = subprocess.run(
+            [*counting, sys.executable, "-S", str(program), how, str(calls)],
+            env={**guide_env, "PYTHONHASHSEED": "0"},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        found = re.search(r"Collected : (\d+)", done.stderr)
+        assert found is not None, done.stderr
+        return int(found[1])
+
+    # Of so many calls more; what starting and reading costs is in both.
+    ours, theirs = (
+        (instructions(how, 60_000) - instructions(how, 20_000)) / 40_000
+        for how in ("ours", "cProfile")
+    )
+    assert 0 < ours < theirs
     assert "python_functions" in checked_by("P-05")
 
 

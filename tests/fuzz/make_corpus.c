@@ -108,6 +108,60 @@ static struct tb *many_threads(void)
     return tb;
 }
 
+/* What a framework's profiler left: operators of a thread, work of a device, allocations. */
+static struct tb *with_operators(bool bad)
+{
+    struct tb *tb = tb_new(SW_CLOCK_MONOTONIC);
+    tb->chunk_size = 4096;
+    static const char *const names[] = {"forward", "aten::mm", "[[4, 8]]", "[\"float\"]"};
+    for (uint32_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        tb_name(tb, i + 1, names[i], i == 0, SW_PHASE_INHERIT);
+    }
+    tb_fact(tb, "torch.device.0", bad ? "{\"id\": 0,}" : "{\"id\": 0}");
+    tb_thread(tb, 0, "main");
+    tb_thread(tb, 1, bad ? "operators of thread 05000" : "operators of thread 5000");
+    tb_thread(tb, 2, "device 0 stream 7");
+    tb_thread(tb, 3, "torch memory");
+    struct tb_lane *lane = tb_lane(tb, 0, 0);
+    tb_begin(tb, lane, 1, 1000001000);
+    tb_end(tb, lane, 1000009000, 0);
+    for (uint32_t i = 0; i < 6; i++) {
+        const uint64_t at = 1000002000 + 1000 * i;
+        const uint16_t flags = (uint16_t)(SW_RECORD_INTERVAL | SW_SPAN_OPERATOR |
+                                          (i == 4   ? SW_SPAN_BACKWARD
+                                           : i == 5 ? SW_SPAN_RUNTIME
+                                                    : 0));
+        const sw_record_operator call = {
+            .span = {.head = {SW_RECORD_SPAN, 2, flags, bad ? UINT32_MAX : 2, at},
+                     .end = at + (bad ? 1500 : 500),
+                     .depth = bad ? UINT16_MAX : 0},
+            .external = bad ? UINT64_MAX : i + 1,
+            .sequence = bad && i % 2 ? UINT64_MAX - 1 : i % 4,
+            .correlation = bad ? UINT32_MAX : i,
+            .forward = bad ? UINT32_MAX : 5000,
+            .shapes = bad ? i : 3,
+            .types = bad ? UINT32_MAX : 4};
+        tb_record(tb, 1, &call);
+        const sw_record_gpu work = {
+            .head = {SW_RECORD_GPU, 2, SW_RECORD_INTERVAL, 2, at + 100},
+            .end = at + 200,
+            .bytes = bad ? UINT64_MAX : 64,
+            .device = bad ? UINT32_MAX - i : 0,
+            .stream = 7,
+            .activity = bad ? 77 : 1,
+            .correlation = i,
+            .external = i + 1};
+        tb_record(tb, 2, &work);
+        const sw_record_alloc alloc = {.head = {SW_RECORD_ALLOC, 2, 0, 2, at},
+                                       .bytes = bad ? INT64_MIN : 64,
+                                       .node = bad ? UINT32_MAX : 5000,
+                                       .allocator = bad ? UINT32_MAX : 1,
+                                       .total = bad ? UINT64_MAX : 64};
+        tb_record(tb, 3, &alloc);
+    }
+    return tb;
+}
+
 static void save_bent(const char *name, void (*bend)(struct tb *tb))
 {
     struct tb *tb = tb_example();
@@ -323,6 +377,12 @@ int main(int argc, char **argv)
     tb_free(tb);
     tb = many_threads();
     save_home("many_threads", tb, 0);
+    tb_free(tb);
+    tb = with_operators(false);
+    save_home("operators", tb, 0);
+    tb_free(tb);
+    tb = with_operators(true);
+    save_home("bad_operators", tb, 0);
     tb_free(tb);
     tb = tb_new(SW_CLOCK_TSC);
     save_home("only_superblock", tb, 0);

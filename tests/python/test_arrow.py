@@ -36,6 +36,8 @@ TABLES = (
     "settings",
     "operators",
     "files",
+    "memory",
+    "allocations",
 )
 
 

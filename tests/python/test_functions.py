@@ -472,12 +472,20 @@ def test_pstats_takes_the_object() -> None:
     assert callers[key][:2] == (14, 2)  # calls first here: the order of cProfile
 
 
+def umask() -> int:
+    """Return what the process takes away from the modes of its files."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
 def test_saved_files(tmp_path: Path) -> None:
     with stepwatch.functions() as profile:
         fib(5)
     path = tmp_path / "fib.stats"
     assert profile.save(path) == str(path)
-    assert path.stat().st_mode & 0o077 == 0
+    for each in (path, path.with_suffix(".txt")):
+        assert each.stat().st_mode & 0o777 == 0o666 & ~umask(), "as any other file"
     content = path.read_bytes()
     table = marshal.loads(content)
     assert b"15 function calls (1 primitive calls) in " in content

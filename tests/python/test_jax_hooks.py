@@ -15,17 +15,13 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from ..conftest import needs
+
 pytestmark = pytest.mark.once
 if importlib.util.find_spec("jax") is None:  # It is for the children: here it would mind forks.
     pytest.skip("jax is not installed", allow_module_level=True)
 
 COMPILED, WAIT = 12, 13
-
-
-def needs(package: str) -> None:
-    """Skip a test where a package is missing; importing it is for the child."""
-    if importlib.util.find_spec(package) is None:
-        pytest.skip(f"{package} is not installed")
 
 
 def load_reader() -> Any:

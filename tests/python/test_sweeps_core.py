@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import random
 import statistics
 import sys
@@ -491,7 +492,7 @@ def test_importing_them_imports_no_framework(build_dir: Path) -> None:
     )
     done = subprocess.run(
         [sys.executable, "-c", program],
-        env={"PYTHONPATH": str(build_dir / "python")},
+        env={**os.environ, "PYTHONPATH": str(build_dir / "python")},
         capture_output=True,
         text=True,
         check=True,

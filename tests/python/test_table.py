@@ -42,6 +42,8 @@ TABLES = (
     "settings",
     "operators",
     "files",
+    "memory",
+    "allocations",
 )
 PHASES = [
     "other",
@@ -68,7 +70,7 @@ PHASES = [
 def test_rows(record_run: Recorder) -> None:
     run = record_run(20)
     assert [len(getattr(run, name)) for name in TABLES] == [
-        2, 20, 20, 1, 40, 0, 1, 0, 0, 0, *[0] * 11,
+        2, 20, 20, 1, 40, 0, 1, 0, 0, 0, *[0] * 13,
     ]  # fmt: skip
     for name in TABLES:
         table = getattr(run, name)

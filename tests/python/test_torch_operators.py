@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -199,6 +200,67 @@ def test_the_programs_own_profiler_comes_first(tmp_path: Path, first: str) -> No
     assert line == (
         "stepwatch: --operators has no more operators: the program uses torch.profiler itself"
     )
+
+
+ALONE = """
+    import torch
+    net = torch.nn.Linear(4, 4)
+    with stepwatch.record("alone", out=OUT, operators=True, schedule=SCHEDULE) as run:
+        LOOP
+            net(torch.ones(2, 4)).sum().backward()
+    rows = [[row["name"], row["calls"]] for row in run.operators if row["device"] == "cpu"]
+    with stepwatch.record("later", out=OUT + "-later"):
+        for _ in stepwatch.steps(range(9)):
+            net(torch.ones(2, 4)).sum().backward()
+    print(json.dumps([rows, stepwatch.open(OUT + "-later").operators[:]]))
+"""
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "for _ in stepwatch.steps(range(9)):",
+        "for _ in range(9):\n          with stepwatch.step():",
+        "for _ in range(9):",
+    ],
+)
+def test_a_recording_asks_for_operators(tmp_path: Path, loop: str) -> None:
+    """Without hooks: steps of the program's own are enough, and without steps there is a note."""
+    text = ALONE.replace("LOOP", loop).replace("OUT", repr(str(tmp_path / "alone")))
+    done = run(tmp_path, text.replace("SCHEDULE", repr("steps=1,4")), records=False)
+    rows, later = done.answer
+    assert later == []
+    calls = dict(rows)
+    if loop == "for _ in range(9):":
+        assert rows == []
+        (line,) = said(done)
+        assert line.startswith("stepwatch: operators=True saw no operators: there were no steps;")
+    else:
+        assert calls["aten::linear"] == calls["AddmmBackward0"] == 2
+        assert said(done) == []
+
+
+def test_numbers_and_inputs_of_operators(tmp_path: Path) -> None:
+    """A forward and its backward have one number, in every window another."""
+    done = train(tmp_path, STEPWATCH_SCHEDULE="steps=2,5,9")
+    seen = done.seen
+    spans = [(seen.names[r.id], r) for r in seen.records(SPAN) if r.flags & 0x0100]
+    detail = {
+        (name, record.ticks): struct.unpack_from("<QQIIII", record.body, 32)
+        for name, record in spans
+    }
+    externals = [values[0] for values in detail.values()]
+    assert len(set(externals)) == len(externals)
+    forward = sorted(values[1] for (name, _), values in detail.items() if name == "aten::addmm")
+    back = sorted(values[1] for (name, _), values in detail.items() if name == "AddmmBackward0")
+    assert forward == back
+    assert len(set(forward)) == 2 * 3
+    shapes = {
+        seen.names.get(values[4]) for (name, _), values in detail.items() if name == "aten::addmm"
+    }
+    assert shapes == {"[[16], [4, 8], [8, 16], [], []]", "[[1], [4, 16], [16, 1], [], []]"}
+    assert all(r.flags & 0x0200 for name, r in spans if name == "AddmmBackward0")
+    assert all(r.flags & 0x0400 for name, r in spans if name.startswith("Optimizer."))
 
 
 FAILURES = {

@@ -119,8 +119,10 @@ def test_chrome(trained: Path, read_trace: Read) -> None:
     assert sorted(e["args"]["batch"] for e in fetches) == list(range(12))
     assert len({e["pid"] for e in fetches}) == 2
     assert steps[0]["pid"] not in {e["pid"] for e in fetches}
-    names = {e["args"].get("name") for e in document["traceEvents"] if e["name"] == "thread_name"}
-    assert any(str(name).startswith("operators of ") for name in names)
+    # And in the modules that called them, on the same track.
+    for call in linear:
+        within = [m for m in slices(document, tid=call["tid"]) if lies_in(call, m)]
+        assert {m["name"] for m in within} & {"Sequential.0", "Sequential.2"}
     assert [e["name"] for e in document["traceEvents"] if e["ph"] == "i"] == ["trained"]
 
 
@@ -139,7 +141,17 @@ def test_kineto_names_and_modules(kineto: Path, read_trace: Read) -> None:
         assert event["ph"] == "i"
         assert event["args"]["Device Type"] == 0
         assert event["args"]["Total Allocated"] > 1 << 20
-    assert {e["cat"] for e in slices(document, name="aten::addmm")} == {"cpu_op"}
+    (first, *_) = products = slices(document, name="aten::addmm")
+    assert {e["cat"] for e in products} == {"cpu_op"}
+    assert first["args"]["Input Dims"] == [[16], [8, 8], [8, 16], [], []]
+    assert first["args"]["Input type"][:3] == ["float"] * 3
+    back = slices(document, name="AddmmBackward0")
+    assert {e["args"]["Sequence number"] for e in back} == {
+        e["args"]["Sequence number"] for e in products
+    }
+    arrows = [e for e in document["traceEvents"] if e["ph"] == "s"]
+    assert {e["cat"] for e in arrows} == {"fwdbwd"}
+    assert {e["ts"] for e in arrows} >= {e["ts"] for e in products}
 
 
 # --- TensorBoard's plug-in ---
@@ -160,8 +172,8 @@ if __name__ == "__main__":
         "steps": profile.overview["steps"],
         "performance": profile.overview["performance"],
         "operators": profile.operation_table_by_name["data"],
-        # Of each: name, id, calls, …, children.
-        "modules": [[m[0], m[2], [c[0] for c in m[-1]]] for m in modules or []],
+        # Of each: name, id, calls, operators, …, children.
+        "modules": [[m[0], m[2], [(c[0], c[3]) for c in m[-1]]] for m in modules or []],
         "memory": profile.memory_snapshot is not None,
     }))
 """
@@ -207,7 +219,9 @@ def test_the_plugin_sees_the_operators(plugin: Any) -> None:
 
 def test_the_plugin_sees_the_modules(plugin: Any) -> None:
     modules = {name: (count, children) for name, count, children in plugin["modules"]}
-    assert modules["Sequential"] == (12, ["Sequential.0", "Sequential.1", "Sequential.2"])
+    # Operators of three steps: one of each layer, not counting those that it called.
+    layers = [[f"Sequential.{i}", 3] for i in range(3)]
+    assert modules["Sequential"] == (12, layers)
     assert modules["CrossEntropyLoss"] == (12, [])
 
 

@@ -128,6 +128,36 @@ def test_several_optimizers_and_no_loader(tmp_path: Path) -> None:
     assert (steps["count"], steps["updates"], steps["unit"]) == (10, 20, "update")
 
 
+def test_an_update_by_hand(tmp_path: Path) -> None:
+    """No loader and no optimizer: a step goes from one forward after a backward to the next."""
+    run = record(
+        tmp_path,
+        """
+        for _ in range(30):
+            _core.train_works(False)
+            train()
+        """,
+    )
+    steps = steps_of(run)
+    assert (steps["count"], steps["unit"]) == (30 - 8 - 1, "update")
+
+
+def test_accumulation_without_a_loader(tmp_path: Path) -> None:
+    steps = steps_of(
+        record(
+            tmp_path,
+            """
+            optimizer = Optimizer()
+            for _ in range(5):
+                for _ in range(7):
+                    train()
+                train(optimizer)
+            """,
+        )
+    )
+    assert (steps["count"], steps["updates"]) == (5, 5)
+
+
 def test_an_optimizer_that_is_gone_leaves_no_step(tmp_path: Path) -> None:
     # What the other one did after its last update belongs to no step of its own.
     steps = steps_of(
@@ -440,3 +470,110 @@ def test_nothing_is_recorded_nothing_happens() -> None:
     assert site is not None
     assert site[0] == __file__
     assert core.ticks_per_second() > 1e6
+
+
+def test_training_that_goes_on_after_the_last_batch(tmp_path: Path) -> None:
+    """itertools.cycle keeps the batches of the first pass; no loader is asked for them again."""
+    steps = steps_of(
+        record(
+            tmp_path,
+            """
+            from itertools import cycle
+
+            optimizer, batches = Optimizer(), cycle(Loader(10))
+            for _ in range(25):
+                next(batches)
+                train(optimizer)
+            """,
+        )
+    )
+    assert (steps["count"], steps["incomplete"], steps["updates"]) == (25, 0, 25)
+
+
+def test_a_batch_that_is_asked_for_ahead(tmp_path: Path) -> None:
+    run = record(
+        tmp_path,
+        """
+        loader, optimizer = Loader(10), Optimizer()
+        for epoch in range(3):
+            batches = iter(loader)
+            batch = next(batches)
+            while batch is not None:
+                batch = next(batches, None)
+                train(optimizer)
+        """,
+    )
+    steps = steps_of(run)
+    assert (steps["count"], steps["incomplete"], steps["updates"]) == (30, 0, 30)
+    assert calls(run)["data_wait"] == 33
+
+
+def test_a_batch_that_is_left_out(tmp_path: Path) -> None:
+    """It is a step, too, though the loader itself is no longer there to be known."""
+    steps = steps_of(
+        record(
+            tmp_path,
+            """
+            def batches(count):
+                batches = Loader(count)
+                inner = iter(batches)
+                inner.loader = None
+                return inner
+
+            optimizer = Optimizer()
+            for index, batch in enumerate(batches(10)):
+                if index != 3:
+                    train(optimizer)
+            """,
+        )
+    )
+    assert (steps["count"], steps["updates"]) == (10, 9)
+
+
+@pytest.mark.parametrize("modules", [True, False])
+def test_nobody_updates(tmp_path: Path, modules: bool) -> None:
+    """Without loader and optimizer each backward has its step; a forward begins it, if one does."""
+    run = record(
+        tmp_path,
+        f"""
+        for _ in range(12):
+            if {modules}:
+                _core.train_works(False)
+                _core.train_works(False)  # another model
+            _core.train_works(True)
+        """,
+    )
+    steps = steps_of(run)
+    # Nothing says where the last one ends.
+    assert (steps["count"], steps["incomplete"], steps["unit"]) == (12, 1, "update")
+
+
+def test_an_optimizer_that_has_not_stepped_yet(tmp_path: Path) -> None:
+    steps = steps_of(
+        record(
+            tmp_path,
+            """
+            optimizer = Optimizer()
+            _core.train_optimizer()
+            for _ in range(5):
+                for _ in range(4):
+                    train()
+                optimizer.step()
+            """,
+        )
+    )
+    assert (steps["count"], steps["updates"]) == (5, 5)
+
+
+def test_whether_a_batch_is_being_made(tmp_path: Path) -> None:
+    record(
+        tmp_path,
+        """
+        assert not _core.train_waits()
+        loader = Loader(1)
+        _core.train_wait(LOADER, loader, loader)
+        assert _core.train_waits()
+        _core.train_got(loader)
+        assert not _core.train_waits()
+        """,
+    )

@@ -132,15 +132,15 @@ struct scene_frame {
     const char *name, *file;
     uint32_t first_line, line;
 };
-static inline void scene_samples(struct scene *scene, unsigned phase,
-                                 const struct scene_frame *frames, uint64_t samples,
-                                 uint64_t in_call)
+static inline void scene_samples_of(struct scene *scene, unsigned phase,
+                                    const struct scene_frame *frames, uint64_t running,
+                                    uint64_t waiting, uint64_t in_call)
 {
     if (scene->rows[SW_TABLE_SAMPLER] == 0) {
         (void)scene_row(scene, SW_TABLE_SAMPLER, 0, KEY(100), VALUE(1000, 1000));
     }
-    uint32_t parent =
-        scene_row(scene, SW_TABLE_CONTEXT, 0, KEY(0, 0, phase, 0), VALUE(samples, 0));
+    uint32_t parent = scene_row(scene, SW_TABLE_CONTEXT, 0, KEY(0, 0, phase, 0),
+                                VALUE(running, waiting));
     unsigned flags = SW_ROW_IN_CONTEXT;
     for (const struct scene_frame *at = frames; at->name; at++) {
         const uint32_t file = scene_text(scene, at->file);
@@ -148,10 +148,19 @@ static inline void scene_samples(struct scene *scene, unsigned phase,
         const uint32_t code = scene_row(scene, SW_TABLE_CODE, 0,
                                         KEY(file, name, at->first_line, name), VALUE(0));
         const bool leaf = !at[1].name;
-        parent = scene_row(scene, SW_TABLE_STACK, flags, KEY(parent, code, at->line),
-                           VALUE(leaf ? samples : 0, 0, leaf ? in_call : 0));
+        parent =
+            scene_row(scene, SW_TABLE_STACK, flags, KEY(parent, code, at->line),
+                      VALUE(leaf ? running : 0, leaf ? waiting : 0, leaf ? in_call : 0));
         flags = 0;
     }
+}
+
+/* All of them running. */
+static inline void scene_samples(struct scene *scene, unsigned phase,
+                                 const struct scene_frame *frames, uint64_t samples,
+                                 uint64_t in_call)
+{
+    scene_samples_of(scene, phase, frames, samples, 0, in_call);
 }
 #define FRAMES(...) ((const struct scene_frame[]){__VA_ARGS__, {0}})
 #define TRAIN(at)                                                                        \

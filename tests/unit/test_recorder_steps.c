@@ -444,17 +444,20 @@ static void test_schedules(void **state)
         for (size_t j = 0; j < steps.count; j++) {
             const sw_record_step *step = &steps.at[j].record->step;
             enum sw_action action = sw_schedule_action(&schedule, j);
-            size_t within = 0;
+            /* A clock that ticks slowly (cntvct) may show one tick for what is before and what is after. */
+            size_t within = 0, edge = 0;
             for (size_t k = 0; k < events.count; k++) {
                 uint64_t ticks = events.at[k].record->head.ticks;
                 within += ticks >= step->head.ticks && ticks <= step->end;
+                edge += ticks == step->head.ticks || ticks == step->end;
             }
-            assert_int_equal(within, action >= SW_ACTION_RECORD ? 5 : 0);
+            const size_t expected = action >= SW_ACTION_RECORD ? 5 : 0;
+            assert_in_range(expected, within - edge, within);
             assert_int_equal((step->head.flags & SW_STEP_EVENTS) != 0,
                              action >= SW_ACTION_RECORD);
             assert_int_equal((step->head.flags & SW_STEP_WARMUP) != 0,
                              action == SW_ACTION_WARMUP);
-            inside += within;
+            inside += expected;
         }
         /* Between steps only where everything is recorded; statistics of all, always. */
         assert_int_equal(events.count, inside + (i == 0 ? 100 : 0));

@@ -322,11 +322,69 @@ static void test_64_domains(void **state)
     ru_free(&trace);
 }
 
+static void *tell(void *name)
+{
+    sw_thread_stand_for(name);
+    const sw_record_span span = {.head = {.kind = SW_RECORD_SPAN,
+                                          .units = 1,
+                                          .flags = SW_RECORD_INTERVAL,
+                                          .id = sw_name("told", 4),
+                                          .ticks = sw_now()},
+                                 .end = sw_now()};
+    sw_record_put_past(&span.head);
+    return NULL;
+}
+
+static void *plain(void *arg)
+{
+    (void)arg;
+    sw_begin(sw_section_get("plain"));
+    sw_end(sw_section_get("plain"));
+    return NULL;
+}
+
+static void run_thread(void *(*body)(void *), void *arg)
+{
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, body, arg), 0);
+    pthread_join(thread, NULL);
+}
+
+/* What is no thread has one place, however often it is told of, and no thread takes it over. */
+static void test_what_is_no_thread(void **state)
+{
+    (void)state;
+    static char names[2][32] = {"device 0 stream 7", "device 0 stream 8"};
+    ru_start((sw_config){.policy = "stream"});
+    for (int i = 0; i < 400; i++) {
+        run_thread(tell, names[i % 2]);
+        run_thread(plain, NULL);
+    }
+    struct ru_trace trace = ru_finish();
+    size_t streams[2] = {0};
+    for (size_t i = 0; i < sw_trace_thread_count(trace.trace); i++) {
+        const sw_trace_thread *thread = sw_trace_get_thread(trace.trace, i);
+        const int which = strcmp(thread->name, names[0]) == 0   ? 0
+                          : strcmp(thread->name, names[1]) == 0 ? 1
+                                                                : 2;
+        if (which < 2) {
+            streams[which]++;
+            assert_int_equal(thread->records, 200);
+            assert_int_equal(thread->tid, 0);
+        }
+    }
+    assert_int_equal(streams[0], 1);
+    assert_int_equal(streams[1], 1);
+    assert_int_equal(ru_all_calls(&trace), 400);
+    ru_free(&trace);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         /* First: domains live until the process ends, and a child has those of its parent. */
         ru_test(test_64_domains),
+        ru_test(test_what_is_no_thread),
         ru_test(test_four_threads),
         ru_test(test_thread_ends_with_open_sections),
         ru_test(test_domains_do_not_mix),

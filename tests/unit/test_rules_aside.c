@@ -253,6 +253,44 @@ static void slow_steps_do_something_else(void **state)
     }
 }
 
+/* Python code in the slow steps alone is why they are slow; in all steps it is Python code. */
+static void python_in_slow_steps(void **state)
+{
+    (void)state;
+    for (unsigned always = 0; always < 2; always++) {
+        struct scene *scene = scene_new();
+        const uint32_t codes[] = {code(scene, "recluster", "/home/u/train.py"),
+                                  code(scene, "main", "/home/u/train.py")};
+        for (unsigned i = 0; i < 120; i++) {
+            const bool slow = i % 20 == 19;
+            double phases[SW_PHASE_COUNT] = {[SW_PHASE_OTHER] =
+                                                 (slow ? 60 : 1) + (always ? 20 : 0),
+                                             [SW_PHASE_FORWARD] = 9};
+            const uint64_t begin = scene->at;
+            scene_step(scene, phases, 0);
+            for (unsigned k = 0; (slow || always) && k < (slow ? 6 : 2); k++) {
+                look(scene, begin + (1 + 8 * k) * MS, codes, 2);
+            }
+            look(scene, begin + 25 * MS, &codes[1], 1);
+        }
+        scene_samples(scene, SW_PHASE_FORWARD,
+                      FRAMES({"main", "/home/u/train.py", 30, 60}, TORCH("f")), 100, 100);
+        scene_samples(scene, SW_PHASE_OTHER,
+                      FRAMES({"main", "/home/u/train.py", 30, 41},
+                             {"recluster", "/home/u/train.py", 10, 20}),
+                      always ? 270 : 36, 5);
+        scene_look(scene);
+        assert_int_equal(found(scene, SW_FINDING_PYTHON_OVERHEAD) != NULL, always);
+        const sw_finding *finding = found(scene, SW_FINDING_VARIANCE);
+        assert_int_equal(finding != NULL, !always);
+        if (finding) {
+            assert_string_equal(finding->name, "recluster");
+            assert_true(finding->also >> SW_FINDING_PYTHON_OVERHEAD & 1);
+        }
+        scene_free(scene);
+    }
+}
+
 static void slow_steps_that_are_warm_up(void **state)
 {
     (void)state;
@@ -308,6 +346,7 @@ int main(void)
         cmocka_unit_test(slow_steps_with_a_period),
         cmocka_unit_test(slow_steps_that_wait_for_a_core_are_not_the_programs),
         cmocka_unit_test(slow_steps_do_something_else),
+        cmocka_unit_test(python_in_slow_steps),
         cmocka_unit_test(slow_steps_that_are_warm_up),
         cmocka_unit_test(slow_steps_by_chance),
         cmocka_unit_test(few_steps_show_nothing),

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "analyze/source_inputs.h"
 #include "analyze/source_loops.h"
 #include "rules_scene.h"
 
@@ -414,6 +415,84 @@ static void compiled_when_training_began(void **state)
 
 /* --- loops in the source --- */
 
+static bool same(const char *text, uint32_t first, uint32_t line)
+{
+    return sw__source_same_inputs(text, strlen(text), first, line);
+}
+
+/* What a line of a loop is computed from, and whether that differs from step to step. */
+static void inputs_of_a_line(void **state)
+{
+    (void)state;
+    static const char *const constant[] = {
+        "P = normalize(A)",
+        "P = normalize(A, power=-0.5)  # of the graph",
+        "mean, std = X.mean(0), X.std(0)",
+        "table = sinusoid(LENGTH, 64)",
+        "P = (A + torch.eye(len(A))).matrix_power(3)",
+    };
+    static const char *const differs[] = {
+        "x = augment(x)",                /* of the loop itself */
+        "x = augment(images[i])",        /* … */
+        "ids = tokenize(texts)",         /* made in it */
+        "kept = summary(losses)",        /* grows in it */
+        "penalty = l1(net)",             /* is trained in it */
+        "x = make()",                    /* nobody knows */
+        "x = make(rng)",                 /* chance */
+        "x = A[torch.randperm(len(A))]", /* chance */
+        "x = next(stream)",
+        "total += cost(A)",
+        "for row in A:",
+        "x = [f(a) for a in A]",
+        "writer.write(A)",       /* for what it does */
+        "x = data.draw()",       /* goes on from where it was */
+        "x = play(game, agent)", /* … */
+        "pass",
+    };
+    char text[600];
+    for (unsigned other = 0; other < 2; other++) {
+        const char *const *list = other ? differs : constant;
+        const size_t count = other ? sizeof differs / sizeof differs[0]
+                                   : sizeof constant / sizeof constant[0];
+        for (size_t i = 0; i < count; i++) {
+            snprintf(text, sizeof text,
+                     "def train(A, X):\n"
+                     "    for i, (x, y) in enumerate(loader):\n"
+                     "        texts = read(i)\n"
+                     "        %s\n"
+                     "        losses.append(loss)\n"
+                     "        loss = F.mse_loss(net(x), y)\n"
+                     "    print(A)\n",
+                     list[i]);
+            assert_int_equal(same(text, 1, 4), !other);
+        }
+    }
+    static const char loop[] = "def train(net, game):\n"
+                               "    for i in range(9):\n"
+                               "        x = play(game, net)\n"
+                               "        y = resize(game)\n"
+                               "        loss = net(x)\n";
+    assert_true(sw__source_uses_model(loop, sizeof loop - 1, 1, 3));
+    assert_false(sw__source_uses_model(loop, sizeof loop - 1, 1, 4));
+    static const char method[] = "class Net:\n"
+                                 "    def step(self, batch,\n"
+                                 "             scale):\n"
+                                 "        P = normalize(self.A,\n"
+                                 "                      self.power)\n"
+                                 "        x = encode(batch)\n"
+                                 "        self.seen = count(self.seen)\n"
+                                 "        y = self.draw()\n";
+    assert_true(same(method, 2, 4));
+    assert_false(same(method, 2, 5)); /* the middle of a statement */
+    assert_false(same(method, 2, 6));
+    assert_false(same(method, 2, 7));
+    assert_false(same(method, 2, 8));
+    assert_false(same(method, 2, 0));
+    assert_false(same(method, 2, 99));
+    assert_false(same("x = f(\"", 1, 1));
+    assert_false(same("", 1, 1));
+}
+
 static void loops_around_a_line(void **state)
 {
     (void)state;
@@ -459,6 +538,7 @@ int main(void)
         cmocka_unit_test(compiled_again_and_again),
         cmocka_unit_test(compiled_when_training_began),
         cmocka_unit_test(loops_around_a_line),
+        cmocka_unit_test(inputs_of_a_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

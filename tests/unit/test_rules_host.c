@@ -282,6 +282,136 @@ static void python_on_batches(void **state)
     scene_free(scene);
 }
 
+/* A copy of the weights after each update is a checkpoint, by copy.deepcopy or by name; other work is not. */
+static void copies_of_the_state(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *function, *inner;
+        bool keeps;
+    } cases[] = {{"Trainer.after", "deepcopy", true},
+                 {"Trainer.keep_best", "clone", true},
+                 {"Trainer.after", "clone", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct scene *scene = scene_new();
+        scene_steps(scene, 100, PHASES(COMPUTE, [SW_PHASE_OTHER] = 3));
+        usual_samples(scene);
+        scene_samples(scene, SW_PHASE_OTHER,
+                      FRAMES(TRAIN(30), {cases[i].function, "/home/u/train2.py", 3, 7},
+                             {cases[i].inner, "/usr/lib/python3.12/copy.py", 118, 128},
+                             TORCH("Tensor.__deepcopy__")),
+                      300, 300);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_CHECKPOINT);
+        assert_int_equal(finding != NULL, cases[i].keeps);
+        if (finding) {
+            assert_int_equal(finding->line, 7);
+            assert_null(found(scene, SW_FINDING_LOGGING));
+        }
+        scene_free(scene);
+    }
+}
+
+/* What comes before the model: work, or waiting for something. */
+static void waiting_before_the_model(void **state)
+{
+    (void)state;
+    for (unsigned waits = 0; waits < 2; waits++) {
+        struct scene *scene = scene_new();
+        scene_steps(scene, 100, PHASES(COMPUTE, [SW_PHASE_OTHER] = 6));
+        usual_samples(scene);
+        scene_samples_of(scene, SW_PHASE_OTHER,
+                         FRAMES(TRAIN(17), {"Store.get", "/home/u/store.py", 3, 7}),
+                         waits ? 60 : 540, waits ? 540 : 60, 600);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_LOADER_IO);
+        assert_int_equal(finding != NULL, waits);
+        assert_int_equal(found(scene, SW_FINDING_LOADER_MAIN_PROCESS) != NULL, !waits);
+        if (finding) {
+            assert_string_equal(finding->name, "Store.get");
+            assert_true(fabs(finding->share - 0.4) < 0.03);
+        }
+        scene_free(scene);
+    }
+}
+
+/* A source file of its own, removed at the end. */
+static char source_path[64];
+static void write_source(const char *text)
+{
+    strcpy(source_path, "/tmp/test_rules_XXXXXX.py");
+    const int fd = mkstemps(source_path, 3);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+    close(fd);
+}
+
+/* A loop over parameters after the backward is the update, written by hand; over anything else it is Python. */
+static void a_loop_over_parameters(void **state)
+{
+    (void)state;
+    for (unsigned update = 0; update < 2; update++) {
+        char text[200];
+        snprintf(text, sizeof text,
+                 "def after(net):\n"
+                 "    for p in net.%s():\n"
+                 "        p -= 0.1 * p.grad\n",
+                 update ? "parameters" : "history");
+        write_source(text);
+        struct scene *scene = scene_new();
+        scene_steps(scene, 100, PHASES(COMPUTE, [SW_PHASE_OTHER] = 6));
+        usual_samples(scene);
+        scene_samples(scene, SW_PHASE_OTHER,
+                      FRAMES(TRAIN(30), {"after", source_path, 1, 3}), 600, 500);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_OPTIMIZER);
+        assert_int_equal(finding != NULL, update);
+        assert_int_equal(found(scene, SW_FINDING_PYTHON_OVERHEAD) != NULL, !update);
+        if (finding) {
+            assert_int_equal(finding->line, 3);
+        }
+        scene_free(scene);
+        unlink(source_path);
+    }
+}
+
+/* The same from the same in every step. */
+static void the_same_again(void **state)
+{
+    (void)state;
+    for (unsigned again = 0; again < 2; again++) {
+        char text[400];
+        snprintf(text, sizeof text,
+                 "def train(loader, graph):\n"
+                 "    for x, y in loader:\n"
+                 "        k = kernel(%s)\n"
+                 "        loss = net(x, k)\n"
+                 "        loss.backward()\n",
+                 again ? "graph" : "graph, x");
+        write_source(text);
+        struct scene *scene = scene_new();
+        scene_steps(scene, 100, PHASES(COMPUTE, [SW_PHASE_OTHER] = 6));
+        scene_samples(scene, SW_PHASE_FORWARD,
+                      FRAMES({"train", source_path, 1, 4}, TORCH("f")), 400, 390);
+        scene_samples(scene, SW_PHASE_BACKWARD,
+                      FRAMES({"train", source_path, 1, 5}, TORCH("b")), 500, 500);
+        scene_samples(
+            scene, SW_PHASE_OTHER,
+            FRAMES({"train", source_path, 1, 3}, {"kernel", "/home/u/kernel.py", 3, 8}),
+            600, 590);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_REDUNDANT_WORK);
+        assert_int_equal(finding != NULL, again);
+        assert_int_equal(found(scene, SW_FINDING_LOADER_MAIN_PROCESS) != NULL, !again);
+        if (finding) {
+            assert_string_equal(finding->name, "kernel");
+            assert_true(fabs(finding->share - 0.4) < 0.03);
+        }
+        scene_free(scene);
+        unlink(source_path);
+    }
+}
+
 /* Pictures and tables are logs, too, and what is handed to who writes them is part of it. */
 static void pictures_and_tables(void **state)
 {
@@ -463,6 +593,10 @@ int main(void)
         cmocka_unit_test(what_is_computed_beside_stays),
         cmocka_unit_test(work_on_batches),
         cmocka_unit_test(python_on_batches),
+        cmocka_unit_test(copies_of_the_state),
+        cmocka_unit_test(waiting_before_the_model),
+        cmocka_unit_test(a_loop_over_parameters),
+        cmocka_unit_test(the_same_again),
         cmocka_unit_test(pictures_and_tables),
         cmocka_unit_test(logging_in_steps),
         cmocka_unit_test(collections_that_the_program_asks_for),

@@ -105,6 +105,87 @@ static void operations_outside_the_model(void **state)
     }
 }
 
+/* 16 heads in a row are one thing 16 times; three layers of a block are three things. */
+static void rows_of_small_parts(void **state)
+{
+    (void)state;
+    for (unsigned row = 0; row < 2; row++) {
+        struct scene *scene = scene_new();
+        scene_steps(scene, 100, PHASES([SW_PHASE_FORWARD] = 4, [SW_PHASE_BACKWARD] = 5));
+        scene_samples(scene, SW_PHASE_FORWARD,
+                      FRAMES(TRAIN(20), TORCH("call"),
+                             {"Head.forward", "/home/u/head.py", 5, 9}, TORCH("linear")),
+                      400, 350);
+        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 500, 500);
+        part(scene, "Net", "Net", 4, 5, 0);
+        for (unsigned i = 0; i < 40; i++) {
+            char name[40];
+            snprintf(name, sizeof name, row ? "Net.heads.%u.query" : "Net.part%u.query",
+                     i);
+            part(scene, name, "Linear", 0.05, 0, 100);
+        }
+        graph(scene, 300, 10);
+        scene_look(scene);
+        assert_int_equal(found(scene, SW_FINDING_LAUNCH_BOUND) != NULL, row);
+        scene_free(scene);
+    }
+}
+
+/* What a thread waits for a core makes no operation longer. */
+static void small_nodes_on_a_busy_machine(void **state)
+{
+    (void)state;
+    for (unsigned busy = 0; busy < 2; busy++) {
+        struct scene *scene = scene_new();
+        scene->run_delay_ns = busy ? 24 * MS : 0;
+        scene_steps(scene, 100,
+                    PHASES([SW_PHASE_FORWARD] = 16, [SW_PHASE_BACKWARD] = 20));
+        scene_samples(scene, SW_PHASE_FORWARD,
+                      FRAMES(TRAIN(20), TORCH("call"),
+                             {"Cell.forward", "/home/u/cell.py", 5, 9}, TORCH("linear")),
+                      400, 300);
+        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 500, 500);
+        graph(scene, 500, 10); /* 40 us, or a third of that on a core */
+        scene_look(scene);
+        assert_int_equal(found(scene, SW_FINDING_LAUNCH_BOUND) != NULL, busy);
+        scene_free(scene);
+    }
+}
+
+/* A layer of the program's own that learns something, and takes far more than that is worth. */
+static void a_layer_out_of_proportion(void **state)
+{
+    (void)state;
+    static const struct {
+        double forward;
+        uint64_t parameters;
+        bool twice, slow;
+    } cases[] = {{3, 5000, false, true},
+                 {3, 500000, false, false}, /* it is large */
+                 {1, 5000, false, false},
+                 {1.5, 5000, true, false}}; /* what the model is made of */
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct scene *scene = scene_new();
+        scene_steps(scene, 100, PHASES([SW_PHASE_FORWARD] = 4, [SW_PHASE_BACKWARD] = 8));
+        part(scene, "Net", "Net", 4, 8, 0);
+        part(scene, "Net.kernel", "Kernel", cases[i].forward, 2 * cases[i].forward,
+             cases[i].parameters);
+        if (cases[i].twice) {
+            part(scene, "Net.second", "Kernel", 1.5, 3, 5000);
+        }
+        part(scene, "Net.a", "Linear", 0.3, 0.3, 10000);
+        part(scene, "Net.b", "Linear", 0.3, 0.3, 10000);
+        part(scene, "Net.c", "Linear", 0.3, 0.3, 10000);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_SLOW_MODULE);
+        assert_int_equal(finding != NULL, cases[i].slow);
+        if (finding) {
+            assert_string_equal(finding->name, "Net.kernel");
+        }
+        scene_free(scene);
+    }
+}
+
 #define JAX(function)                                                                    \
     {                                                                                    \
         function, "/v/site-packages/jax/_src/dispatch.py", 80, 90                        \
@@ -223,15 +304,160 @@ static void a_layer_of_an_unusual_kind(void **state)
     }
 }
 
+/* A part with one layer in it, both called once in each of 100 steps. */
+static void part_around(struct scene *scene, const char *type, double forward,
+                        double inside)
+{
+    const uint32_t outer = scene_section(scene, "Net.context", SW_PHASE_INHERIT);
+    const uint32_t inner = scene_section(scene, "Net.context.query", SW_PHASE_INHERIT);
+    const uint32_t kinds[] = {scene_text(scene, type), scene_text(scene, "Conv2d")};
+    const uint64_t backward = (uint64_t)(forward * MS);
+    for (unsigned i = 0; i < 100; i++) {
+        const uint64_t at = START + 100 * i * MS;
+        tb_begin(scene->tb, scene->lane, outer, at);
+        call(scene->tb, scene->lane, inner, at + 1000, (uint64_t)(inside * MS));
+        tb_end(scene->tb, scene->lane, at + (uint64_t)(forward * MS), 0);
+    }
+    (void)scene_row(scene, SW_TABLE_MODULE, 0, KEY(outer, kinds[0], 0, 0),
+                    VALUE(0, 0, 0, backward, 1));
+    (void)scene_row(scene, SW_TABLE_MODULE, 0, KEY(inner, kinds[1], 0, 0),
+                    VALUE(1000, 4000, 1000, backward / 100, 1));
+}
+
+/* Every position against every other one: a part of the program's own computes most by itself, or hands it to its parts. */
+static void a_part_that_computes_by_itself(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *type;
+        double forward, inside;
+        bool slow;
+    } cases[] = {{"NonLocal", 30, 0.5, true},
+                 {"NonLocal", 30, 20, false}, /* it is one of its layers */
+                 {"NonLocal", 3, 0.5, false},
+                 {"MultiheadAttention", 30, 0.5, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const double forward = cases[i].forward;
+        struct scene *scene = scene_new();
+        scene_steps(
+            scene, 100,
+            PHASES([SW_PHASE_FORWARD] = forward + 6, [SW_PHASE_BACKWARD] = forward + 6));
+        part(scene, "Net", "Net", forward + 6, forward + 6, 0);
+        part_around(scene, cases[i].type, forward, cases[i].inside);
+        part(scene, "Net.a", "Linear", 1, 1, 10000);
+        part(scene, "Net.b", "Linear", 1, 1, 10000);
+        part(scene, "Net.c", "Linear", 1, 1, 10000);
+        part(scene, "Net.d", "Linear", 1, 1, 10000);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_SLOW_MODULE);
+        assert_int_equal(finding != NULL, cases[i].slow);
+        if (finding) {
+            assert_string_equal(finding->name, "Net.context");
+            assert_true(finding->speedup > 3);
+        }
+        scene_free(scene);
+    }
+}
+
+/* A teacher whose parameters want gradients, of which no optimizer knows. */
+static void a_backward_for_nobody(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *unowned;
+        double backward;
+        bool wasted;
+    } cases[] = {{"Loss.teacher", 6, true},
+                 {"Loss.teacher", 0, false}, /* it is under no_grad */
+                 {NULL, 6, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const double more = cases[i].backward;
+        struct scene *scene = scene_new();
+        scene_steps(scene, 100,
+                    PHASES([SW_PHASE_FORWARD] = 6, [SW_PHASE_BACKWARD] = 6 + more));
+        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 500, 500);
+        part(scene, "Net", "Net", 3, 6, 10000);
+        part(scene, "Loss", "Loss", 3, more, 0);
+        part(scene, "Loss.teacher", "Net", 3, more, 10000);
+        if (cases[i].unowned) {
+            scene_setting(scene, "unowned", cases[i].unowned, NULL, 10000);
+        }
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_REDUNDANT_WORK);
+        assert_int_equal(finding != NULL, cases[i].wasted);
+        if (finding) {
+            assert_string_equal(finding->name, "Loss.teacher");
+            assert_non_null(strstr(finding->advice[0], "torch.no_grad()"));
+            assert_true(finding->speedup > 1.2 && finding->speedup < 1.9);
+        }
+        scene_free(scene);
+    }
+}
+
+/* An optimizer of the program's own that computes: in few and large calls, so that no Python shows. */
+static void an_update_that_computes(void **state)
+{
+    (void)state;
+    for (unsigned large = 0; large < 2; large++) {
+        struct scene *scene = scene_new();
+        scene_steps(scene, 100,
+                    PHASES([SW_PHASE_FORWARD] = 4, [SW_PHASE_BACKWARD] = 8,
+                           [SW_PHASE_OPTIMIZER] = large ? 6 : 0.8));
+        scene_setting(scene, "optimizer", "class", "Shampoo", NAN);
+        scene_setting(scene, "optimizer", "tensors", NULL, 14);
+        scene_samples(scene, SW_PHASE_FORWARD, FRAMES(TRAIN(20), TORCH("f")), 400, 400);
+        scene_samples(
+            scene, SW_PHASE_OPTIMIZER,
+            FRAMES(TRAIN(26), {"root", "/home/u/shampoo.py", 6, 7}, TORCH("eigh")), 600,
+            600);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_OPTIMIZER);
+        assert_int_equal(finding != NULL, large);
+        if (finding) {
+            assert_string_equal(finding->file, "/home/u/shampoo.py");
+            assert_int_equal(finding->line, 7);
+            assert_true(finding->speedup > 1.2 && finding->speedup < 1.8);
+        }
+        scene_free(scene);
+    }
+}
+
+static void doubles_in_jax(void **state)
+{
+    (void)state;
+    for (unsigned wide = 0; wide < 2; wide++) {
+        struct scene *scene = scene_new();
+        tb_fact(scene->tb, "jax_backend", "cpu");
+        scene_steps(scene, 100, PHASES([SW_PHASE_FORWARD] = 1, [SW_PHASE_SYNC] = 8));
+        scene_setting(scene, "jax", "float64_elements", NULL, wide ? 400000 : 100);
+        scene_setting(scene, "jax", "float32_elements", NULL, wide ? 10 : 400000);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_DTYPE);
+        assert_int_equal(finding != NULL, wide);
+        if (finding) {
+            assert_non_null(strstr(finding->advice[0], "jax_enable_x64"));
+            assert_true(finding->speedup > 1.5);
+        }
+        scene_free(scene);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(many_nodes),
         cmocka_unit_test(operations_outside_the_model),
+        cmocka_unit_test(rows_of_small_parts),
+        cmocka_unit_test(small_nodes_on_a_busy_machine),
+        cmocka_unit_test(a_layer_out_of_proportion),
         cmocka_unit_test(jax_outside_jit),
         cmocka_unit_test(a_table_that_is_updated_whole),
         cmocka_unit_test(a_module_that_the_backward_leaves_out),
         cmocka_unit_test(a_layer_of_an_unusual_kind),
+        cmocka_unit_test(a_part_that_computes_by_itself),
+        cmocka_unit_test(a_backward_for_nobody),
+        cmocka_unit_test(an_update_that_computes),
+        cmocka_unit_test(doubles_in_jax),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

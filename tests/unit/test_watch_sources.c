@@ -150,6 +150,32 @@ static void pressure_of_the_machine(void **state)
     forget(watching);
 }
 
+/* That of the process's own control group, also where that of the machine is hidden. */
+static void pressure_of_the_group(void **state)
+{
+    (void)state;
+    put_file("/proc/self/cgroup", "0::/pod/box\n");
+    put_file("/sys/fs/cgroup/pod/box/cpu.pressure",
+             "some avg10=0.00 total=100\nfull avg10=0.00 total=50\n");
+    put_file("/sys/fs/cgroup/pod/box/memory.pressure",
+             "some avg10=0.00 total=2000000\nfull avg10=0.00 total=1000000\n");
+    put_file("/sys/fs/cgroup/pod/io.pressure", "some avg10=0.00 total=7\n");
+    struct watching *watching = watch(&sw__source_pressure);
+    look(watching, SW_LOOK_FIRST);
+    put_file("/sys/fs/cgroup/pod/box/memory.pressure",
+             "some avg10=0.00 total=2500000\nfull avg10=0.00 total=1250000\n");
+    look(watching, SW_LOOK_LAST);
+    seen(watching);
+    assert_value(series_of(watching, "cgroup.pressure_cpu")->first, 100e-6);
+    assert_value(series_of(watching, "cgroup.pressure_cpu_all")->last, 50e-6);
+    assert_value(series_of(watching, "cgroup.pressure_memory")->growth, 0.5);
+    assert_value(series_of(watching, "cgroup.pressure_memory_all")->growth, 0.25);
+    assert_value(series_of(watching, "cgroup.pressure_io")->first, 7e-6);
+    assert_int_equal(series_of(watching, "cgroup.pressure_io")->known, 2);
+    assert_null(sw_monitor_find(watching->monitor, "pressure.cpu"));
+    forget(watching);
+}
+
 /* Version 2: the quota is that of the group above, and so are its stops. */
 static void a_quota_above(void **state)
 {
@@ -398,6 +424,7 @@ int main(void)
         ru_test(cores_of_the_machine),
         ru_test(load_and_memory),
         ru_test(pressure_of_the_machine),
+        ru_test(pressure_of_the_group),
         ru_test(a_quota_above),
         ru_test(version_1),
         ru_test(disks_and_interfaces),

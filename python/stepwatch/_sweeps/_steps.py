@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 
 from stepwatch import _core
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _TARGETS = ("labels", "label", "targets", "target", "y")
+_MAPPINGS = ("batch", "data", "sample", "samples", "example", "examples")
 PARTS = ("transfer", "forward", "loss", "backward", "optimizer", "total")
 
 
@@ -75,16 +77,31 @@ class Trainer:
     def _split(self, batch: Any) -> tuple[tuple[Any, ...], dict[str, Any], Any]:
         """Return what the model is called with, and what the loss compares with."""
         if isinstance(batch, Mapping):
-            named = {str(key): value for key, value in batch.items()}
-            if self.loss_fn is None:
-                return (), named, self._target_of(named)  # The model sees its own labels.
-            key = next((key for key in _TARGETS if key in named), None)
-            return (), named, named.pop(key) if key is not None else None
+            return self._split_mapping(batch)
         if isinstance(batch, (tuple, list)) and len(batch) > 1:
             return tuple(batch[:-1]), {}, batch[-1]
         if isinstance(batch, (tuple, list)) and len(batch) == 1:
             return (batch[0],), {}, None
         return (batch,), {}, None
+
+    def _split_mapping(self, batch: Any) -> tuple[tuple[Any, ...], dict[str, Any], Any]:
+        """Return a mapping as keywords, or as it is where the model takes one thing alone.
+
+        Keywords that the model does not know (a label, an index) are left out.
+        """
+        named = {str(key): value for key, value in batch.items()}
+        target = self._target_of(named)
+        inputs = {key: value for key, value in named.items() if key not in _TARGETS}
+        if self.loss_fn is not None:
+            key = next((key for key in _TARGETS if key in named), None)
+            named.pop(key, None)
+        known = _parameters(self.model)
+        if known is None or any(key in known for key in named):
+            taken = named if known is None else {key: named[key] for key in named if key in known}
+            return (), taken, target  # Without loss_fn, the model sees its own labels.
+        # One input is what the model takes; of several it gets them all, as they came.
+        whole = len(inputs) != 1 or _takes_mappings(known)
+        return (batch if whole else next(iter(inputs.values())),), {}, target
 
     @staticmethod
     def _target_of(named: dict[str, Any]) -> Any:
@@ -126,6 +143,27 @@ class Trainer:
             f"the loss cannot be guessed from an output that is {_describe(torch, output)} and"
             f" targets that are {_describe(torch, targets)}: give loss_fn="
         )
+
+
+def _parameters(model: Any) -> dict[str, inspect.Parameter] | None:
+    """Return what a model's forward may be given by name; None: anything, or nobody knows."""
+    try:
+        found = dict(inspect.signature(model.forward).parameters)
+    except (TypeError, ValueError):
+        return None
+    kinds = [parameter.kind for parameter in found.values()]
+    if inspect.Parameter.VAR_KEYWORD in kinds:
+        return None
+    return found
+
+
+def _takes_mappings(known: dict[str, inspect.Parameter]) -> bool:
+    """Tell whether the first argument is said to be a mapping, by its type or by its name."""
+    first = next(iter(known.values()), None)
+    if first is None:
+        return False
+    kind = str(first.annotation).lower()
+    return first.name in _MAPPINGS or "dict" in kind or "mapping" in kind
 
 
 def _describe(torch: Any, value: Any) -> str:

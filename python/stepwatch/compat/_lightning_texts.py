@@ -72,20 +72,22 @@ def beginning(callback: ProfilerCallback) -> str:
     )
 
 
-def _open_files() -> str:
-    """Return how many files this process has open, and what to do when they are too many."""
-    advice = (
-        'should "Too many open files" appear, use fewer cycles or loader workers, '
-        "or raise the limit (ulimit -n)."
-    )
+FEWER_FILES = "use fewer cycles or loader workers, or raise the limit (ulimit -n)"
+_MANY_FILES = 0.8  # Of the limit.
+
+
+def _open_files() -> list[str]:
+    """Return what to do when this process has nearly as many files open as it may; else nothing."""
     try:
         import resource
 
         limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         used = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
     except (ImportError, OSError):
-        return f"Open files: {advice}"
-    return f"Open files: {used} of {limit}; {advice}"
+        return []
+    if limit == resource.RLIM_INFINITY or used <= _MANY_FILES * limit:
+        return []
+    return [f'Open files: {used} of {limit}; before "Too many open files" appears, {FEWER_FILES}.']
 
 
 def ending(callback: ProfilerCallback, cycles: int, steps: int) -> str:
@@ -99,7 +101,7 @@ def ending(callback: ProfilerCallback, cycles: int, steps: int) -> str:
     if callback.run is not None and callback.run.path is not None:
         lines.append(f"Run: stepwatch report {shlex.quote(_short_path(callback.run.path))}")
     lines.append(f"View: tensorboard --logdir={shlex.quote(str(callback.output_dir))}")
-    lines.append(_open_files())
+    lines += _open_files()
     return "\n".join(lines)
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from statistics import median
 
+from stepwatch.compat._omni_tables import overlap
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -23,7 +25,22 @@ def advice(blocks: Profiler, functions: Profiler) -> list[dict[str, Any]]:
     whole = sum(row["self_ns"] for row in rows)
     if whole == 0:
         return []
-    return [*_waits(profiler, rows, whole), *_longest(rows, whole)]
+    found = [*_waits(profiler, rows, whole), *_longest(rows, whole)]
+    beside = overlap(profiler)
+    if beside is not None:
+        for each in found:
+            _say_overlap(each, beside)
+    return found
+
+
+def _say_overlap(advice: dict[str, Any], beside: dict[str, float]) -> None:
+    """Say that times overlap: what would be gained without one of them cannot be told then."""
+    advice["text"] += (
+        f" Some ran beside each other: {beside['measured_time']:.3f} s were measured in "
+        f"{beside['elapsed_time']:.3f} s, so the run would gain less."
+    )
+    advice["evidence"]["gain_at_most"] = None
+    advice["evidence"]["at_once"] = beside["at_once"]
 
 
 def _advice(rule: str, severity: str, text: str, row: ProfilerRow, share: float) -> dict[str, Any]:

@@ -65,7 +65,8 @@ class ProfilerConfig:
     def __init__(self, **settings: Any) -> None:
         """Take settings by name; the others have their defaults."""
         values = dict(_DEFAULTS, steps_to_save=list(_DEFAULTS["steps_to_save"]))
-        self.__dict__.update(_values=values, _changed=None)
+        # Where a path was said: it means the same after the program has gone elsewhere.
+        self.__dict__.update(_values=values, _changed=None, _bases={})
         for name, value in settings.items():
             setattr(self, name, value)
 
@@ -85,6 +86,10 @@ class ProfilerConfig:
         if name not in _DEFAULTS:
             raise AttributeError(f"ProfilerConfig has no setting {name!r}; there are: {_names()}")
         self._values[name] = _checked(name, value)
+        if name == "output_dir" or name in _FILES:
+            self._bases.pop(name, None)
+            if value is not None:
+                self._bases[name] = _switches.here()
         if self._changed is not None:
             self._changed()
 
@@ -100,6 +105,18 @@ class ProfilerConfig:
         return all(getattr(self, name) == getattr(other, name) for name in _DEFAULTS)
 
     __hash__ = None  # type: ignore[assignment]
+
+    def _folder(self) -> str:
+        """Return where files go; one that nobody assigned is where the first file went."""
+        base = self._bases.setdefault("output_dir", _switches.here())
+        return _switches.anchored(self.output_dir, base)
+
+    def _file(self, name: str) -> str | None:
+        """Return the file that a setting names: a bare name is one of the folder."""
+        path: str | None = self._values[name]
+        if path is None or os.path.basename(path) == path:  # noqa: PTH119
+            return path
+        return _switches.anchored(path, self._bases[name])
 
     def _listen(self, changed: Callable[[], None]) -> None:
         self.__dict__["_changed"] = changed

@@ -25,10 +25,14 @@ if TYPE_CHECKING:
 MOST_LINES = 50
 # A name is cut to fit the terminal, but to no fewer letters than these.
 _LEAST_NAME = 20
+# Clocks of several calls are read at several moments: so much more than the run is no overlap.
+_OVERLAPS = 1.001
 
 
 class Table(dict):  # type: ignore[type-arg]
     """Statistics by name, the longest total first; a method is also found by its bare name."""
+
+    overlap: dict[str, float] | None = None  # Where they ran beside each other; see ``overlap``.
 
     def __missing__(self, key: str) -> Any:
         """Return the only entry whose bare name it is."""
@@ -40,9 +44,8 @@ class Table(dict):  # type: ignore[type-arg]
 
 def table(profiler: Profiler, *, under: str | None = None, aliases: bool = False) -> Table:
     """Return all sections of a profiler, or those inside of one, with their paths."""
-    run_ns = profiler.elapsed_s * 1e9
     rows = profiler.rows(under=under)
-    made = Table((row["name"], _entry(row, run_ns)) for row in rows)
+    made = _table(profiler, rows)
     for path in profiler.paths(under=under):
         entry = made.get(path["name"])
         if entry is not None:  # None: it was called for the first time meanwhile
@@ -55,11 +58,32 @@ def table(profiler: Profiler, *, under: str | None = None, aliases: bool = False
 
 def families(profiler: Profiler, *, under: str | None = None) -> Table:
     """Return what a printed table shows: families where there are very many names."""
-    run_ns = profiler.elapsed_s * 1e9
     rows = profiler.rows(under=under)
     if len(rows) > MOST_LINES and under is None:
         rows = profiler.rows(families=True)
-    return Table((row["name"], _entry(row, run_ns)) for row in rows)
+    return _table(profiler, rows)
+
+
+def overlap(profiler: Profiler) -> dict[str, float] | None:
+    """Return how much was measured in how much time, where that is more than there was.
+
+    Tasks and threads run beside each other: their times add up to more than the run took, and a
+    percentage of the run would mean nothing.
+    """
+    measured = sum(row["self_ns"] for row in profiler.rows()) / 1e9
+    elapsed = profiler.elapsed_s
+    if measured <= elapsed * _OVERLAPS:
+        return None
+    return {"measured_time": measured, "elapsed_time": elapsed, "at_once": measured / elapsed}
+
+
+def _table(profiler: Profiler, rows: list[ProfilerRow]) -> Table:
+    """Return rows with percentages of the run; of all that was measured where that is more."""
+    beside = overlap(profiler)
+    whole = profiler.elapsed_s if beside is None else beside["measured_time"]
+    made = Table((row["name"], _entry(row, whole * 1e9)) for row in rows)
+    made.overlap = beside
+    return made
 
 
 def _times(row: ProfilerRow | ProfilerPath) -> dict[str, Any]:
@@ -109,7 +133,8 @@ def lines_of(entries: Table) -> str:
 
 def grid_of(entries: Table, heading: str) -> str:
     """Return the entries as a table with borders; long names are cut where it would not fit."""
-    head = [heading, "Total Time (s)", "Calls", "Avg Time (s)", "% of Run"]
+    share = "% of Run" if entries.overlap is None else "% of All"
+    head = [heading, "Total Time (s)", "Calls", "Avg Time (s)", share]
     rows = [
         [
             name,
@@ -133,7 +158,19 @@ def grid_of(entries: Table, heading: str) -> str:
         return "| " + " | ".join(parts) + " |\n"
 
     heading_border = border.replace("-", "=")
-    return border + line(head) + heading_border + "".join(line(row) + border for row in rows)
+    text = border + line(head) + heading_border + "".join(line(row) + border for row in rows)
+    return text + beside(entries)
+
+
+def beside(entries: Table) -> str:
+    """Return a line about times that overlap; nothing where they do not."""
+    if entries.overlap is None:
+        return ""
+    measured, elapsed = entries.overlap["measured_time"], entries.overlap["elapsed_time"]
+    return (
+        f"Some ran beside each other: {measured:.6f}s were measured in {elapsed:.6f}s, and "
+        "percentages are of the former.\n"
+    )
 
 
 def _cut(name: str, width: int) -> str:

@@ -68,3 +68,19 @@ def output_dir(
     if outside:
         return outside
     return os.fspath(configured) if configured is not None else default
+
+
+def here() -> str:
+    """Return the folder that the program is in; empty where that has been removed."""
+    try:
+        return os.getcwd()  # noqa: PTH109
+    except OSError:
+        return ""
+
+
+def anchored(path: str, base: str) -> str:
+    """Return a path as it was said in ``base``: so while the program is there, else in full.
+
+    A program that goes to another folder keeps its files together.
+    """
+    return path if here() == base else os.path.join(base, path)  # noqa: PTH118

@@ -31,7 +31,6 @@ from stepwatch.compat._code_profiler.metrics import ProfilerMetrics
 from stepwatch.compat._code_profiler.notices import Notices
 from stepwatch.compat._code_profiler.publishing import Publisher
 from stepwatch.compat._code_profiler.recorder import Recorder
-from stepwatch.compat._code_profiler.rule import SLOW_SECTION_S
 from stepwatch.compat._code_profiler.watching import Watching
 
 TYPE_CHECKING = False
@@ -39,6 +38,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
     from typing import Any
+
+SLOW_SECTION_S = 1.0  # The logger hears of sections that take longer.
 
 _live: weakref.WeakSet[CodeProfiler] = weakref.WeakSet()
 _newest: weakref.ref[CodeProfiler] | None = None

@@ -8,6 +8,7 @@ A JAX loss is called with ``(params, static, state, inputs, targets, key)`` and 
 from __future__ import annotations
 
 import contextlib
+import inspect
 import sys
 
 from stepwatch.compat import _switches, _wandb
@@ -19,6 +20,7 @@ from stepwatch.compat.training_profiler import (
     UPDATE,
     VALIDATION,
     TrainingProfiler,
+    checked_every,
     get_profiler,
 )
 from stepwatch.integrations._notes import note_once
@@ -55,6 +57,7 @@ def train_decoding_jax(
     ``val_tensors`` is printed. With ``make_step`` of your own, which takes and returns what the
     guide says, neither Equinox nor Optax is needed.
     """
+    checked_every(log_every)
     profiler = _profiler("train_decoding_jax", enable_profiling)
     to_wandb = _wants_wandb(wandb_run_name)
     split = _keys(key)
@@ -110,9 +113,13 @@ def train_decoding_torch(
 ) -> None:
     """Train a model in place; report times every ``log_every`` epochs.
 
+    An optimizer that computes the loss itself (LBFGS) gets a closure: its losses are then a part of
+    the update.
+
     ``device=None`` takes the GPU where there is one; the model then stays there. As often as times,
     and after the last epoch, the loss of ``train_tensors`` and ``val_tensors`` is printed.
     """
+    checked_every(log_every)
     torch = _torch()
     profiler = _profiler("train_decoding_torch", enable_profiling)
     to_wandb = _wants_wandb(wandb_run_name, model_metadata)
@@ -378,18 +385,38 @@ class _TorchStep:
                 self._wait = lambda: torch.cuda.synchronize(place)
 
     def __call__(self, model: Any, optimizer: Any, loss_fn: Any, inputs: Any, targets: Any) -> Any:
-        with self._step:
+        def gradients() -> Any:
             with self._loss:
                 optimizer.zero_grad()
                 loss = loss_fn(model(inputs), targets)
                 loss.backward()
                 if self._wait is not None:
                     self._wait()
+            return loss
+
+        with self._step:
+            if _needs_closure(optimizer):
+                # It asks for the loss as often as it needs it; the first one is that of the step.
+                with self._update:
+                    loss = optimizer.step(gradients)
+                    if self._wait is not None:
+                        self._wait()
+                return loss.detach() if hasattr(loss, "detach") else loss
+            loss = gradients()
             with self._update:
                 optimizer.step()
                 if self._wait is not None:
                     self._wait()
         return loss.detach()
+
+
+def _needs_closure(optimizer: Any) -> bool:
+    """Tell whether an optimizer computes the loss itself in each step, as LBFGS does."""
+    try:
+        found = inspect.signature(optimizer.step).parameters.get("closure")
+    except (TypeError, ValueError):
+        return False
+    return found is not None and found.default is inspect.Parameter.empty
 
 
 def _evaluate_torch(

@@ -7,6 +7,7 @@ table of Lightning's actions on the console. Nothing that goes wrong in it stops
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import socket
@@ -132,7 +133,7 @@ class ProfilerCallback(_Base):  # type: ignore[misc]
     ) -> None:
         """Take where the files go and which steps are recorded."""
         super().__init__()
-        self.output_dir = Path(_switches.output_dir(output_dir, default=DEFAULT_FOLDER))
+        self.output_dir = _switches.output_dir(output_dir, default=DEFAULT_FOLDER)
         self.schedule_every_n_steps = schedule_every_n_steps
         self.wait_steps = wait_steps
         self.warmup_steps = warmup_steps
@@ -190,6 +191,15 @@ class ProfilerCallback(_Base):  # type: ignore[misc]
         numbers = {key: profiling[key] for key in _NUMBERS if profiling.get(key) is not None}
         return cls(folder / model_name if model_name else folder, **numbers, **config)
 
+    @property
+    def output_dir(self) -> Path:
+        """Where files go; one that is relative, from where it was said."""
+        return Path(_switches.anchored(self._output_dir, self._base))
+
+    @output_dir.setter
+    def output_dir(self, folder: str | os.PathLike[str]) -> None:
+        self._output_dir, self._base = os.fspath(folder), _switches.here()
+
     def _forget(self) -> None:
         """Begin a life: a callback may be used for another fit, or be sent to another process."""
         self.run: stepwatch.Run | None = None
@@ -217,7 +227,7 @@ class ProfilerCallback(_Base):  # type: ignore[misc]
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what belongs to this process: strategies that spawn pickle callbacks."""
-        names = ("output_dir", "enabled", "_config", *_NUMBERS)
+        names = ("_output_dir", "_base", "enabled", "_config", *_NUMBERS)
         return {name: self.__dict__[name] for name in names}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -268,7 +278,10 @@ class ProfilerCallback(_Base):  # type: ignore[misc]
         try:
             return function(*args)
         except Exception as error:
-            note_once(f"Profiling could not {what}: {_sentence(error)}. The training goes on.")
+            why = _sentence(error)
+            if getattr(error, "errno", None) == errno.EMFILE:
+                why += f" ({texts.FEWER_FILES})"
+            note_once(f"Profiling could not {what}: {why}. The training goes on.")
             return None
 
     def _begin(self, trainer: Any) -> None:
@@ -278,17 +291,19 @@ class ProfilerCallback(_Base):  # type: ignore[misc]
         self._tried = True
         for name in _NUMBERS:  # a configuration may have them as text
             setattr(self, name, int(getattr(self, name)))
+        every = self.schedule_every_n_steps
+        needed = self.wait_steps + self.warmup_steps + self.active_steps
+        if 0 < every < needed:
+            note_once(
+                f"A cycle of {needed} steps does not fit into schedule_every_n_steps={every}: "
+                "cycles follow each other without a gap."
+            )
+            every = needed  # The recorder need not say it again.
         schedule = (
             f"wait={self.wait_steps},warmup={self.warmup_steps},active={self.active_steps},"
-            f"every={self.schedule_every_n_steps},repeat={self.repeat_cycles}"
+            f"every={every},repeat={self.repeat_cycles}"
         )
         _core.schedule_action(schedule, 0)  # says what is wrong with it
-        needed = self.wait_steps + self.warmup_steps + self.active_steps
-        if 0 < self.schedule_every_n_steps < needed:
-            note_once(
-                f"A cycle of {needed} steps does not fit into schedule_every_n_steps="
-                f"{self.schedule_every_n_steps}: cycles follow each other without a gap."
-            )
         options = {
             "name": self.output_dir.name or "fit",
             "runs_dir": os.fspath(self.output_dir / "runs"),

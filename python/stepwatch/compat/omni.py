@@ -18,6 +18,7 @@ module names their numbers as the guide does, and saves and prints them when the
 from __future__ import annotations
 
 import atexit
+import functools
 import os
 import sys
 import threading
@@ -30,6 +31,7 @@ from stepwatch.compat._console import say
 from stepwatch.compat._omni_advice import advice
 from stepwatch.compat._omni_calls import around, bare_name, epoch_file, epoch_of, is_around
 from stepwatch.compat._omni_config import ProfilerConfig
+from stepwatch.compat._omni_inner import with_inner_blocks
 from stepwatch.integrations._notes import note_once
 
 TYPE_CHECKING = False
@@ -149,14 +151,21 @@ class FlexibleProfiler:
         self._settle()
         return self._functions.profile(target, **options)
 
-    def auto_profile_blocks(self, function: _T) -> _T:
+    def auto_profile_blocks(self, function: Any = None, *, inner: bool = False) -> Any:
         """Make each call of a function a block of its name.
 
         @auto_profile_blocks
         def generate_data(num_samples=1000): ...
+
+        ``@auto_profile_blocks(inner=True)`` makes its outermost loops and ``with`` statements
+        blocks inside of that one.
         """
+        if function is None:
+            return functools.partial(self.auto_profile_blocks, inner=inner)
         self._settle()
         name = bare_name(function)
+        if inner:
+            function = with_inner_blocks(function, self._blocks.section)
         made = self._blocks.section(name)(function)
         means = name in _TRAIN or name in _STEPS or epoch_of(name) is not None
         if means and not is_around(made):
@@ -362,12 +371,17 @@ class FlexibleProfiler:
 
     def get_overall_profile(self) -> dict[str, Any]:
         """Return all functions and blocks, and what they say."""
-        return {
-            "functions": tables.table(self._functions, aliases=True),
-            "blocks": tables.table(self._blocks),
+        functions = tables.table(self._functions, aliases=True)
+        blocks = tables.table(self._blocks)
+        profile = {
+            "functions": functions,
+            "blocks": blocks,
             "elapsed_time": self._blocks.elapsed_s,
             "advice": advice(self._blocks, self._functions),
         }
+        overlaps = {"functions": functions.overlap, "blocks": blocks.overlap}
+        found = {kind: overlap for kind, overlap in overlaps.items() if overlap is not None}
+        return {**profile, "overlap": found} if found else profile
 
     def print_line_profile(self) -> None:
         """Print the line profile."""
@@ -398,7 +412,7 @@ class FlexibleProfiler:
         """Save the block profile: ``block_profile_step_{step}.json``."""
         self._settle()
         if self.config.enabled:
-            named = filename or self.config.block_profiling_file
+            named = filename or self.config._file("block_profiling_file")
             self._save_blocks(self._path(named or self._step_file("block", step)))
 
     def save_overall_profile(self, step: Any = None, filename: str | None = None) -> None:
@@ -406,7 +420,7 @@ class FlexibleProfiler:
         self._settle()
         if not self.config.enabled:
             return
-        named = filename or self.config.overall_profiling_file
+        named = filename or self.config._file("overall_profiling_file")
         path = self._path(named or self._step_file("overall", step))
         profile = self.get_overall_profile()
         functions, blocks = profile["functions"], profile["blocks"]
@@ -434,7 +448,7 @@ class FlexibleProfiler:
         text = self.get_line_profile()
         if not text:
             return  # no function was chosen, or none ran
-        named = filename or self.config.line_by_line_file
+        named = filename or self.config._file("line_by_line_file")
         path = self._path(named or f"line_profile_step_{_step_text(step)}.txt")
         self._write("line-by-line profile", path, text)
         if self.config.save_format == "json" and not path.endswith(".json"):
@@ -453,7 +467,7 @@ class FlexibleProfiler:
         path = Path(name)
         if path.name != os.fspath(name):
             return str(path)
-        folder = Path(self.config.output_dir)
+        folder = Path(self.config._folder())
         rank = os.environ.get("RANK", "0")
         # Of several processes that train together, the first has the folder for itself.
         return str((folder / f"rank_{rank}" if rank.isdigit() and int(rank) else folder) / path)

@@ -37,6 +37,10 @@ _OUTSIDE = (training_profiler.VALIDATION, training_profiler.COMPILATION)
 _COLUMNS = ("mean", "std", "min", "max", "total", "count", "p50", "p95", "p99")
 
 
+class UnknownStepError(ValueError):
+    """There is no such operation."""
+
+
 class Analysis:
     """Operations with their statistics, longest total first; times are in seconds."""
 
@@ -46,7 +50,8 @@ class Analysis:
         known = {row["name"]: row for row in components}
         self.step = step or next((name for name in _STEPS if name in known), None)
         if self.step is not None and self.step not in known:
-            raise ValueError(f"there is no operation {self.step!r}: there are {', '.join(known)}")
+            there = f"there are {', '.join(known)}" if known else "nothing was measured"
+            raise UnknownStepError(f"there is no operation {self.step!r}: {there}")
         self._whole = self._whole_of(known)
         for row in self.components:
             row["share"] = None
@@ -435,8 +440,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--step", help="the operation that is a whole step")
     parser.add_argument("--plot", metavar="FILE", help="also draw it, as .png or .svg")
     options = parser.parse_args(arguments)
+    if options.plot and not options.plot.lower().endswith((".png", ".svg")):
+        print(
+            f"{parser.prog}: --plot takes a file that ends in .png or .svg, not {options.plot!r}",
+            file=sys.stderr,
+        )
+        return 2
     try:
         analysis = analyze(options.history, step=options.step)
+    except UnknownStepError as error:
+        print(f"{parser.prog}: --step: {error}", file=sys.stderr)
+        return 2
     except (OSError, ValueError, TypeError, ImportError) as error:
         print(f"{parser.prog}: {error}", file=sys.stderr)
         return 3

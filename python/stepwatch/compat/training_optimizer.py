@@ -14,6 +14,7 @@ from pathlib import Path
 
 import stepwatch
 from stepwatch._sweeps import _state
+from stepwatch.compat import _switches
 from stepwatch.compat._code_profiler import files
 from stepwatch.compat._code_profiler.config import FIELDS, ProfilerConfig
 from stepwatch.compat._code_profiler.loop import Loop
@@ -79,11 +80,16 @@ class OptimizedTrainingOptimizer:
                 f"strategy must be one of {', '.join(STRATEGIES)}, not "
                 f"{self.multi_gpu['strategy']!r}"
             )
+        if isinstance(optimizer, torch.optim.LBFGS):
+            raise ValueError(
+                "create_optimized_training_optimizer takes an optimizer that steps without a "
+                "closure, unlike LBFGS"
+            )
         self.model, self.train_loader, self.val_loader = model, train_loader, val_loader
         self.experiment_name = experiment_name
         self.debugging = enable_pytorch_debugging
         self.loss_fn = loss_fn
-        self.checkpoint_dir = str(self.settings["checkpoint_dir"])
+        self._base = _switches.here()
         profiling.setdefault("profile_dir", f"{self.checkpoint_dir}/profiles")
         if debug_mode:
             profiling.setdefault("profile_level", "comprehensive")
@@ -96,6 +102,11 @@ class OptimizedTrainingOptimizer:
         self.results: dict[str, Any] | None = None
         self._loop = Loop(self)
         self._clean = False
+
+    @property
+    def checkpoint_dir(self) -> str:
+        """Where checkpoints and the summary go; one that is relative, from where this was made."""
+        return _switches.anchored(str(self.settings["checkpoint_dir"]), self._base)
 
     # --- Training ------------------------------------------------------------------------
 

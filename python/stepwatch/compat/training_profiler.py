@@ -16,6 +16,7 @@ printed.
 from __future__ import annotations
 
 import functools
+import operator
 import time
 
 import stepwatch
@@ -63,6 +64,20 @@ _CATEGORIES = {
 }
 
 
+def checked_every(value: Any) -> int | None:
+    """Return how many steps lie between two reports, or say what is wrong with it."""
+    if value is None:
+        return None
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(
+            f"log_every must be a whole number of steps, 0 or None for never, not {value!r}"
+        ) from None
+
+
 class TrainingProfiler:
     """Times of operations by name: how often, how long in all, how long on average.
 
@@ -101,6 +116,15 @@ class TrainingProfiler:
     @enabled.setter
     def enabled(self, value: bool) -> None:
         self.native.enabled = value
+
+    @property
+    def log_every(self) -> int | None:
+        """How many steps lie between two reports; 0 or None: none by itself."""
+        return self._log_every
+
+    @log_every.setter
+    def log_every(self, value: int | None) -> None:
+        self._log_every = checked_every(value)
 
     @property
     def timers(self) -> dict[str, dict[str, float]]:
@@ -202,7 +226,7 @@ class TrainingProfiler:
     def step(self, log_every: int | None = None) -> int:
         """Count a step, and report after each ``log_every`` of them; return its number."""
         self.step_count += 1
-        every = self.log_every if log_every is None else log_every
+        every = self.log_every if log_every is None else checked_every(log_every)
         if every and every > 0 and self.step_count % every == 0:
             self.log_metrics(self.step_count)
         return self.step_count
@@ -371,6 +395,7 @@ def profile_training_loop(
     report after each ``log_every`` items, and at the end. Anything else comes back as it is; an
     ``async`` function is through when it has been awaited.
     """
+    checked_every(log_every)
 
     @functools.wraps(training_fn)
     def wrapper(*args: Any, **kwargs: Any) -> Any:

@@ -17,18 +17,24 @@ def watch(function: Callable[[int], object], every: int = 1) -> None:
     # Not by identity: a method is another object each time it is asked for.
     if all(known != function for known, _ in _watchers):
         _watchers.append((function, every))
-        common = 0
-        for _, each in _watchers:
-            while each:  # Euclid; the program may never import what has a function for it.
-                common, each = each, common % each
+        _listen()
+
+
+def _listen() -> None:
+    common = 0
+    for _, each in _watchers:
+        while each:  # Euclid; the program may never import what has a function for it.
+            common, each = each, common % each
+    if common:
         _core.on_step(_tell, common)
+    else:
+        _core.on_step(None)
 
 
 def forget(function: Callable[[int], object]) -> None:
     """Call the function no more."""
     _watchers[:] = [entry for entry in _watchers if entry[0] != function]
-    if not _watchers:
-        _core.on_step(None)
+    _listen()
 
 
 def _tell(number: int) -> None:

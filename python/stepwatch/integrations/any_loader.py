@@ -99,11 +99,25 @@ def _foreign(loader: Any) -> Foreign:
     return found
 
 
+def _inner(loader: Any) -> Any:
+    """Return the loader of torch's that this one goes through, if it is known where that is."""
+    attributes = vars(loader) if hasattr(loader, "__dict__") else {}
+    inner = attributes.get("base_dataloader")
+    if inner is None:
+        stages = attributes.get("pipeline")  # webdataset's: the first gives, the others change.
+        first = stages[0] if isinstance(stages, list) and stages else None
+        if torch_data.torch is not None and isinstance(
+            first, torch_data.torch.utils.data.DataLoader
+        ):
+            inner = first
+    return inner
+
+
 class Pass:
     """One pass over a loader, which may go through one of torch's own."""
 
     def __init__(self, loader: Any) -> None:
-        self.inner = vars(loader).get("base_dataloader") if hasattr(loader, "__dict__") else None
+        self.inner = _inner(loader)
         # The one within has a row already, and whoever knows it as one for training is right.
         self.foreign = None if self.inner is not None else _foreign(loader)
         self.group = loader if self.inner is None else self.inner

@@ -33,11 +33,7 @@ def remove() -> None:
 
 
 def _watch_library(module: Any) -> None:
-    make = timed_after_validation(_core.section("checkpoint", "checkpoint"), _never)
+    make = timed_after_validation(_core.section("checkpoint", "checkpoint"), None)
     for name in _LIBRARIES[module.__name__]:
         if hasattr(module, name):
             _patch.replace(module, name, make)
-
-
-def _never() -> bool:
-    return False

@@ -66,8 +66,9 @@ class _Nodes:
             def hook(_: Any) -> None:
                 began((now(), number))
 
-            _dynamo.keep_out(_torch, hook)
             return hook
+
+        _dynamo.keep_out(_torch, hook_of(0))  # They all have the same code.
 
         names = set()
         waiting = [tensor.grad_fn for tensor in tensors if tensor.grad_fn is not None]
@@ -139,13 +140,13 @@ def _looked(nodes: _Nodes) -> None:
 
 def _make_backward(original: Any) -> Callable[..., Any]:
     enter, leave, failed = _core.backward_enter, _core.backward_leave, _core.backward_failed
-    is_compiling = _torch.compiler.is_compiling
+    traces, compiler = _dynamo.compiling(_torch)
     modes, tracing = _tracing_checks()
     sampled = _core.module_calls
 
     # The first argument is the tensor, or the tensors, whichever function this is.
     def backward(*args: Any, **kwargs: Any) -> Any:
-        if is_compiling() or (modes() and tracing()):
+        if traces() or compiler._is_compiling_flag or (modes() and tracing()):
             return original(*args, **kwargs)
         token = enter()
         if token is None:
@@ -185,12 +186,12 @@ def _tracing_checks() -> tuple[Callable[[], int], Callable[[], bool]]:
 
 def _make_loss(name: str, namespace: dict[str, Any]) -> Callable[[Any], Callable[..., Any]]:
     enter, leave, failed = _core.loss_enter, _core.loss_leave, _core.loss_failed
-    is_compiling = _torch.compiler.is_compiling
+    traces, compiler = _dynamo.compiling(_torch)
     section = _core.section(name, "loss")
 
     def make(original: Any) -> Callable[..., Any]:
         def loss(*args: Any, **kwargs: Any) -> Any:
-            if is_compiling():
+            if traces() or compiler._is_compiling_flag:
                 return original(*args, **kwargs)
             token = enter(section)
             if token is None:

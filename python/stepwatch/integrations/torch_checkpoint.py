@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def install(torch: Any) -> None:
     """Watch saving and loading."""
     around = _core.section("checkpoint", "checkpoint")
-    make = timed_after_validation(around, torch.compiler.is_compiling)
+    make = timed_after_validation(around, torch)
     for name in ("save", "load"):
         for owner in (torch, torch.serialization):
             if _patch.replace(owner, name, make):

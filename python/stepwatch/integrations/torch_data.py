@@ -223,8 +223,10 @@ def _give_ticket(iterator: Any, ticket: tuple[str, str, int, int]) -> None:
 
 
 def _next(original: Callable[..., Any]) -> Callable[..., Any]:
+    pass_of = _core.pass_of
+
     def __next__(self: Any) -> Any:  # noqa: N807
-        current = _passes.get(id(self))
+        current = pass_of(_passes, self)
         if current is None:
             return original(self)
         current.ask(self)

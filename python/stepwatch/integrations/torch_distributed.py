@@ -32,6 +32,7 @@ _COLLECTIVES = (
     "reduce",
     "all_gather",
     "all_gather_into_tensor",
+    "all_gather_single",
     "all_gather_object",
     "all_gather_coalesced",
     "gather",
@@ -40,6 +41,7 @@ _COLLECTIVES = (
     "scatter_object_list",
     "reduce_scatter",
     "reduce_scatter_tensor",
+    "reduce_scatter_single",
     "all_to_all",
     "all_to_all_single",
     "barrier",
@@ -82,6 +84,10 @@ def _watch_collectives(distributed: Any) -> None:
             _replaced[original] = ours
             if getattr(distributed, name, None) is original:
                 _patch.put(distributed, name, ours)
+    # Who began a collective and did other things meanwhile waits for it here.
+    work = getattr(distributed, "Work", None)
+    if isinstance(work, type) and _patch.replace(work, "wait", _wait(torch)):
+        _dynamo.skip(torch, work.wait)
     for name, make in (("init_process_group", _init), ("destroy_process_group", _destroy)):
         original = getattr(inner, name, None)
         if _patch.replace(inner, name, make) and getattr(distributed, name, None) is original:
@@ -123,6 +129,21 @@ def _collective(
 
         _dynamo.skip(torch, collective)
         return collective
+
+    return make
+
+
+def _wait(torch: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    is_compiling = torch.compiler.is_dynamo_compiling
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def wait(*args: Any, **kwargs: Any) -> Any:
+            if is_compiling() or getattr(_local, "inside", False):
+                return original(*args, **kwargs)
+            with _COMMUNICATION:
+                return original(*args, **kwargs)
+
+        return wait
 
     return make
 

@@ -51,7 +51,7 @@ _by_name: dict[str, Known] = {}
 # Modules whose parameters have no size yet.
 _lazy: list[weakref.ref[Any]] = []
 # Models that have a name, by that name.
-_roots: dict[str, weakref.ref[Any]] = {}
+roots: dict[str, weakref.ref[Any]] = {}
 
 
 def _named(name: str) -> Known:
@@ -149,13 +149,13 @@ def _root_name(module: Any) -> str:
     base = type(module).__name__
     name, number = base, 1
     while True:
-        holder = _roots.get(name)
+        holder = roots.get(name)
         other = holder() if holder is not None else None
         if other is None or other is module:
             break
         number += 1
         name = f"{base} {number}"
-    _roots[name] = weakref.ref(module)
+    roots[name] = weakref.ref(module)
     return name
 
 
@@ -297,13 +297,13 @@ def _asks(module: Any) -> bool:
 
 def _make_call(call: Any) -> Callable[..., Any]:
     enter, leave, failed = _core.module_enter, _core.module_leave, _core.module_failed
-    is_compiling = _torch.compiler.is_compiling
+    traces, compiler = _dynamo.compiling(_torch)
 
     # What torch's own __call__ does is done here as well, if it is as expected: that saves a call.
     if getattr(call.__code__, "co_names", ()) == ("_compiled_call_impl", "_call_impl"):
 
         def module_call(self: Any, *args: Any, **kwargs: Any) -> Any:
-            if is_compiling():
+            if traces() or compiler._is_compiling_flag:
                 return call(self, *args, **kwargs)
             token = enter(self)
             if token is None:
@@ -322,7 +322,7 @@ def _make_call(call: Any) -> Callable[..., Any]:
         return module_call
 
     def module_call_any(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if is_compiling():
+        if traces() or compiler._is_compiling_flag:
             return call(self, *args, **kwargs)
         token = enter(self)
         if token is None:
@@ -340,10 +340,10 @@ def _make_call(call: Any) -> Callable[..., Any]:
 
 def _make_init(init: Any) -> Callable[..., Any]:
     built = _core.module_built
-    is_compiling = _torch.compiler.is_compiling
+    traces, compiler = _dynamo.compiling(_torch)
 
     def module_init(self: Any, *args: Any, **kwargs: Any) -> None:
-        if not is_compiling():
+        if not (traces() or compiler._is_compiling_flag):
             built(self)
         init(self, *args, **kwargs)
 
@@ -387,6 +387,6 @@ def remove() -> None:
     _core.module_hooks()
     _core.modules_forget()
     _others.clear()
-    _roots.clear()
+    roots.clear()
     if module is not None:
         _tell_dynamo(getattr(module.__call__, "__wrapped__", module.__call__))

@@ -7,7 +7,7 @@ import math
 import weakref
 
 from stepwatch import _core
-from stepwatch.integrations import _dynamo, _notes, _patch, torch_modules
+from stepwatch.integrations import _dynamo, _notes, _patch, _steps, torch_modules
 from stepwatch.integrations._timed import timed, timed_after_validation
 
 TYPE_CHECKING = False
@@ -22,6 +22,8 @@ _fresh: weakref.WeakSet[Any] = weakref.WeakSet()
 _several: weakref.WeakSet[Any] = weakref.WeakSet()
 # Names of optimizers.
 _names: dict[str, weakref.ref[Any]] = {}
+# By then the program has built what it trains with.
+_STEPS_UNTIL_OWNERS = 8
 # Cells of torch's functions that hold ours instead: (cell, what it held).
 _cells: list[tuple[Any, Any]] = []
 
@@ -66,8 +68,39 @@ def _sight(optimizer: Any) -> None:
             setting(name, key, str(defaults[key]))
     groups = getattr(optimizer, "param_groups", ())
     setting(name, "tensors", "", float(sum(len(group["params"]) for group in groups)))
+    _steps.watch(_look_at_owners, _STEPS_UNTIL_OWNERS)
     # Of the moment when training begins: a program may have set it by then.
     setting("threads", "intraop", "", float(_torch.get_num_threads()))
+
+
+def _look_at_owners(_: int) -> None:
+    """Put parts of models that want gradients, and of which no optimizer has a parameter."""
+    _steps.forget(_look_at_owners)
+    optimizers = [found for holder in list(_names.values()) if (found := holder()) is not None]
+    owned = {
+        id(parameter)
+        for optimizer in optimizers
+        for group in getattr(optimizer, "param_groups", ())
+        for parameter in group["params"]
+    }
+    for name, holder in list(torch_modules.roots.items()):
+        root = holder()
+        if root is not None and owned:
+            _put_unowned(root, name, owned)
+
+
+def _put_unowned(module: Any, name: str, owned: set[int]) -> None:
+    trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
+    strangers = [parameter for parameter in trained if id(parameter) not in owned]
+    if not strangers:
+        return
+    children = list(module.named_children())
+    alone = len(children) == 1 and not module._parameters  # What is around it has none to train.
+    if len(strangers) == len(trained) and not alone:
+        setting("unowned", name, "", float(sum(parameter.numel() for parameter in strangers)))
+        return
+    for child, part in children:
+        _put_unowned(part, f"{name}.{child}", owned)
 
 
 def setting(what: str, name: str, text: str, number: float = math.nan) -> None:
@@ -78,10 +111,10 @@ def setting(what: str, name: str, text: str, number: float = math.nan) -> None:
 def _make_step(original: Any) -> Callable[..., Any]:
     enter, leave = _core.optimizer_enter, _core.optimizer_leave
     failed, update = _core.optimizer_failed, _core.train_update
-    is_compiling = _torch.compiler.is_compiling
+    traces, compiler = _dynamo.compiling(_torch)
 
     def step(*args: Any, **kwargs: Any) -> Any:
-        if is_compiling():
+        if traces() or compiler._is_compiling_flag:
             return original(*args, **kwargs)
         token = enter(args[0]) if args else None
         if token is None:
@@ -130,6 +163,7 @@ def _put_inside(kind: type) -> None:
     while step is not None and not getattr(step, "__stepwatch__", False):
         names = getattr(getattr(step, "__code__", None), "co_freevars", ())
         if "func" in names and getattr(step, "hooked", False):
+            _core.train_optimizer()
             cell = step.__closure__[names.index("func")]
             if not getattr(cell.cell_contents, "__stepwatch__", False):
                 _cells.append((cell, cell.cell_contents))
@@ -141,6 +175,7 @@ def _put_inside(kind: type) -> None:
 def watch(optimizer: Any) -> None:
     """Watch steps of an optimizer that somebody built without torch's knowledge."""
     kind = type(optimizer)
+    _core.train_optimizer()
     if isinstance(optimizer, _torch.optim.Optimizer):
         _fresh.add(optimizer)
         for base in kind.__mro__:
@@ -152,12 +187,13 @@ def watch(optimizer: Any) -> None:
 
 def _make_init(original: Any) -> Callable[..., Any]:
     built, aside = _core.module_built, _core.train_aside
-    is_compiling = _torch.compiler.is_compiling
+    traces, compiler = _dynamo.compiling(_torch)
 
     def optimizer_init(self: Any, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)
-        if not is_compiling() and not aside():
+        if not (traces() or compiler._is_compiling_flag) and not aside():
             built(self)
+            _core.train_optimizer()
             _fresh.add(self)
 
     return optimizer_init
@@ -170,12 +206,12 @@ _put: set[tuple[Any, ...]] = set()
 
 
 def _make_autocast_enter(original: Any) -> Callable[..., Any]:
-    is_compiling = _torch.compiler.is_compiling
+    traces, compiler = _dynamo.compiling(_torch)
     recording = _core.recording_number
 
     def autocast_enter(self: Any) -> Any:
         result = original(self)
-        if not is_compiling():
+        if not (traces() or compiler._is_compiling_flag):
             key = (self.device, self.fast_dtype, self._enabled, recording())
             if key not in _put and key[3]:
                 _put.add(key)
@@ -187,7 +223,7 @@ def _make_autocast_enter(original: Any) -> Callable[..., Any]:
 
 
 def _make_scaler_step(around: Any) -> Callable[[Any], Callable[..., Any]]:
-    make = timed(around, _torch.compiler.is_compiling)
+    make = timed(around, _torch)
     recording = _core.recording_number
 
     def make_step(original: Any) -> Callable[..., Any]:
@@ -220,14 +256,13 @@ def _install_optimizers(torch: Any) -> None:
         _put_inside(kind)
     _replace(torch, optimizer, "__init__", _make_init)
     around = _core.section("zero_grad", "zero_grad")
-    zero_grad = timed_after_validation(around, torch.compiler.is_compiling)
+    zero_grad = timed_after_validation(around, torch)
     _replace(torch, optimizer, "zero_grad", zero_grad)
     _replace(torch, torch.nn.Module, "zero_grad", zero_grad)
 
 
 def _install_others(torch: Any) -> None:
-    is_compiling = torch.compiler.is_compiling
-    scheduler = timed(_core.section("lr_scheduler", "optimizer"), is_compiling)
+    scheduler = timed(_core.section("lr_scheduler", "optimizer"), torch)
     base = torch.optim.lr_scheduler.LRScheduler
     for kind in (base, *_subclasses(base)):
         if "step" in vars(kind):
@@ -235,9 +270,9 @@ def _install_others(torch: Any) -> None:
     around = _core.section("grad_scaler", "optimizer")
     scaler = torch.amp.GradScaler
     for name in ("scale", "unscale_", "update"):
-        _replace(torch, scaler, name, timed(around, is_compiling))
+        _replace(torch, scaler, name, timed(around, torch))
     _replace(torch, scaler, "step", _make_scaler_step(around))
-    clip = timed(_core.section("clip_grad", "optimizer"), is_compiling)
+    clip = timed(_core.section("clip_grad", "optimizer"), torch)
     for name in ("clip_grad_norm_", "clip_grad_value_"):
         for owner in (torch.nn.utils.clip_grad, torch.nn.utils):
             original: Any = getattr(owner, name, None)

@@ -99,6 +99,7 @@ class ProfilerConfig:
     def __init__(self, **given: Any) -> None:
         """Take any of the fields by name."""
         object.__setattr__(self, "_given", set())
+        object.__setattr__(self, "_base", _switches.here())
         for name, value in given.items():
             self._check_name(name)
             setattr(self, name, value)
@@ -108,6 +109,8 @@ class ProfilerConfig:
         self._check_name(name)
         object.__setattr__(self, name, _checked(name, value))
         self.given.add(name)
+        if name == "profile_dir":
+            object.__setattr__(self, "_base", _switches.here())
 
     @staticmethod
     def _check_name(name: str) -> None:
@@ -140,9 +143,13 @@ class ProfilerConfig:
 
     @property
     def folder(self) -> str:
-        """Where files go: what was given, PROFILE_OUTPUT_DIR, or the default."""
+        """Where files go: what was given, PROFILE_OUTPUT_DIR, or the default.
+
+        What is relative belongs to where the configuration was made.
+        """
         argument = self.profile_dir if "profile_dir" in self.given else None
-        return _switches.output_dir(argument, default=self.profile_dir)
+        said = _switches.output_dir(argument, default=self.profile_dir)
+        return _switches.anchored(said, self.__dict__["_base"])
 
     def in_force(self) -> dict[str, Any]:
         """Return every field as it is in force."""

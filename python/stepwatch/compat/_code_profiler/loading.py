@@ -37,7 +37,6 @@ _NUMBERS = (
 )
 _STAGE_BATCHES = 4  # So many batches tell what a batch consists of.
 _KINDS = {2: "transform", 3: "collate", 4: "fetch"}
-_WIDE = ("float64", "int64", "complex128", "uint64")
 
 
 def profile(
@@ -103,12 +102,6 @@ def _count_types(batch: Any, into: dict[str, int], depth: int = 0) -> None:
     elif depth < 4 and isinstance(batch, (list, tuple)):
         for part in batch:
             _count_types(part, into, depth + 1)
-
-
-def wide_share(dtypes: dict[str, int]) -> float:
-    """Return which part of a batch's bytes are of a type of 8 bytes or more."""
-    total = sum(dtypes.values())
-    return sum(dtypes.get(name, 0) for name in _WIDE) / total if total else 0.0
 
 
 # --- Augmentation and collation, also in workers ---------------------------------------------

@@ -10,7 +10,7 @@ from stepwatch import _core
 from stepwatch import torch as watch
 from stepwatch._sweeps import _batches
 from stepwatch._sweeps._steps import Trainer
-from stepwatch.compat._code_profiler import files
+from stepwatch.compat._code_profiler import files, sections
 from stepwatch.compat._names import safe
 
 TYPE_CHECKING = False
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from stepwatch.compat.training_optimizer import OptimizedTrainingOptimizer
-
-_END: Any = object()
 
 
 class Loop:
@@ -100,14 +98,9 @@ class Loop:
     def _batches(self, loader: Any) -> Iterator[Any]:
         """Give the batches; waiting for each is the section data_loading."""
         profiler = self._owner.code_profiler
-        wanted = profiler.config.is_on("profile_data_loading")
-        iterator = iter(loader)
-        while True:
-            with profiler.profile_section("data_loading", "data_loading") if wanted else _NOTHING:
-                batch = next(iterator, _END)
-            if batch is _END:
-                return
-            yield batch
+        if not profiler.config.is_on("profile_data_loading"):
+            return iter(loader)
+        return sections.batches(profiler._recorder, loader, "data_loading", "data_loading")
 
     # --- Steps ---------------------------------------------------------------------------
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 FILE_OPERATIONS = ("open", "read", "write", "sync", "map", "close", "rename")
 NETWORK_OPERATIONS = ("connect", "accept", "send", "receive")
 
+_PAGE = 4096  # Bytes.
+
 NAMES = (
     "execution_times",
     "total_times",
@@ -148,10 +150,13 @@ class ProfilerMetrics:
 
     @property
     def memory_leaks(self) -> dict[str, float]:
-        """MB that were allocated in a section and not freed in it, over all its calls."""
+        """MB that were allocated in a section and not freed in it, over all its calls.
+
+        Less than a page is none: a name that a dictionary learns, a list that grows.
+        """
         allocations = self._recorder.allocations
         kept = {} if allocations is None else allocations.kept
-        return self._named({name: value / MIB for name, value in kept.items() if value > 0})
+        return self._named({name: value / MIB for name, value in kept.items() if value > _PAGE})
 
     @property
     def allocations(self) -> dict[str, dict[str, int]]:

@@ -8,7 +8,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from types import TracebackType
     from typing import Any
 
@@ -63,13 +63,44 @@ class Section:
         inner.__exit__(exc_type, exc, traceback)
         recorder = self._recorder
         recorder.open_now -= 1
-        if recorder.probes:
-            with recorder.lock:
-                for probe, before in zip(reversed(recorder.probes), reversed(self._before)):
-                    probe.end(self.name, before)
+        _end_probes(recorder, self.name, self._before)
         recorder.changes += 1
         if recorder.said_slow is not None:
             recorder.said_slow(self.name, time.monotonic() - self._begin)
+
+
+_END: Any = object()
+
+
+def batches(recorder: Recorder, loader: Any, name: str, category: str) -> Iterator[Any]:
+    """Give the batches of a loader; waiting for each is a call of the section.
+
+    There are as many calls as batches: hearing that there are no more is none.
+    """
+    if not recorder.begin_use():
+        yield from loader
+        return
+    recorder.section(name, category)
+    passing = iter(recorder.native.data(loader, name=name))
+    while True:
+        before = [probe.begin() for probe in recorder.probes]
+        recorder.open_now += 1
+        try:
+            batch = next(passing, _END)
+        finally:
+            recorder.open_now -= 1
+        if batch is _END:
+            return
+        _end_probes(recorder, name, before)
+        recorder.changes += 1
+        yield batch
+
+
+def _end_probes(recorder: Recorder, name: str, before: list[Any]) -> None:
+    if recorder.probes:
+        with recorder.lock:
+            for probe, begun in zip(reversed(recorder.probes), reversed(before)):
+                probe.end(name, begun)
 
 
 _MOST_CALLS = 5000  # Of which arguments are looked at.

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import atexit
 import os
-import shutil
-import tempfile
 from contextlib import suppress
 
 import stepwatch
 from stepwatch import _core
+from stepwatch.compat._scratch import Scratch
 from stepwatch.integrations import _notes
 
 TYPE_CHECKING = False
@@ -34,7 +33,7 @@ class Session:
         """Begin a recording with these options, unless there is one."""
         self.users = 0
         self.pid = os.getpid()
-        self.folder: str | None = None
+        self.folder: Scratch | None = None
         self.why: str | None = None  # Why nothing is recorded.
         self.options = wanted
         self.own = not _core.is_recording()
@@ -44,10 +43,10 @@ class Session:
 
     def _begin(self) -> None:
         try:
-            self.folder = tempfile.mkdtemp(prefix="stepwatch-code-profiler-")
+            self.folder = Scratch("stepwatch-code-profiler-")
             stepwatch.start(
                 name="code_profiler",
-                out=self.folder,
+                out=f"{self.folder.path}/run",
                 quiet=True,
                 report=False,
                 history=False,
@@ -103,7 +102,7 @@ class Session:
                 self._last.close()
             self._last = None
         if self.folder is not None:
-            shutil.rmtree(self.folder, ignore_errors=True)
+            self.folder.remove()
             self.folder = None
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from stepwatch import _core
 from stepwatch._sweeps import _state
 from stepwatch._sweeps.callables import measure_calls
@@ -148,7 +150,8 @@ class Gradients:
     """How long the gradients of each layer took, and how large they were.
 
     Gradients come one after the other, from the last layer to the first: the time of one is that
-    since the one before it, on a GPU between two events there.
+    since the one before it, on a GPU between two events there. The first step does not count, as
+    it does not for the parts of a step.
     """
 
     def __init__(self, model: Any) -> None:
@@ -160,7 +163,7 @@ class Gradients:
         self._sizes: dict[str, int] = {}
         self._pending: list[tuple[str, Any, Any]] = []
         self._last: Any = None
-        self._steps = 0
+        self._begun = 0
         self._cuda = False
         if not isinstance(model, torch.nn.Module):
             return  # Who measures says what is wrong with it.
@@ -174,12 +177,21 @@ class Gradients:
 
     def _called(self, _: Any, __: Any, output: Any) -> None:
         self._last = None
-        if isinstance(output, self._torch.Tensor) and output.requires_grad:
-            output.register_hook(self._began)
+        first = self._first_of(output)
+        if first is not None:
+            first.register_hook(self._began)
+
+    def _first_of(self, output: Any) -> Any:
+        """Return the tensor from which the backward comes: a loss of the model's, or its output."""
+        if isinstance(output, Mapping):
+            output = (output.get("loss"), *output.values())
+        parts = output if isinstance(output, (tuple, list)) else (output,)
+        tensors = (part for part in parts if isinstance(part, self._torch.Tensor))
+        return next((tensor for tensor in tensors if tensor.requires_grad), None)
 
     def _began(self, _: Any) -> None:
-        self._last = self._now()
-        self._steps += 1
+        self._begun += 1
+        self._last = self._now() if self._begun > 1 else None
 
     def _now(self) -> Any:
         if not self._cuda:
@@ -191,11 +203,13 @@ class Gradients:
     def _hook(self, layer: str) -> Callable[[Any], None]:
         def hook(gradient: Any) -> None:
             now = self._now()
-            if self._last is not None and self._cuda:
-                self._pending.append((layer, self._last, now))
-            elif self._last is not None:
-                self._add(layer, _state.since(self._last, now))
             self._norms[layer] = gradient.detach().norm()
+            if self._last is None:
+                return
+            if self._cuda:
+                self._pending.append((layer, self._last, now))
+            else:
+                self._add(layer, _state.since(self._last, now))
             self._last = self._now()
 
         return hook
@@ -213,10 +227,10 @@ class Gradients:
         for layer, begin, end in self._pending:
             end.synchronize()
             self._add(layer, begin.elapsed_time(end) / 1e3)
-        if self._steps and self._seconds:
+        steps = max(self._begun - 1, 1)
+        if self._seconds:
             total = sum(self._seconds.values())
-            recorder.add("gradient_computation", total, self._steps, category="gradient")
-        steps = max(self._steps, 1)
+            recorder.add("gradient_computation", total, steps, category="gradient")
         return {
             "gradient_times": {layer: total / steps for layer, total in self._seconds.items()},
             "gradient_norms": {layer: float(norm) for layer, norm in self._norms.items()},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from bisect import bisect_left
 
 import stepwatch
 
@@ -109,7 +110,8 @@ class Watching:
 
         if on("track_cpu"):
             put("cpu_usage", _sum([series.get(name, []) for name in _CPU]), 100.0)
-            put("system_cpu_usage", series.get("system.cpu", []), 100.0)
+            system = _at(series.get("system.cpu", []), series.get(_CPU[0], []))
+            put("system_cpu_usage", system, 100.0)
         if on("track_memory"):
             put("memory_usage", series.get("process.rss", []), 1 / MIB)
         if on("track_gpu"):
@@ -133,6 +135,19 @@ def _gpu(series: dict[str, list[tuple[float, float]]], ending: str) -> list[tupl
     if ending.endswith("percent") and len(names) > 1:
         return [(t, value / len(names)) for t, value in points]
     return points
+
+
+def _at(
+    seen: list[tuple[float, float]], moments: list[tuple[float, float]]
+) -> list[tuple[float, float]]:
+    """Return a series that is read more rarely at the moments of another.
+
+    A value is the mean since the one before it, so it holds for all moments between the two.
+    """
+    if not seen:
+        return []
+    ends = [t for t, _ in seen]
+    return [(t, seen[min(bisect_left(ends, t), len(seen) - 1)][1]) for t, _ in moments]
 
 
 def _sum(many: list[list[tuple[float, float]]]) -> list[tuple[float, float]]:

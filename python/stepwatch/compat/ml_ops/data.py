@@ -205,6 +205,7 @@ def export_yolo_format(
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command; 2 is wrong usage, 3 input that cannot be read."""
+    profile.begin_here()
     words = sys.argv[1:] if argv is None else argv
     if words[:1] == ["preprocess"]:
         words = words[1:]

@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 import stepwatch
+from stepwatch.compat import _switches
 from stepwatch.compat.ml_ops import images, profile
 
 if TYPE_CHECKING:
@@ -65,7 +66,8 @@ class PlateOCR(_base()):  # type: ignore[misc]
         self.learning_rate = learning_rate
         self.enable_profiling = enable_profiling
         self.profile_every_n_steps = profile_every_n_steps
-        self.profile_output_dir = profile_output_dir
+        self._folder = None if profile_output_dir is None else os.fspath(profile_output_dir)
+        self._made_in = _switches.here()
         self.metrics: dict[str, float] = {}
         self.own_epoch = 0  # where no Lightning counts them
         self._named: set[str] = set()
@@ -191,6 +193,11 @@ class PlateOCR(_base()):  # type: ignore[misc]
 
     def _is_on(self) -> bool:
         return profile.is_enabled(self.enable_profiling)
+
+    @property
+    def profile_output_dir(self) -> str | None:
+        """Where traces go; one that is relative, from where the model was made."""
+        return None if self._folder is None else _switches.anchored(self._folder, self._made_in)
 
     def _train_name(self, batch_idx: int) -> str | None:
         if not self._is_on() or not profile.is_due(batch_idx, self.profile_every_n_steps):

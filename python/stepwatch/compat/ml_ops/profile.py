@@ -57,11 +57,16 @@ _ORDERS = {
 }
 
 
+# Where a folder that the environment or nobody named was first asked for: files stay together when
+# the program goes elsewhere.
+_bases: dict[str, str] = {}
+
+
 def __getattr__(name: str) -> Any:
     if name == "PROFILING_ENABLED":
         return bool(_switches.environment())
     if name == "PROFILE_OUTPUT_DIR":
-        return Path(_switches.output_dir(default=DEFAULT_DIR))
+        return output_dir()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -87,7 +92,15 @@ def output_dir(
     said: str | os.PathLike[str] | None = globals().get("PROFILE_OUTPUT_DIR")
     if argument is None and said is not None:
         argument = said
-    return Path(_switches.output_dir(argument, configured, default=DEFAULT_DIR))
+    folder = _switches.output_dir(argument, configured, default=DEFAULT_DIR)
+    if argument is None:
+        folder = _switches.anchored(folder, _bases.setdefault(folder, _switches.here()))
+    return Path(folder)
+
+
+def begin_here() -> None:
+    """Let relative folders belong to where the program is now: a command begins."""
+    _bases.clear()
 
 
 def should_profile(step: int, profile_every_n_steps: int = 1) -> bool:
@@ -108,10 +121,13 @@ def _written(path: Path, write: Callable[[str], object]) -> bool:
         write(str(path))
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        note_once(
-            f"nothing can be written to {path.parent}: {reason}; "
-            f"set {_switches.FOLDER} to a folder that can be."
-        )
+        if path.parent.is_dir() and os.access(path.parent, os.W_OK):
+            note_once(f"{path} is not there: {reason}")
+        else:
+            note_once(
+                f"nothing can be written to {path.parent}: {reason}; "
+                f"set {_switches.FOLDER} to a folder that can be."
+            )
         return False
     logger.info("Saved %s%s", path, ", in the place of an earlier one" if replaces else "")
     return True
@@ -125,9 +141,14 @@ class Trace:
 
     def __init__(self, block: TraceBlock, path: Path) -> None:
         """Take the block and where it will be written."""
-        self.path = path
+        self._path, self._base = os.fspath(path), _switches.here()
         self._block = block
         self._rows: list[dict[str, Any]] = []
+
+    @property
+    def path(self) -> Path:
+        """Where the trace is written."""
+        return Path(_switches.anchored(self._path, self._base))
 
     @property
     def name(self) -> str:
@@ -246,7 +267,7 @@ def torch_profiler(
     sections alone, which costs far less.
     """
     names = None if activities is None else {_activity(one) for one in activities}
-    where = output_dir
+    folder = _once(output_dir)
 
     def make() -> Trace:
         block = TraceBlock(
@@ -256,7 +277,7 @@ def torch_profiler(
             shapes=record_shapes,
             memory=profile_memory,
         )
-        return Trace(block, _folder(where) / f"{_names.safe(trace_name)}.json")
+        return Trace(block, folder() / f"{_names.safe(trace_name)}.json")
 
     return _Tracing(lambda: is_enabled(_names.given(enabled)), make)
 
@@ -268,8 +289,15 @@ def _activity(one: Any) -> str:
     return name
 
 
-def _folder(argument: str | os.PathLike[str] | None) -> Path:
-    return output_dir(argument)
+def _once(argument: str | os.PathLike[str] | None) -> Callable[[], Path]:
+    """Return who knows the folder: one that is relative belongs to where it is said, here."""
+    base = _switches.here()
+
+    def folder() -> Path:
+        said = output_dir(argument)
+        return said if argument is None else Path(_switches.anchored(os.fspath(said), base))
+
+    return folder
 
 
 # --- function profiles ---
@@ -341,10 +369,10 @@ def cprofile_context(
     Switched as :func:`torch_profiler` is. The first ``print_stats`` rows are printed, None is all
     and 0 none; ``sort_by`` takes the orders of pstats.
     """
-    where = output_dir
+    folder = _once(output_dir)
     return _Functions(
         lambda: is_enabled(_names.given(enabled)),
-        lambda: _folder(where) / f"{_names.safe(profile_name)}.stats",
+        lambda: folder() / f"{_names.safe(profile_name)}.stats",
         _sort_of(sort_by),
         print_stats,
     )
@@ -367,7 +395,7 @@ class _Calls:
         with self._lock:
             self._running += 1
             if self._running == 1:
-                self._path = (_folder(None) / f"{_names.safe(self._name)}.stats").absolute()
+                self._path = (output_dir() / f"{_names.safe(self._name)}.stats").absolute()
                 try:
                     self._profile.start()
                 except RuntimeError as error:

@@ -195,6 +195,7 @@ def train_ocr(
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command; 2 is wrong usage, 3 input that cannot be read."""
+    profile.begin_here()
     parser = argparse.ArgumentParser(prog="python -m ml_ops.train")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     ocr = commands.add_parser(

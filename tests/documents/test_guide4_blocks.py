@@ -1,0 +1,208 @@
+"""Guide 4: traced blocks within each other, beside each other, and across each other."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ..conftest import needs
+from .conftest import Done, RunText
+
+# Begins and ends of a, b and c lie across each other: a b c | a c b.
+TASKS = """
+import asyncio
+import torch
+from ml_ops.profile import torch_profiler
+turns = []
+async def task(name, begin, rounds):
+    while len(turns) < begin:
+        await asyncio.sleep(0)
+    with torch_profiler(enabled=True, trace_name=name, output_dir="out") as trace:
+        turns.append(name)
+        for _ in range(rounds):
+            await asyncio.sleep(0)
+            getattr(torch, own[name])(torch.ones(4), 0)
+    ends.append(name)
+    rows = {row["name"]: row["calls"] for row in trace.operators()}
+    counts[name] = {other: rows.get("aten::" + own[other], 0) for other in own}
+own = {"a": "cumsum", "b": "cumprod", "c": "softmax"}
+counts, ends = {}, []
+async def main():
+    await asyncio.gather(task("a", 0, 4), task("b", 1, 12), task("c", 2, 5))
+asyncio.run(main())
+import json
+import subprocess
+print(json.dumps([ends, counts]))
+import os, tempfile
+print([name for name in os.listdir(tempfile.gettempdir()) if name.startswith("stepwatch-trace")])
+"""
+
+
+@pytest.fixture(scope="module")
+def tasks(run_text: RunText, tmp_path_factory: pytest.TempPathFactory) -> Done:
+    needs("torch")
+    folder = tmp_path_factory.mktemp("tasks")
+    (folder / "tmp").mkdir()
+    return run_text(folder, TASKS, TMPDIR=str(folder / "tmp")).ok()
+
+
+def events(done: Done, name: str) -> list[dict[str, Any]]:
+    document = json.loads((done.folder / "out" / f"{name}.json").read_text(encoding="utf-8"))
+    found: list[dict[str, Any]] = document["traceEvents"]
+    return found
+
+
+def test_r4_032_every_task_has_its_trace(tasks: Done) -> None:
+    ends, counts = json.loads(tasks.out.splitlines()[0])
+    assert ends == ["a", "c", "b"]
+    assert tasks.err == ""
+    for name, rounds, kernel in (("a", 4, "cumsum"), ("b", 12, "cumprod"), ("c", 5, "softmax")):
+        spans = [event["name"] for event in events(tasks, name) if event["ph"] in "XB"]
+        assert name in spans
+        assert spans.count(f"aten::{kernel}") == rounds
+        assert counts[name][name] == rounds
+    # What the others did meanwhile is in the table, too, and no more than that.
+    assert 0 < counts["a"]["b"] < 12
+    assert counts["b"]["c"] == 5
+
+
+def test_r4_032_nothing_is_left_of_the_recording(tasks: Done) -> None:
+    assert tasks.out.splitlines()[1] == "[]"
+
+
+def test_r4_032_a_block_in_a_block_has_its_own_operators(run_text: RunText, tmp_path: Path) -> None:
+    needs("torch")
+    text = """
+import torch
+from ml_ops.profile import torch_profiler
+def calls(trace):
+    return {row["name"]: row["calls"] for row in trace.operators()}.get("aten::cumsum", 0)
+with torch_profiler(enabled=True, trace_name="outer", output_dir="out") as outer:
+    torch.ones(3).cumsum(0)
+    with torch_profiler(enabled=True, trace_name="inner", output_dir="out") as inner:
+        torch.ones(3).cumsum(0)
+        torch.ones(3).cumsum(0)
+    torch.ones(3).cumsum(0)
+print(calls(inner), calls(outer))
+"""
+    done = run_text(tmp_path, text).ok()
+    assert done.out == "2 4\n"
+    assert done.err == ""
+    for name, count in (("inner", 2), ("outer", 4)):
+        names = [event["name"] for event in events(done, name) if event["ph"] in "XB"]
+        assert names.count("aten::cumsum") == count
+
+
+def test_r4_032_what_is_wrong_is_said(run_text: RunText, tmp_path: Path) -> None:
+    """Only a folder that cannot be written is blamed on the folder."""
+    text = """
+import shutil
+from ml_ops import profile
+with profile.torch_profiler(enabled=True, trace_name="lost", output_dir="out") as trace:
+    trace._block.export = lambda path: (_ for _ in ()).throw(ValueError("the run is gone"))
+with profile.torch_profiler(enabled=True, trace_name="x", output_dir="/proc/nowhere"):
+    pass
+"""
+    done = run_text(tmp_path, text).ok()
+    assert done.err.splitlines()[0] == "stepwatch: out/lost.json is not there: the run is gone"
+    assert done.err.splitlines()[1].endswith("set PROFILE_OUTPUT_DIR to a folder that can be.")
+
+
+def test_r4_011_files_have_the_mode_of_any_other(run_text: RunText, tmp_path: Path) -> None:
+    text = """
+import os
+os.umask(0o027)
+from ml_ops.profile import cprofile_context, torch_profiler
+with torch_profiler(enabled=True, trace_name="trace", output_dir="out"):
+    pass
+with cprofile_context(enabled=True, profile_name="profile", output_dir="out", print_stats=0):
+    pass
+"""
+    done = run_text(tmp_path, text).ok()
+    modes = {path.name: path.stat().st_mode & 0o777 for path in (done.folder / "out").iterdir()}
+    assert modes == dict.fromkeys(("trace.json", "profile.stats", "profile.txt"), 0o640)
+
+
+def test_r4_032_one_thread_traces_at_a_time(tmp_path: Path, run_text: RunText) -> None:
+    text = """
+import threading
+import torch
+from ml_ops.profile import torch_profiler
+def work(name):
+    with torch_profiler(enabled=True, trace_name=name, output_dir="out") as trace:
+        torch.ones(3).sum()
+    found[name] = trace is not None
+def thread(name):
+    one = threading.Thread(target=work, args=(name,))
+    one.start()
+    one.join()
+found = {}
+with torch_profiler(enabled=True, trace_name="outer", output_dir="out"):
+    thread("beside")
+    work("inside")
+thread("later")
+threads = [threading.Thread(target=work, args=(f"many{n}",)) for n in range(8)]
+for one in threads: one.start()
+for one in threads: one.join()
+assert any(on for name, on in found.items() if name.startswith("many"))
+print([name for name in ("beside", "inside", "later") if found[name]])
+"""
+    done = run_text(tmp_path, text).ok()
+    assert done.out == "['inside', 'later']\n"
+    assert done.err.count("another thread traces a block") == 1
+    written = {path.stem for path in (done.folder / "out").iterdir()}
+    assert {"outer", "inside", "later"} <= written
+    assert "beside" not in written
+
+
+def test_r4_017_a_recursive_function_is_not_hidden_by_its_own_profile(
+    tmp_path: Path, run_text: RunText
+) -> None:
+    text = """
+from ml_ops.profile import profile_function
+@profile_function("rec")
+def rec(n):
+    return 1 if n < 2 else n * rec(n - 1)
+rec(10)
+rec(4)
+"""
+    done = run_text(tmp_path, text, ENABLE_PROFILING="true").ok()
+    table = (done.folder / "runs" / "profiling" / "rec.txt").read_text(encoding="utf-8")
+    assert "14/2 " in table
+    assert "_switches.py" not in table
+
+
+def test_r4_029_functions_of_one_name_in_two_files(
+    run_text: RunText, stepwatch_cli: Path, tmp_path: Path
+) -> None:
+    """A function is found again in its own file, also below lines that are new."""
+    text = """
+from pathlib import Path
+from ml_ops.profile import cprofile_context
+for name in ("one", "two"):
+    Path(f"{name}.py").write_text(LINES + "def save(n):\\n    return sum(range(n))\\n")
+import sys
+sys.path.insert(0, ".")
+import one, two
+with cprofile_context(enabled=True, profile_name=NAME, output_dir="out", print_stats=0):
+    one.save(1000)
+    two.save(1000)
+"""
+    for name, lines in (("before", ""), ("after", "# a new line\n")):
+        run_text(tmp_path, text, before=f"NAME, LINES = {name!r}, {lines!r}").ok()
+    done = subprocess.run(
+        [stepwatch_cli, "compare", "out/before.stats", "out/after.stats", "--json"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode in (0, 1), done.stderr
+    (result,) = json.loads(done.stdout)["runs"]
+    found = [part for part in result["functions"] if part["name"] == "save"]
+    assert sorted(Path(part["file"]).name for part in found) == ["one.py", "two.py"]
+    assert [part["calls"] for part in found] == [{"before": 1, "after": 1}] * 2
