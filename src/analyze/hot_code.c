@@ -364,9 +364,10 @@ static enum repeats repeats_of(struct reading *reading, uint32_t number)
         return passes_on(frame) ? REPEATS_SAME : REPEATS_OFTEN;
     }
     const enum sw__hot_loop loop = sw__hot_loop(reading->all, frame);
-    return loop == SW__LOOP_TRAINING                             ? REPEATS_ONCE
-           : loop == SW__LOOP_NONE && !sw__hot_hands_over(frame) ? REPEATS_SAME
-                                                                 : REPEATS_OFTEN;
+    if (loop == SW__LOOP_UNKNOWN || loop == SW__LOOP_INNER || sw__hot_hands_over(frame)) {
+        return REPEATS_OFTEN;
+    }
+    return loop == SW__LOOP_TRAINING ? REPEATS_ONCE : REPEATS_SAME;
 }
 
 /* Whether a loop inside the step comes to the innermost of the user's functions, which is frame `inner` - 1; what is not known

@@ -12,7 +12,7 @@
 #define INTERPRETED 0.03
 #define INTERPRETED_IN_LOOP 0.008
 /* Below this it may come from operators on arrays. */
-#define LITTLE 0.25
+#define LITTLE 0.12
 
 static int by_samples(const void *left, const void *right)
 {
@@ -159,8 +159,7 @@ static bool comprehends(const sw_stack_frame *frame)
 
 bool sw__hot_interpreted(sw_findings *all, const struct sw__hot_function *function)
 {
-    const sw_share share = sw_share_of(function->interpreted, function->own);
-    const double low = share.low;
+    const double low = sw_share_of(function->interpreted, function->own).low;
     if (function->own < 10 || function->interpreted < 3 || !(low > INTERPRETED_IN_LOOP)) {
         return false;
     }
@@ -170,8 +169,7 @@ bool sw__hot_interpreted(sw_findings *all, const struct sw__hot_function *functi
     case SW__LOOP_INNER:
         /* A loop over few large arrays has operators, some of which end while they are looked at, but no Python between
          * them that takes time. */
-        return share.share > LITTLE || function->plain >= 3 ||
-               comprehends(&function->frame);
+        return low > LITTLE || function->plain >= 3 || comprehends(&function->frame);
     case SW__LOOP_NONE:
         /* What a step does once takes no time in the interpreter, however it looks: it frees memory, say. */
         return low > INTERPRETED && 2 * function->repeated >= function->own;

@@ -4,11 +4,17 @@
 #include <string.h>
 
 #include "analyze/hot_code.h"
+#include "analyze/line_profile.h"
 #include "analyze/rules.h"
 #include "analyze/slow_code.h"
+#include "analyze/source_loops.h"
 #include "analyze/summary.h"
 
 #define CHECKPOINT_LEAST 0.05
+/* In so many steps it is part of the step, and nothing that comes now and then. */
+#define EACH_STEP 0.9
+/* Of it, on lines that write something: then it is there to be written. */
+#define WRITES_LEAST 0.1
 /* As often as this it must have happened before doing it less often makes sense. */
 #define TIMES_LEAST 2
 /* What slow steps take beyond the usual, as share of all time. */
@@ -18,11 +24,29 @@
 
 /* --- validation and checkpoints --- */
 
+/* Steps that have a phase. */
+static uint64_t steps_with(const sw_findings *all, unsigned phase)
+{
+    uint64_t steps = 0;
+    for (size_t i = 0; i < all->it.count; i++) {
+        steps += all->it.step[i].phase_ns[phase] > 0;
+    }
+    return steps;
+}
+
+static bool in_each_step(const sw_findings *all, unsigned phase)
+{
+    return (double)steps_with(all, phase) > EACH_STEP * (double)all->it.count;
+}
+
 /* Times that it happened: stretches of steps that have the phase, and gaps between steps that hold it. */
 static uint64_t happened(const sw_findings *all, unsigned phase)
 {
     uint64_t times = 0;
     bool before = false;
+    if (in_each_step(all, phase)) {
+        return steps_with(all, phase);
+    }
     for (size_t i = 0; i < all->it.count; i++) {
         const bool here = all->it.step[i].phase_ns[phase] > 0;
         times += here && !before;
@@ -76,6 +100,64 @@ static void saves_aside(sw_findings *all, struct sw__draft *draft, unsigned phas
     draft->finding.step_ns = step > 0 ? (uint64_t)step : 0;
 }
 
+/* Whether a line of the program writes something, as its source reads. */
+static bool writes(const sw_stack_frame *frame)
+{
+    static const char *const words[] = {"write", "save", "dump(", "savefig", "print("};
+    size_t length = 0;
+    char *text = sw__source_text(frame->file, &length);
+    struct sw__source_line line;
+    bool does = false;
+    if (text && sw__source_line_get(text, length, frame->line, &line)) {
+        for (size_t i = 0; !does && i < sizeof words / sizeof words[0]; i++) {
+            does = memmem(line.text, line.length, words[i], strlen(words[i])) != NULL;
+        }
+    }
+    sw__free(text);
+    return does;
+}
+
+/* What the samples say of a validation that every step has: how many there are, come after the backward, and write. */
+struct each_step {
+    uint64_t samples, after, writes;
+};
+
+static struct each_step look_at_each(sw_findings *all)
+{
+    struct each_step sum = {0};
+    const struct sw__hot *hot = sw__hot_code(all);
+    for (size_t i = 0; i < hot->count; i++) {
+        const struct sw__hot_line *line = &hot->lines[i];
+        if (line->phase == SW_PHASE_VALIDATION) {
+            sum.samples += line->samples;
+            sum.after += line->when == SW__HOT_AFTER ? line->samples : 0;
+            sum.writes += writes(line->frame) ? line->samples : 0;
+        }
+    }
+    return sum;
+}
+
+/* The model is asked in every step for something that is then written: pictures, samples of text. */
+static void samples_of_each_step(sw_findings *all, const sw_stack_frame *at, double ns,
+                                 double share)
+{
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_LOGGING, "RULE-44");
+    sw__draft_rule(draft, "RULE-62");
+    draft->finding.also |= (uint64_t)1 << SW_FINDING_VALIDATION;
+    sw__draft_where(all, draft, at->file, at->line, at->name);
+    sw__draft_title(all, draft,
+                    "%.0f %% of the time is what %s (%s:%u) computes and writes after "
+                    "every step",
+                    share * 100, at->name, sw__file_name(at->file), at->line);
+    sw__draft_number(draft, "logging_share", share);
+    sw__draft_number(draft, "logging_s", ns / 1e9);
+    draft->finding.share = share;
+    draft->finding.confidence = 0.75;
+    sw__draft_advise(all, draft, "Do it every 50 steps in %s, line %u, not in every one.",
+                     sw__file_name(at->file), at->line);
+    saves_aside(all, draft, SW_PHASE_VALIDATION, ns, 0.98);
+}
+
 static void validation(sw_findings *all)
 {
     const double training = not_validation(all);
@@ -89,10 +171,21 @@ static void validation(sw_findings *all)
     if (!(share > SW__VALIDATION_LEAST) || times < TIMES_LEAST) {
         return;
     }
-    struct sw__draft *draft = sw__draft(all, SW_FINDING_VALIDATION, "RULE-62");
-    const struct sw__hot_function *top =
-        sw__hot_where(all, draft, SW__PHASE_BIT(SW_PHASE_VALIDATION), true);
+    size_t count;
+    const struct sw__hot_function *top = sw__hot_functions(
+        all, SW__PHASE_BIT(SW_PHASE_VALIDATION), SW__HOT_ANY, true, &count);
     const sw_stack_frame *at = top && top->entry ? top->entry : top ? &top->frame : NULL;
+    if (in_each_step(all, SW_PHASE_VALIDATION)) {
+        const struct each_step each = look_at_each(all);
+        if (2 * each.after <= each.samples || !at) {
+            return; /* what the step trains on may be made so: moves in a game, labels */
+        }
+        if (sw_share_of(each.writes, each.samples).low > WRITES_LEAST) {
+            samples_of_each_step(all, at, ns, share);
+            return;
+        }
+    }
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_VALIDATION, "RULE-62");
     if (at) {
         sw__draft_where(all, draft, at->file, at->line, at->name);
     }

@@ -22,6 +22,7 @@ struct scene {
     uint64_t run_delay_ns; /* of each step */
     uint32_t involuntary;
     uint32_t readings; /* every so many steps the kernel's counters are read; 0: each */
+    char source[96];
     sw_findings *findings;
 };
 
@@ -170,6 +171,15 @@ static inline void scene_samples(struct scene *scene, unsigned phase,
     {                                                                                    \
         function, "/v/site-packages/torch/nn/modules/module.py", 100, 110                \
     }
+
+/* A file of the program in the scene's folder, which rules may read; its path lives as long as the scene. */
+static inline const char *scene_source(struct scene *scene, const char *text)
+{
+    snprintf(scene->source, sizeof scene->source, "%s/program.py",
+             scene->fixture->folder);
+    tb_write(scene->source, text, strlen(text));
+    return scene->source;
+}
 
 static inline void scene_setting(struct scene *scene, const char *what, const char *name,
                                  const char *text, double number)

@@ -78,6 +78,55 @@ static void validation_that_is_short_or_was_once(void **state)
     scene_free(scene);
 }
 
+/* The model is asked after each update, or before each forward. */
+static void validation_in_every_step(void **state)
+{
+    (void)state;
+    static const char text[] = "for batch in batches:\n"
+                               "    play(batch)\n"
+                               "    loss = model(batch)\n"
+                               "    loss.backward()\n"
+                               "    show(model)\n"
+                               "def show(model):\n"
+                               "    pictures = model(noise)\n"
+                               "    write_png(pictures)\n"
+                               "    return pictures.mean()\n";
+    static const struct {
+        uint32_t from, at;
+        bool logging, validation;
+    } cases[] = {{5, 8, true, false}, {5, 9, false, true}, {2, 8, false, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct scene *scene = scene_new();
+        const char *path = scene_source(scene, text);
+        scene_steps(scene, 100, PHASES(USUAL, [SW_PHASE_VALIDATION] = 8));
+        scene_samples(
+            scene, SW_PHASE_FORWARD,
+            FRAMES({"train", path, 1, 3}, {"call", "/v/site-packages/torch/x.py", 1, 2}),
+            400, 400);
+        scene_samples(
+            scene, SW_PHASE_BACKWARD,
+            FRAMES({"train", path, 1, 4}, {"b", "/v/site-packages/torch/x.py", 1, 2}),
+            500, 500);
+        scene_samples(scene, SW_PHASE_VALIDATION,
+                      FRAMES({"train", path, 1, cases[i].from}, {"show", path, 6, 7}),
+                      500, 500);
+        scene_samples(
+            scene, SW_PHASE_VALIDATION,
+            FRAMES({"train", path, 1, cases[i].from}, {"show", path, 6, cases[i].at}),
+            300, 300);
+        scene_look(scene);
+        const sw_finding *logging = found(scene, SW_FINDING_LOGGING);
+        assert_int_equal(logging != NULL, cases[i].logging);
+        assert_int_equal(found(scene, SW_FINDING_VALIDATION) != NULL,
+                         cases[i].validation);
+        if (logging) {
+            assert_string_equal(logging->name, "show");
+            assert_true(fabs(logging->share - 8.0 / 18) < 0.02);
+        }
+        scene_free(scene);
+    }
+}
+
 static void checkpoints(void **state)
 {
     (void)state;
@@ -292,6 +341,7 @@ int main(void)
         cmocka_unit_test(noise_is_no_finding),
         cmocka_unit_test(validation_that_takes_too_long),
         cmocka_unit_test(validation_that_is_short_or_was_once),
+        cmocka_unit_test(validation_in_every_step),
         cmocka_unit_test(checkpoints),
         cmocka_unit_test(slow_steps_with_a_period),
         cmocka_unit_test(slow_steps_that_wait_for_a_core_are_not_the_programs),

@@ -101,6 +101,149 @@ static void native_work_is_not_python(void **state)
     scene_free(scene);
 }
 
+/* A metric after the update whose own lines are sometimes seen between calls: it frees what it replaces. */
+static const char METRIC[] = "def train(batches):\n"
+                             "    for batch in batches:\n"
+                             "        loss = model(batch)\n"
+                             "        loss.backward()\n"
+                             "        metric(loss)\n"
+                             "        for row in batch:\n"
+                             "            metric(row)\n"
+                             "        rows = map(metric, batch)\n"
+                             "\n"
+                             "def metric(values):\n"
+                             "    state.all = torch.cat([state.all, values])\n"
+                             "    for name in state.arrays:\n"
+                             "        state.arrays[name] += values * values\n"
+                             "        count = count + 1\n";
+#define OWN(function, first, at)                                                         \
+    {                                                                                    \
+        function, path, first, at                                                        \
+    }
+
+static struct scene *with_metric(const char **path)
+{
+    struct scene *scene = scene_new();
+    *path = scene_source(scene, METRIC);
+    scene_steps(scene, 100, PHASES(COMPUTE, [SW_PHASE_OTHER] = 6));
+    return scene;
+}
+
+static void model_samples(struct scene *scene, const char *path)
+{
+    scene_samples(scene, SW_PHASE_FORWARD, FRAMES(OWN("train", 1, 3), TORCH("call")), 400,
+                  390);
+    scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(OWN("train", 1, 4), TORCH("b")), 500,
+                  500);
+}
+
+static void what_a_step_does_once_is_not_python(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned called_at;
+        bool python;
+    } cases[] = {{5, false}, {7, true}, {8, true}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *path;
+        struct scene *scene = with_metric(&path);
+        model_samples(scene, path);
+        scene_samples(scene, SW_PHASE_OTHER,
+                      FRAMES(OWN("train", 1, cases[i].called_at), OWN("metric", 10, 11)),
+                      600, 550);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_PYTHON_OVERHEAD);
+        assert_int_equal(finding != NULL, cases[i].python);
+        assert_int_equal(found(scene, SW_FINDING_LOGGING) != NULL, !cases[i].python);
+        scene_free(scene);
+    }
+}
+
+/* Operators that end while they are looked at are no Python; lines of nothing else are. */
+static void a_loop_over_few_large_arrays(void **state)
+{
+    (void)state;
+    for (unsigned plain = 0; plain < 2; plain++) {
+        const char *path;
+        struct scene *scene = with_metric(&path);
+        model_samples(scene, path);
+        scene_samples(scene, SW_PHASE_OTHER,
+                      FRAMES(OWN("train", 1, 5), OWN("metric", 10, 13)), 560, 500);
+        scene_samples(scene, SW_PHASE_OTHER,
+                      FRAMES(OWN("train", 1, 5), OWN("metric", 10, plain ? 14 : 13)), 40,
+                      plain ? 0 : 40);
+        scene_look(scene);
+        assert_int_equal(found(scene, SW_FINDING_PYTHON_OVERHEAD) != NULL, plain);
+        scene_free(scene);
+    }
+}
+
+/* What many functions have of it is in every program. */
+static void small_functions_do_not_add_up(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"a", "b", "c", "d", "e", "f"};
+    struct scene *scene = scene_new();
+    scene_steps(scene, 100, PHASES(COMPUTE, [SW_PHASE_OTHER] = 1.2));
+    usual_samples(scene);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        scene_samples(scene, SW_PHASE_OTHER,
+                      FRAMES(TRAIN(27), {names[i], "/home/u/x.py", 3, 7}), 20, 2);
+    }
+    scene_look(scene);
+    assert_silent(scene);
+    scene_free(scene);
+}
+
+/* JAX computes in threads of its own while the program goes on: half a core here. The step cannot get shorter than that. */
+static void what_is_computed_beside_stays(void **state)
+{
+    (void)state;
+    for (unsigned jax = 0; jax < 2; jax++) {
+        struct scene *scene = scene_new();
+        double cpu = 0;
+        if (jax) {
+            tb_fact(scene->tb, "jax_backend", "cpu");
+        }
+        scene_steps(scene, 200, PHASES([SW_PHASE_OTHER] = 10));
+        (void)scene_row(scene, SW_TABLE_SOURCE, 0, KEY(scene_text(scene, "process")),
+                        VALUE(3, 1, 0));
+        const uint32_t used = scene_text(scene, "process.cpu_user");
+        (void)scene_row(scene, SW_TABLE_SERIES, 0,
+                        KEY(used, scene_text(scene, "s"), SW_SERIES_TOTAL, 0), VALUE(0));
+        for (unsigned i = 0; i < 4; i++, cpu += 0.75) {
+            const sw_record_look look = {.head = {.kind = SW_RECORD_LOOK,
+                                                  .units = sizeof look / SW_RECORD_UNIT,
+                                                  .ticks = START + 500 * i * MS + 5},
+                                         .step = 50 * i,
+                                         .edge = i ? 0 : SW_LOOK_FIRST,
+                                         .sources = 1};
+            const sw_record_counter value = {
+                .head = {.kind = SW_RECORD_MONITOR,
+                         .units = sizeof value / SW_RECORD_UNIT,
+                         .id = used,
+                         .ticks = look.head.ticks},
+                .value = cpu};
+            tb_record(scene->tb, 0, &look);
+            tb_record(scene->tb, 0, &value);
+        }
+        scene_samples(scene, SW_PHASE_OTHER,
+                      FRAMES(TRAIN(27), {"corrupt", "/home/u/x.py", 3, 7}), 950, 100);
+        scene_samples(scene, SW_PHASE_OTHER, FRAMES(TRAIN(28), TORCH("f")), 50, 50);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_PYTHON_OVERHEAD);
+        assert_non_null(finding);
+        if (jax) {
+            assert_true(fabs(evidence(finding, "computed_beside_ms") - 5) < 0.3);
+            assert_true(finding->speedup > 1.9 && finding->speedup < 2.3);
+            assert_true(finding->high < 20);
+        } else {
+            assert_true(finding->speedup > 10);
+        }
+        scene_free(scene);
+    }
+}
+
 /* Between the loader and the model. */
 static void work_on_batches(void **state)
 {
@@ -444,6 +587,10 @@ int main(void)
         cmocka_unit_test(whose_code_it_is),
         cmocka_unit_test(few_samples_show_nothing),
         cmocka_unit_test(native_work_is_not_python),
+        cmocka_unit_test(what_a_step_does_once_is_not_python),
+        cmocka_unit_test(a_loop_over_few_large_arrays),
+        cmocka_unit_test(small_functions_do_not_add_up),
+        cmocka_unit_test(what_is_computed_beside_stays),
         cmocka_unit_test(work_on_batches),
         cmocka_unit_test(python_on_batches),
         cmocka_unit_test(copies_of_the_state),

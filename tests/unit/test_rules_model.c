@@ -65,6 +65,46 @@ static void many_nodes(void **state)
     }
 }
 
+/* 2000 nodes of 3 us that a function between the model and the backward makes: for one element after the other, or in one
+ * recurrence of which nothing can be put together. */
+static void operations_outside_the_model(void **state)
+{
+    (void)state;
+    for (unsigned each = 0; each < 2; each++) {
+        struct scene *scene = scene_new();
+        const unsigned calls = each ? 8 : 1;
+        scene_steps(scene, 100,
+                    PHASES([SW_PHASE_FORWARD] = 0.2, [SW_PHASE_OTHER] = 4,
+                           [SW_PHASE_BACKWARD] = 6));
+        const uint32_t section = scene_section(scene, "Net", SW_PHASE_FORWARD);
+        const uint32_t kind = scene_text(scene, "Linear");
+        for (unsigned i = 0; i < 100 * calls; i++) {
+            call(scene->tb, scene->lane, section, START + i * MS, MS / 100);
+        }
+        (void)scene_row(scene, SW_TABLE_MODULE, SW_ROW_MODEL, KEY(section, kind, 0, 0),
+                        VALUE(10, 40, 10, 0, 0));
+        scene_samples(scene, SW_PHASE_FORWARD, FRAMES(TRAIN(20), TORCH("call")), 20, 18);
+        scene_samples(scene, SW_PHASE_OTHER,
+                      FRAMES(TRAIN(22), {"likelihood", "/home/u/filter.py", 5, 9}), 400,
+                      80);
+        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 600, 600);
+        graph(scene, 2000, 15);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_LAUNCH_BOUND);
+        assert_int_equal(finding != NULL, each);
+        if (finding) {
+            assert_string_equal(finding->name, "likelihood");
+            assert_true(fabs(evidence(finding, "calls_of_a_layer_per_step") - 8) < 0.01);
+            assert_true(finding->speedup > 6 && finding->speedup < 10);
+        } else {
+            assert_true(remarked(scene, "small operations"));
+        }
+        /* Operators of tensors are no Python, though they look like it. */
+        assert_null(found(scene, SW_FINDING_PYTHON_OVERHEAD));
+        scene_free(scene);
+    }
+}
+
 /* 16 heads in a row are one thing 16 times; three layers of a block are three things. */
 static void rows_of_small_parts(void **state)
 {
@@ -406,6 +446,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(many_nodes),
+        cmocka_unit_test(operations_outside_the_model),
         cmocka_unit_test(rows_of_small_parts),
         cmocka_unit_test(small_nodes_on_a_busy_machine),
         cmocka_unit_test(a_layer_out_of_proportion),
