@@ -31,8 +31,7 @@ typedef struct train_state {
     bool trains;   /* the owner's batches are trained with */
     bool first;    /* the open step is the first of its owner's */
     bool forwards; /* modules are called, not tensors alone computed with */
-    bool
-        by_hand; /* the program itself updates: a forward after a backward begins a step */
+    bool by_hand;  /* nobody updates but the program's own code */
     bool validating;
     unsigned waiting;
     unsigned updates;  /* since the owner last asked */
