@@ -84,7 +84,7 @@ def _watch_collectives(distributed: Any) -> None:
                 _patch.put(distributed, name, ours)
     # Who began a collective and did other things meanwhile waits for it here.
     work: Any = getattr(distributed, "Work", None)
-    if isinstance(work, type) and _patch.replace(work, "wait", _wait(torch)):
+    if hasattr(work, "wait") and _patch.replace(work, "wait", _wait(torch)):
         _dynamo.skip(torch, work.wait)
     for name, make in (("init_process_group", _init), ("destroy_process_group", _destroy)):
         original = getattr(inner, name, None)
