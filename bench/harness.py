@@ -269,12 +269,16 @@ class Bench:
 
 @dataclass(frozen=True)
 class Suite:
-    """One thing that is measured, how it is shown, and what is promised of it."""
+    """One thing that is measured, how it is shown, and what is promised of it.
+
+    ``counts``: it counts, and what else the machine does changes nothing.
+    """
 
     name: str
     measure: Callable[[Bench], Result]
     tables: Callable[[Result], list[Table]]
     verdicts: Callable[[Result], list[Verdict]]
+    counts: bool = False
 
 
 def result_file(build: Path, suite: str) -> Path:

@@ -50,11 +50,12 @@ def parse() -> argparse.Namespace:
 def write_page(build: Path) -> int:
     """Fill the page from what has been measured."""
     found = {suite.name: load_result(build, suite.name) for suite in SUITES}
+    counts = {suite.name for suite in SUITES if suite.counts}
     results = {}
     for name, result in found.items():
         if result is None:
             say(f"{name}: no figures in {build / 'bench'}; its table stays as it is")
-        elif result["machine"]["load"] > BUSY:
+        elif result["machine"]["load"] > BUSY and name not in counts:
             load = result["machine"]["load"]
             say(f"{name}: measured at a load of {load:.1f}, which is not published")
         else:

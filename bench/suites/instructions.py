@@ -122,4 +122,4 @@ def verdicts(result: Result) -> list[Verdict]:
     return made
 
 
-SUITE = Suite("instructions", measure, tables, verdicts)
+SUITE = Suite("instructions", measure, tables, verdicts, counts=True)

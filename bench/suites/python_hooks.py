@@ -109,4 +109,4 @@ def verdicts(result: Result) -> list[Verdict]:
     return made
 
 
-SUITE = Suite("python_hooks", measure, tables, verdicts)
+SUITE = Suite("python_hooks", measure, tables, verdicts, counts=True)

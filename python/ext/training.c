@@ -31,8 +31,7 @@ typedef struct train_state {
     bool trains;   /* the owner's batches are trained with */
     bool first;    /* the open step is the first of its owner's */
     bool forwards; /* modules are called, not tensors alone computed with */
-    bool
-        by_hand; /* nobody updates but the program itself: steps go from backward to forward */
+    bool by_hand;  /* nobody updates but the program's own code */
     bool validating;
     unsigned waiting;
     unsigned updates;  /* since the owner last asked */
@@ -52,7 +51,7 @@ static sw_section *gate;
 static sw_section *wait_section;
 static sw_section *validation_section;
 static PyObject *owner_gone; /* called when an owner is freed */
-static bool optimizer_known; /* one was built, or has stepped */
+static bool optimizer_known; /* one was built, or has stepped, in this process */
 static PyObject *step_watcher;
 static long long step_watched = 1; /* it is told of one step in so many */
 

@@ -85,8 +85,8 @@ def _watch_collectives(distributed: Any) -> None:
             if getattr(distributed, name, None) is original:
                 _patch.put(distributed, name, ours)
     # Who began a collective and did other things meanwhile waits for it here.
-    work = getattr(distributed, "Work", None)
-    if isinstance(work, type) and _patch.replace(work, "wait", _wait(torch)):
+    work: Any = getattr(distributed, "Work", None)
+    if hasattr(work, "wait") and _patch.replace(work, "wait", _wait(torch)):
         _dynamo.skip(torch, work.wait)
     for name, make in (("init_process_group", _init), ("destroy_process_group", _destroy)):
         original = getattr(inner, name, None)
