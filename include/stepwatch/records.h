@@ -9,6 +9,7 @@
 #ifndef STEPWATCH_RECORDS_H
 #define STEPWATCH_RECORDS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
