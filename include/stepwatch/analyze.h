@@ -130,6 +130,7 @@ typedef struct sw_summary_worst {
     unsigned phase; /* the one that grew most against the median step */
     uint64_t phase_ns, usual_ns;
     const char *why;
+    sw_step_io io; /* of this step; all SW_UNKNOWN: not read at it, or for too many */
 } sw_summary_worst;
 #define SW_SUMMARY_WORST 5
 
@@ -176,12 +177,38 @@ typedef struct sw_summary_step {
     uint32_t involuntary;          /* context switches; 0 where usage was not read */
     /* Memory of the process when it ended; SW_UNKNOWN: not read at this step. */
     uint64_t resident_bytes, anonymous_bytes;
+    /* What the process read and wrote over the last `usage_steps` steps, as the kernel counts it: files, pipes, sockets, and the
+     * recorder's own. All SW_UNKNOWN: not read at this step. */
+    sw_step_io io;
 } sw_summary_step;
 /* All steps of the step thread whose records were kept, in order; `*count` may be 0. The caller frees them with
  * sw_summary_steps_free. */
 SW_API int sw_summary_step_series(const sw_summary *summary, sw_summary_step **steps,
                                   size_t *count, sw_error_info *info);
 SW_API void sw_summary_steps_free(sw_summary_step *steps); /* NULL is fine */
+
+/* What the process of the step thread read and wrote in steps, warm-up left out. A reading of the kernel's counters at the end of
+ * `step` stands for `steps` of them. */
+typedef struct sw_summary_io_step {
+    uint64_t step, steps;
+    sw_step_io io;
+} sw_summary_io_step;
+SW_API const sw_summary_io_step *sw_summary_io_steps(const sw_summary *summary,
+                                                     size_t *count);
+/* For one step; quantiles and the most are over readings. */
+typedef struct sw_summary_io_stats {
+    uint64_t total; /* over all readings */
+    double mean, p50, p99, max;
+} sw_summary_io_stats;
+enum sw_summary_io_field {
+    SW_SUMMARY_READ_BYTES,
+    SW_SUMMARY_WRITTEN_BYTES,
+    SW_SUMMARY_READ_CALLS,
+    SW_SUMMARY_WRITE_CALLS
+};
+/* NULL: nothing was read. */
+SW_API const sw_summary_io_stats *sw_summary_get_io_stats(const sw_summary *summary,
+                                                          enum sw_summary_io_field field);
 
 /* Every thread that had steps, the step thread first. */
 typedef struct sw_summary_step_thread {

@@ -9,6 +9,7 @@
 #ifndef STEPWATCH_RECORDS_H
 #define STEPWATCH_RECORDS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -203,6 +204,19 @@ typedef struct sw_record_step {
     uint64_t anonymous_bytes; /* of it, what no file stands behind */
     uint64_t phase_ticks[SW_PHASE_SLOTS];
 } sw_record_step;
+/* Follows a STEP record that is a unit longer: what the process read and wrote over the last `usage_steps` steps, as the kernel
+ * counts it. UINT64_MAX: unknown. */
+typedef struct sw_step_io {
+    uint64_t read_bytes, written_bytes;
+    uint64_t read_calls, write_calls;
+} sw_step_io;
+/* NULL: the record has none. */
+static inline const sw_step_io *sw_step_get_io(const sw_record_step *step)
+{
+    const size_t units = (sizeof(*step) + sizeof(sw_step_io)) / SW_RECORD_UNIT;
+    return step->head.units >= units ? (const sw_step_io *)(const void *)(step + 1)
+                                     : NULL;
+}
 
 /* One batch of a data loader, from being asked for to being used. id: the loader. ticks: dispatch to
  * the worker; end: delivered to the training loop. Moments that did not happen are 0. */

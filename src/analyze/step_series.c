@@ -134,6 +134,12 @@ static sw_summary_step *next_place(struct series *series)
     return &series->steps[series->count++];
 }
 
+sw_step_io sw__step_io(const sw_record_step *record)
+{
+    const sw_step_io *io = record->usage_steps ? sw_step_get_io(record) : NULL;
+    return io ? *io : (sw_step_io){SW_UNKNOWN, SW_UNKNOWN, SW_UNKNOWN, SW_UNKNOWN};
+}
+
 static void fill_step(sw_summary_step *step, const sw_record_step *record,
                       const sw_event *event, bool early, const sw_summary_step *before)
 {
@@ -153,6 +159,7 @@ static void fill_step(sw_summary_step *step, const sw_record_step *record,
         .involuntary = used ? record->involuntary : 0,
         .resident_bytes = record->resident_bytes ? record->resident_bytes : SW_UNKNOWN,
         .anonymous_bytes = record->resident_bytes ? record->anonymous_bytes : SW_UNKNOWN,
+        .io = sw__step_io(record),
     };
     step->warmup =
         (record->head.flags & SW_STEP_WARMUP) != 0 || (early && step->complete);

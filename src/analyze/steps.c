@@ -450,6 +450,9 @@ int sw__summary_steps(sw_summary *summary)
         if (!error) {
             error = fill_steps(summary, &list);
         }
+        if (!error) {
+            error = sw__summary_step_io(summary);
+        }
     }
     if (!error) {
         error = sw__summary_timeline(summary, &list);

@@ -44,6 +44,8 @@ void sw__steps_close(struct sw__step_reader *reader);
  * `other`. */
 void sw__step_phases(const sw_record_step *record, uint64_t ns,
                      uint64_t out[SW_PHASE_COUNT]);
+/* What it says of reading and writing; all SW_UNKNOWN where it says nothing. */
+sw_step_io sw__step_io(const sw_record_step *record);
 
 /* Marks the warm-up. `scratch` has room for all steps. The complete steps before the place that it gives are warm-up,
  * beside those that the schedule calls so. */

@@ -141,6 +141,7 @@ void sw_summary_free(sw_summary *summary)
             sw_monitor_free(summary->monitors[i]);
         }
         sw__io_free(summary->io);
+        sw__free(summary->io_steps.list);
         sw__arena_free(summary->arena);
         sw__free(summary);
     }

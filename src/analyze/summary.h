@@ -20,6 +20,13 @@ struct sw__note {
     const char *text;
 };
 
+/* What the process read and wrote in steps; the list is on the heap. */
+struct sw__io_steps {
+    sw_summary_io_step *list;
+    size_t count, room;
+    sw_summary_io_stats stats[4]; /* by enum sw_summary_io_field */
+};
+
 struct sw_summary {
     sw__arena *arena;
     const sw_run *source;
@@ -42,6 +49,7 @@ struct sw_summary {
     size_t step_trace; /* where the step thread is */
     const sw_trace_lane *step_lane;
     size_t warmup_end; /* complete steps before this place are warm-up */
+    struct sw__io_steps io_steps;
     sw_summary_epoch *epochs;
     size_t epoch_count;
     sw_summary_part *parts;
@@ -65,6 +73,7 @@ struct sw_summary {
 int sw__summary_run(sw_summary *summary);
 int sw__summary_sections(sw_summary *summary);
 int sw__summary_steps(sw_summary *summary);
+int sw__summary_step_io(sw_summary *summary); /* part of it */
 int sw__summary_overhead(sw_summary *summary);
 int sw__summary_losses(sw_summary *summary); /* the notes */
 int sw__summary_samples(sw_summary *summary);

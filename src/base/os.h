@@ -57,6 +57,13 @@ struct sw__os_memory {
 };
 void sw__os_process_memory(struct sw__os_memory *out, int statm_fd);
 
+/* What this process read and wrote so far, pipes and sockets too; all UINT64_MAX: unknown. `io_fd` is an open /proc/self/io or
+ * negative. */
+struct sw__os_io {
+    uint64_t read_bytes, written_bytes, read_calls, write_calls;
+};
+void sw__os_process_io(struct sw__os_io *out, int io_fd);
+
 /* Files. All are opened O_CLOEXEC | O_NOFOLLOW and moved to a descriptor of at least 200
  * where the limit allows, out of the way of programs that use fixed small numbers. */
 int sw__os_create_private(const char *path); /* O_EXCL, mode 0600: fd, or -errno */

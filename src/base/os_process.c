@@ -157,6 +157,31 @@ void sw__os_process_memory(struct sw__os_memory *out, int statm_fd)
     out->anonymous = (pages[1] > pages[2] ? pages[1] - pages[2] : 0) * page;
 }
 
+/* "rchar: <bytes>\nwchar: …\nsyscr: …\nsyscw: …\n…", in this order since it exists. */
+void sw__os_process_io(struct sw__os_io *out, int io_fd)
+{
+    static const char *const keys[] = {"rchar: ", "wchar: ", "syscr: ", "syscw: "};
+    char text[256];
+    uint64_t numbers[4] = {0};
+    *out = (struct sw__os_io){UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX};
+    const ssize_t got = io_fd < 0 ? -1 : pread(io_fd, text, sizeof text - 1, 0);
+    if (got <= 0) {
+        return;
+    }
+    text[got] = '\0';
+    const char *at = text;
+    for (unsigned i = 0; i < 4; i++) {
+        if (strncmp(at, keys[i], 7) != 0 || at[7] < '0' || at[7] > '9') {
+            return;
+        }
+        for (at += 7; *at >= '0' && *at <= '9'; at++) {
+            numbers[i] = numbers[i] * 10 + (uint64_t)(*at - '0');
+        }
+        at += *at == '\n';
+    }
+    *out = (struct sw__os_io){numbers[0], numbers[1], numbers[2], numbers[3]};
+}
+
 uint64_t sw__os_process_start(pid_t pid)
 {
     char path[48];

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -45,10 +46,17 @@ bool python_is_name(const char *program)
 static bool own_folder(char *out, size_t size)
 {
     ssize_t length = readlink("/proc/self/exe", out, size - 1);
-    if (length <= 0) {
-        return false;
+    if (length > 0) {
+        out[length] = '\0';
+    } else {
+        /* Without /proc: as it was started. */
+        char path[PATH_MAX];
+        const char *started = (const char *)getauxval(AT_EXECFN);
+        if (!started || !realpath(started, path) || strlen(path) >= size) {
+            return false;
+        }
+        snprintf(out, size, "%s", path);
     }
-    out[length] = '\0';
     char *slash = strrchr(out, '/');
     if (!slash) {
         return false;

@@ -152,6 +152,10 @@ static void put_steps(sw_writer *w, const sw_summary *summary)
         put_ms(w, "ms", worst->ns);
         put_string(w, "phase", sw_phase_name(worst->phase));
         put_string(w, "why", worst->why);
+        put_uint(w, "read_bytes", worst->io.read_bytes);
+        put_uint(w, "written_bytes", worst->io.written_bytes);
+        put_uint(w, "read_calls", worst->io.read_calls);
+        put_uint(w, "write_calls", worst->io.write_calls);
         sw_json_object_end(w);
     }
     sw_json_array_end(w);

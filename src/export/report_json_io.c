@@ -7,6 +7,7 @@
 
 #define THINGS_MOST 1000
 #define SECTIONS_MOST 200
+#define READINGS_MOST 500
 
 static void put_sum(sw_writer *w, const char *key, const sw_io_sum *sum)
 {
@@ -170,6 +171,69 @@ static void put_kernel(sw_writer *w, const sw_summary *summary)
     sw_json_object_end(w);
 }
 
+static void put_reading(sw_writer *w, const sw_summary_io_step *at)
+{
+    sw_json_object_begin(w);
+    put_uint(w, "step", at->step);
+    put_uint(w, "steps", at->steps);
+    put_uint(w, "read_bytes", at->io.read_bytes);
+    put_uint(w, "written_bytes", at->io.written_bytes);
+    put_uint(w, "read_calls", at->io.read_calls);
+    put_uint(w, "write_calls", at->io.write_calls);
+    sw_json_object_end(w);
+}
+
+/* Readings one by one; where there are many, as many neighbours are added up as it takes. */
+static void put_readings(sw_writer *w, const sw_summary_io_step *list, size_t count)
+{
+    const size_t together = (count + READINGS_MOST - 1) / READINGS_MOST;
+    sw_json_key(w, "series");
+    sw_json_array_begin(w);
+    for (size_t i = 0; i < count; i += together) {
+        sw_summary_io_step sum = list[i];
+        for (size_t k = i + 1; k < i + together && k < count; k++) {
+            sum.step = list[k].step;
+            sum.steps += list[k].steps;
+            sum.io.read_bytes += list[k].io.read_bytes;
+            sum.io.written_bytes += list[k].io.written_bytes;
+            sum.io.read_calls += list[k].io.read_calls;
+            sum.io.write_calls += list[k].io.write_calls;
+        }
+        put_reading(w, &sum);
+    }
+    sw_json_array_end(w);
+}
+
+/* What a step read and wrote, as the kernel counts it for the process of the steps. */
+static void put_steps(sw_writer *w, const sw_summary *summary)
+{
+    static const char *const names[] = {"read_bytes", "written_bytes", "read_calls",
+                                        "write_calls"};
+    size_t count;
+    const sw_summary_io_step *list = sw_summary_io_steps(summary, &count);
+    sw_json_key(w, "steps");
+    if (count == 0) {
+        sw_json_null(w);
+        return;
+    }
+    sw_json_object_begin(w);
+    put_uint(w, "readings", count);
+    for (unsigned field = 0; field < sizeof names / sizeof names[0]; field++) {
+        const sw_summary_io_stats *stats =
+            sw_summary_get_io_stats(summary, (enum sw_summary_io_field)field);
+        sw_json_key(w, names[field]);
+        sw_json_object_begin(w);
+        put_uint(w, "total", stats->total);
+        put_double(w, "mean", stats->mean);
+        put_double(w, "p50", stats->p50);
+        put_double(w, "p99", stats->p99);
+        put_double(w, "max", stats->max);
+        sw_json_object_end(w);
+    }
+    put_readings(w, list, count);
+    sw_json_object_end(w);
+}
+
 void sw__json_io(sw_writer *w, const sw_summary *summary)
 {
     const sw_io *io = sw_summary_io(summary);
@@ -179,6 +243,7 @@ void sw__json_io(sw_writer *w, const sw_summary *summary)
         put_bool(w, "recorded", false);
         put_string(w, "why", "Calls are watched under --io only.");
         put_kernel(w, summary);
+        put_steps(w, summary);
         sw_json_object_end(w);
         return;
     }
@@ -193,5 +258,6 @@ void sw__json_io(sw_writer *w, const sw_summary *summary)
     put_uint(w, "missed", sw_io_missed(io));
     put_uint(w, "folded", sw_io_folded(io));
     put_kernel(w, summary);
+    put_steps(w, summary);
     sw_json_object_end(w);
 }

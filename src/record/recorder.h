@@ -154,7 +154,8 @@ struct sw__thread {
     uint64_t sequence; /* of the next EVENTS chunk */
     uint64_t steps_sequence;
     _Atomic uint32_t steps_chunk;
-    struct sw__kept_file schedstat, statm; /* of /proc */
+    struct sw__kept_file schedstat, statm, io; /* of /proc */
+    sw_step_io io_before;                      /* what they said at the last reading */
     struct sw__fmt_thread *slot;
     uint64_t usage_ticks; /* when usage was last read; 0 never */
     uint32_t usage_steps; /* steps since */

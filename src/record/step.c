@@ -28,9 +28,11 @@ struct sw__step_used {
     uint32_t voluntary, involuntary, minor_faults, major_faults;
     uint64_t cpu_ns, run_delay_ns;
     struct sw__os_memory memory;
+    bool has_io;
+    sw_step_io io; /* of the process */
 };
 
-/* Usage costs two system calls, some microseconds where the caches are the program's, so it is read at most once in so
+/* Usage costs four system calls, some microseconds where the caches are the program's, so it is read at most once in so
  * long; a record then speaks for the steps since the last reading. Tells whether it was read. */
 enum { SW__USAGE_MS = 10 };
 
@@ -77,6 +79,18 @@ static bool sw__step_usage(struct sw__thread *thread, uint64_t end,
         used->minor_faults = (uint32_t)(fresh[4] - thread->usage[4]);
         used->major_faults = (uint32_t)(fresh[5] - thread->usage[5]);
     }
+    struct sw__os_io io;
+    const sw_step_io *before = &thread->io_before;
+    sw__os_process_io(&io, sw__kept_open(&thread->io, "/proc/self/io"));
+    if (thread->usage_ticks && io.read_bytes != UINT64_MAX &&
+        before->read_bytes != UINT64_MAX) {
+        used->has_io = true;
+        used->io = (sw_step_io){
+            io.read_bytes - before->read_bytes, io.written_bytes - before->written_bytes,
+            io.read_calls - before->read_calls, io.write_calls - before->write_calls};
+    }
+    thread->io_before =
+        (sw_step_io){io.read_bytes, io.written_bytes, io.read_calls, io.write_calls};
     memcpy(thread->usage, fresh, sizeof(fresh));
     thread->usage_ticks = end;
     thread->usage_steps = 0;
@@ -90,9 +104,9 @@ static void sw__count_one(_Atomic uint64_t *count)
 }
 
 /* The record in the room is whole. */
-static void sw__step_publish(struct sw__thread *thread)
+static void sw__step_publish(struct sw__thread *thread, uint32_t bytes)
 {
-    sw__kept_publish(thread, (uint32_t)sizeof(sw_record_step));
+    sw__kept_publish(thread, bytes);
     sw__count_one(&thread->slot->steps);
 }
 
@@ -134,12 +148,14 @@ static bool sw__step_end_at(struct sw__lane *lane, unsigned flags, uint64_t now)
     struct sw__step_used used = {.run_delay_ns = UINT64_MAX,
                                  .memory = {UINT64_MAX, UINT64_MAX}};
     const bool dear = sw__step_usage(thread, end, &used);
-    sw_record_step *step = sw__kept_room(thread, (uint32_t)sizeof(*step));
+    const uint32_t bytes =
+        (uint32_t)(sizeof(sw_record_step) + (used.has_io ? sizeof(sw_step_io) : 0));
+    sw_record_step *step = sw__kept_room(thread, bytes);
     if (step) {
         /* Field by field: a whole value would be cleared first, which takes longer than to fill it. */
         step->head = (sw_record){
             .kind = SW_RECORD_STEP,
-            .units = sizeof(*step) / SW_RECORD_UNIT,
+            .units = (uint8_t)(bytes / SW_RECORD_UNIT),
             .flags = (uint16_t)(SW_RECORD_INTERVAL | flags | lane->step_flags),
             .ticks = start};
         step->end = end;
@@ -163,7 +179,10 @@ static bool sw__step_end_at(struct sw__lane *lane, unsigned flags, uint64_t now)
         step->anonymous_bytes =
             used.memory.resident == UINT64_MAX ? 0 : used.memory.anonymous;
         memcpy(step->phase_ticks, lane->phase_ticks, sizeof(step->phase_ticks));
-        sw__step_publish(thread);
+        if (used.has_io) {
+            memcpy(step + 1, &used.io, sizeof(used.io));
+        }
+        sw__step_publish(thread, bytes);
     }
     atomic_store_explicit(&lane->file->step_open, 0, memory_order_release);
     if (sw__session.settings.policy == SW_POLICY_AUTO) {

@@ -109,7 +109,8 @@ static void sw__thread_detach(void)
 
 static void sw__thread_close_usage(struct sw__thread *thread)
 {
-    struct sw__kept_file *const files[] = {&thread->schedstat, &thread->statm};
+    struct sw__kept_file *const files[] = {&thread->schedstat, &thread->statm,
+                                           &thread->io};
     for (size_t i = 0; i < SW__COUNTOF(files); i++) {
         if (sw__os_is_file(files[i]->fd, files[i]->device, files[i]->inode)) {
             close(files[i]->fd);
@@ -339,6 +340,7 @@ static struct sw__thread *sw__thread_new(uint32_t generation)
     thread->generation = generation;
     thread->schedstat.fd = -1;
     thread->statm.fd = -1;
+    thread->io.fd = -1;
     atomic_store(&thread->chunk, UINT32_MAX);
     atomic_store(&thread->steps_chunk, UINT32_MAX);
     thread->next = sw__session.threads;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stepwatch/error.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -32,6 +33,15 @@ static unsigned note_open(int fd, const struct stat *facts)
         }
     }
     return SW__COUNTOF(opened);
+}
+
+/* How many may be open here: a quarter of what the process may have, for the rest is the program's. */
+static unsigned most_open(void)
+{
+    struct rlimit limit;
+    const bool few = getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+                     limit.rlim_cur / 4 < (rlim_t)SW__COUNTOF(opened);
+    return few ? (unsigned)(limit.rlim_cur / 4) : UINT_MAX;
 }
 
 void sw__proc_close_all(void)
@@ -63,10 +73,23 @@ int sw__proc_open(struct sw__proc_file *file, const char *root, const char *path
         }
         return SW_EOPEN;
     }
+    file->place = note_open(fd, &facts);
+    if (file->place >= most_open()) {
+        file->fd = fd;
+        file->device = facts.st_dev;
+        file->inode = facts.st_ino;
+        sw__proc_close(file);
+        if (why) {
+            snprintf(why, size,
+                     "%.100s is left alone: the program may have few files open "
+                     "(ulimit -n)",
+                     path);
+        }
+        return SW_ELIMIT;
+    }
     file->fd = fd;
     file->device = facts.st_dev;
     file->inode = facts.st_ino;
-    file->place = note_open(fd, &facts);
     return SW_OK;
 }
 

@@ -344,3 +344,52 @@ def test_a_program_in_c(stepwatch: Run, tmp_path: Path, build_dir: Path, how: li
     expected = 10 if "-no-pie" in how else 5
     assert read["operations"]["read"]["calls"] == expected
     assert operations(io, "load")["read"]["bytes"] == expected * 10
+
+
+# Every step reads a little; one reads a lot, and takes long for it; another writes.
+UNEVEN = """
+import os, time
+import stepwatch
+
+for batch in stepwatch.steps(range(40)):
+    fd = os.open("in.bin", os.O_RDONLY)
+    for _ in range(30 * 32 if batch == 20 else 1):
+        os.pread(fd, 1 << 18, 0)
+    os.close(fd)
+    if batch == 30:
+        with open("out.bin", "wb", buffering=0) as file:
+            for _ in range(10):
+                file.write(bytes(3 << 20))
+    time.sleep(1.0 if batch in (20, 30) else 0.015)
+"""
+
+
+def test_reading_and_writing_by_step(stepwatch: Run, tmp_path: Path) -> None:
+    """From the kernel, also without --io."""
+    (tmp_path / "in.bin").write_bytes(bytes(1 << 18))
+    script = tmp_path / "uneven.py"
+    script.write_text(UNEVEN)
+    done = stepwatch("run", "-o", str(tmp_path / "run"), str(script))
+    assert done.returncode == 0, done.stderr
+    report = report_of(tmp_path / "run")
+    io = report["io"]
+    assert io["recorded"] is False
+    steps = io["steps"]
+    assert 10 < steps["readings"] <= 40
+    # What the recorder and the monitor read themselves is little.
+    assert (1 << 18) <= steps["read_bytes"]["p50"] < 1.2 * (1 << 18)
+    assert 240 << 20 <= steps["read_bytes"]["max"] < 300 << 20
+    assert 30 << 20 <= steps["written_bytes"]["max"] < 40 << 20
+    assert steps["read_calls"]["max"] >= 960
+    series = {reading["step"]: reading for reading in steps["series"]}
+    assert series[20]["read_bytes"] >= 240 << 20
+    assert series[30]["written_bytes"] >= 30 << 20
+    assert sum(reading["read_bytes"] for reading in steps["series"]) == steps["read_bytes"]["total"]
+    worst = {row["step"]: row for row in report["steps"]["worst"]}
+    assert set(worst) >= {20, 30}
+    assert 240 << 20 <= worst[20]["read_bytes"] < 300 << 20
+    assert worst[20]["read_calls"] >= 960
+    assert "; read 24" in worst[20]["why"]
+    assert "wrote" not in worst[20]["why"]
+    assert "; wrote 30" in worst[30]["why"]
+    assert "read" not in worst[30]["why"]

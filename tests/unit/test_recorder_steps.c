@@ -1,6 +1,9 @@
 /* Steps: numbers, phases that add up, usage, schedules. */
 #include "recorder_util.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <stepwatch/schedule.h>
 
 #define STEPS (1u << SW_RECORD_STEP)
@@ -95,6 +98,48 @@ static void test_incomplete_steps(void **state)
     assert_int_equal(whole, lane->step_total_ns);
     ru_records_free(&steps);
     ru_free(&trace);
+}
+
+/* What is read and written in a step is told with it. */
+static void test_io_of_steps(void **state)
+{
+    (void)state;
+    static char text[50000];
+    const char *path = ru_path("data");
+    const int fd = open(path, O_RDWR | O_CREAT, 0600);
+    assert_true(fd >= 0);
+    ru_start((sw_config){0});
+    for (int i = 0; i < 10; i++) {
+        sw_step_begin();
+        if (i == 5) {
+            assert_int_equal(pwrite(fd, text, sizeof text, 0), sizeof text);
+        }
+        for (int k = 0; i > 5 && k < i; k++) {
+            assert_int_equal(pread(fd, text, sizeof text, 0), sizeof text);
+        }
+        usleep(11000); /* longer than the period of reading */
+        sw_step_end();
+    }
+    struct ru_trace trace = ru_finish();
+    struct ru_records steps = ru_read(&trace, STEPS);
+    assert_int_equal(steps.count, 10);
+    assert_null(sw_step_get_io(&steps.at[0].record->step)); /* nothing to compare with */
+    for (size_t i = 1; i < 10; i++) {
+        const sw_record_step *step = &steps.at[i].record->step;
+        const sw_step_io *io = sw_step_get_io(step);
+        assert_non_null(io);
+        assert_int_equal(step->usage_steps, 1);
+        const uint64_t reads = i > 5 ? i : 0;
+        /* The recorder reads some small files, and writes to its own now and then. */
+        assert_in_range(io->read_bytes, reads * sizeof text, reads * sizeof text + 5000);
+        assert_in_range(io->read_calls, reads, reads + 20);
+        if (i == 5) {
+            assert_true(io->written_bytes >= sizeof text && io->write_calls >= 1);
+        }
+    }
+    ru_records_free(&steps);
+    ru_free(&trace);
+    close(fd);
 }
 
 static void test_usage(void **state)
@@ -616,6 +661,7 @@ int main(void)
         ru_test(test_numbers_and_units),
         ru_test(test_incomplete_steps),
         ru_test(test_usage),
+        ru_test(test_io_of_steps),
         ru_test(test_phase_of_innermost_section),
         ru_test(test_phase_of_unnested_section),
         ru_test(test_phases_by_property),
