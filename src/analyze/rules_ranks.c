@@ -333,7 +333,9 @@ static void communication(sw_findings *all)
     const double step = all->it.mean_ns;
     const char *name;
     /* DDP counts each backward; gradients that are added up need one exchange in a step. */
+    const uint64_t ranks = sw_summary_get_run(all->it.summary)->ranks;
     const double backwards = (double)sw__phase_calls(all, SW_PHASE_BACKWARD, &name) /
+                             (double)(ranks > 1 ? ranks : 1) /
                              (double)all->it.steps->count;
     const bool again = backwards > 1.9 && backwards < 1e4;
     const double hidden = ddp_exposed(all) * (again ? backwards : 1);
