@@ -93,7 +93,10 @@ int sw__chunks_count(sw_trace *trace)
             }
             chunk->last_ticks = 0;
             chunk->records = walk(scratch.data, length, &chunk->last_ticks, &whole);
-            if (!whole && !chunk->cut) {
+            /* Of a program that runs, it may have been taken for other records meanwhile. */
+            const bool current =
+                !trace->alive || chunk->copy || sw__block_is_current(trace, chunk);
+            if (!whole && !chunk->cut && current) {
                 sw__trace_damage(trace,
                                  "A block of thread %lu is damaged: some of its records "
                                  "are lost.",

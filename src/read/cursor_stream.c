@@ -45,8 +45,8 @@ static bool fill(struct sw__stream *stream)
     stream->length = rest;
     size_t got = sw__block_read(stream->trace, chunk, stream->loaded,
                                 stream->buffer + rest, SW__STREAM_BUFFER - rest);
-    stream->verify =
-        stream->trace->alive && chunk->source == SW__SOURCE_HOT && !chunk->copy;
+    /* Places in the kept file are written again, too, where step records have to give way. */
+    stream->verify = stream->trace->alive && !chunk->copy;
     if (stream->verify && !sw__block_is_current(stream->trace, chunk)) {
         sw__trace_say_once(stream->trace, &stream->trace->told_recycled,
                            "The process went on recording: some events were overwritten "

@@ -208,8 +208,7 @@ size_t sw__block_read(const sw_trace *trace, const struct sw__block *block,
  * not counted by `used`. */
 size_t sw__block_read_room(const sw_trace *trace, const struct sw__block *block,
                            uint32_t offset, void *to, size_t length);
-/* Whether a chunk in the hot file of a running process is still the one that was
- * indexed. */
+/* Whether a chunk of a running process is still the one that was indexed. */
 bool sw__block_is_current(const sw_trace *trace, const struct sw__block *block);
 static inline bool sw__block_is_chunk(const struct sw__block *block)
 {
