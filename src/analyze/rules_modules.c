@@ -585,8 +585,11 @@ static void launch_bound(sw_findings *all, const struct model *model)
                      "each of them worth its call.");
     if (by_graph) {
         /* The repeated ones become one; some stay, and the mathematics. */
-        const double calls = graph.node_ns > CALL_NS ? CALL_NS / graph.node_ns : 1;
-        const double most = (1 - 12 / graph.again) * calls;
+        const double calls =
+            graph.node_ns > CALL_NS && !idles ? CALL_NS / graph.node_ns : 1;
+        const double stay =
+            idles ? 4 : 12; /* a device that waits has little to compute */
+        const double most = (1 - stay / graph.again) * calls;
         const double usual = most < 0.3 ? 0.3 : most;
         sw__draft_saves_in_steps(all, draft, both, usual, 0.5 * usual, 0.99);
     } else {
