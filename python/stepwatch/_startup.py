@@ -199,8 +199,9 @@ def _end() -> None:
 
 def _save_functions() -> None:
     _functions.stop()
+    text = _new_file("functions", ".txt")  # Saving writes a text beside, with the mode of any file.
     _functions.save(_new_file("functions", ".stats"))
-    with open(_new_file("functions", ".txt"), "w", encoding="utf-8", errors="replace") as file:
+    with open(text, "w", encoding="utf-8", errors="replace") as file:
         file.write(_functions.text())
 
 

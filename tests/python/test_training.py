@@ -139,7 +139,7 @@ def test_an_update_by_hand(tmp_path: Path) -> None:
         """,
     )
     steps = steps_of(run)
-    assert (steps["count"], steps["unit"]) == (30 - 8 - 1, "update")
+    assert (steps["count"], steps["unit"]) == (30, "update")
 
 
 def test_accumulation_without_a_loader(tmp_path: Path) -> None:
@@ -148,6 +148,7 @@ def test_accumulation_without_a_loader(tmp_path: Path) -> None:
             tmp_path,
             """
             optimizer = Optimizer()
+            _core.train_optimizer()
             for _ in range(5):
                 for _ in range(7):
                     train()
