@@ -335,10 +335,11 @@ static int question(train_state *state, int rank, PyObject *owner, PyObject *gro
     return 1;
 }
 
-static void step_left(train_state *state)
+static void step_left(train_state *state, bool freed)
 {
     /* What follows the last update of an optimizer, such as that of another one beside it, is no step of its own. */
-    if (state->open && state->worked && state->open_rank != TRAIN_UPDATE) {
+    const bool after = freed && state->open_rank == TRAIN_UPDATE;
+    if (state->open && state->worked && !after) {
         state->open = false;
         sw_step_abandon();
     } else {
@@ -354,7 +355,7 @@ static PyObject *train_owner_gone(PyObject *Py_UNUSED(module), PyObject *weak)
     if (state && state->owner_weak == weak) {
         owner_clear(state);
         if (SW_GATE(gate) && state->recording == sw_recording_number()) {
-            step_left(state);
+            step_left(state, true);
         }
     }
     Py_RETURN_NONE;
@@ -661,7 +662,7 @@ static PyObject *train_release(PyObject *Py_UNUSED(module), PyObject *owner)
     train_state *state = state_now();
     if (state && state->owner == owner) {
         owner_clear(state);
-        step_left(state);
+        step_left(state, false);
         if (state->rank <= TRAIN_FRAMEWORK) {
             state->rank = TRAIN_NONE;
         }
