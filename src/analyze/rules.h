@@ -18,6 +18,13 @@ struct sw__hot_function;
 /* A share of the time that validation may have. */
 #define SW__VALIDATION_LEAST 0.2
 
+/* Of autograd's graph: so many nodes are many, the same function comes so often again where something goes round, and a node
+ * takes no longer than this to go back through, or to be made, where the call of an operation is most of it. */
+#define SW__NODES_LEAST 200
+#define SW__AGAIN_LEAST 15
+#define SW__NODE_MOST_NS 25e3
+#define SW__NODE_MADE_NS 12e3
+
 /* Parts of the rules of findings.h that have files of their own. */
 void sw__rules_waits(sw_findings *all);   /* host_sync, transfer */
 void sw__rules_modules(sw_findings *all); /* slow_module, launch_bound */
@@ -66,6 +73,8 @@ struct sw__device_use {
     double tensor, tensor_most; /* matrix units that work */
 };
 struct sw__device_use sw__device_use(const sw_findings *all);
+/* So many looks within steps are enough to speak of all of them. */
+#define SW__DEVICE_LOOKS 3
 /* Whether it is known to wait for the host most of the time. */
 bool sw__device_idles(const sw_findings *all);
 /* Whether the program computes on it: its memory says so, or else that something does during steps. */

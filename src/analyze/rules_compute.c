@@ -15,8 +15,7 @@
 /* So many tensors are many. */
 #define TENSORS_LEAST 50
 #define COMPILE_LEAST 0.02
-/* By the monitor: looks, and shares of the device, of its multiprocessors and of its matrix units. */
-#define AMP_LOOKS 3
+/* By the monitor: shares of the device, of its multiprocessors and of its matrix units. */
 #define AMP_BUSY 0.7
 #define AMP_SM 0.3
 #define AMP_TENSOR 0.05
@@ -527,8 +526,8 @@ static struct sw__draft *draft_amp(sw_findings *all, double share)
 static bool full_precision(sw_findings *all)
 {
     const struct sw__device_use use = sw__device_use(all);
-    if (use.looks < AMP_LOOKS || !(use.busy > AMP_BUSY) || !(use.sm_most > AMP_SM) ||
-        !(use.tensor_most < AMP_TENSOR) || !is_full(all)) {
+    if (use.looks < SW__DEVICE_LOOKS || !(use.busy > AMP_BUSY) ||
+        !(use.sm_most > AMP_SM) || !(use.tensor_most < AMP_TENSOR) || !is_full(all)) {
         return false;
     }
     struct sw__draft *draft = draft_amp(all, use.busy);

@@ -4,7 +4,6 @@
 #include "analyze/rules.h"
 #include "analyze/summary.h"
 
-#define LOOKS_LEAST 3
 #define IDLE_MOST 0.5
 
 /* Looks that fall into steps may still speak of what was before the first of them, so that the mean is too low. */
@@ -44,5 +43,5 @@ struct sw__device_use sw__device_use(const sw_findings *all)
 bool sw__device_idles(const sw_findings *all)
 {
     const struct sw__device_use use = sw__device_use(all);
-    return use.looks >= LOOKS_LEAST && use.busy_most < IDLE_MOST;
+    return use.looks >= SW__DEVICE_LOOKS && use.busy_most < IDLE_MOST;
 }

@@ -5,12 +5,6 @@
 #include "analyze/hot_code.h"
 #include "analyze/rules.h"
 
-/* Nodes that autograd goes back through, how often each function comes again, and what a node takes at most if the call of an
- * operation is most of it. */
-#define NODES_LEAST 200
-#define AGAIN_LEAST 15
-#define NODE_MOST_NS 25e3
-#define NODE_MADE_MOST_NS 12e3
 #define LAUNCH_LEAST 0.1
 /* So many calls of the same layers in a step could be one, with all elements in it. */
 #define TIMES_LEAST 4
@@ -62,13 +56,14 @@ void sw__rules_graph(sw_findings *all)
     const struct sw__estimate backward =
         sw__phase_time(all, SW__PHASE_BIT(SW_PHASE_BACKWARD));
     const double step = all->it.mean_ns;
-    if (sw__has_draft(all, SW_FINDING_LAUNCH_BOUND) || !(nodes >= NODES_LEAST) ||
-        !(nodes >= AGAIN_LEAST * functions) || !(backward.high / nodes < NODE_MOST_NS)) {
+    if (sw__has_draft(all, SW_FINDING_LAUNCH_BOUND) || !(nodes >= SW__NODES_LEAST) ||
+        !(nodes >= SW__AGAIN_LEAST * functions) ||
+        !(backward.high / nodes < SW__NODE_MOST_NS)) {
         return;
     }
     const struct sw__hot_function *top;
     const struct sw__estimate made = made_outside(all, &top);
-    if (!top || !(made.low > forward.mean) || !(made.mean / nodes < NODE_MADE_MOST_NS) ||
+    if (!top || !(made.low > forward.mean) || !(made.mean / nodes < SW__NODE_MADE_NS) ||
         !((made.low + backward.low) / step > LAUNCH_LEAST)) {
         return;
     }

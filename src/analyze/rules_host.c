@@ -25,9 +25,6 @@
 #define MOSTLY_PYTHON 0.4
 /* The same inside the model, where calls of layers have some by themselves. */
 #define PYTHON_IN_MODEL 0.65
-/* So many nodes of autograd are many, and making one takes no longer than this where what it computes is small. */
-#define NODES_LEAST 200
-#define NODE_MADE_NS 12e3
 /* Of calls of packages from such a function, what goes with it. */
 #define CALLS_GONE 0.8
 
@@ -64,9 +61,9 @@ static bool calls_operations(sw_findings *all, const struct sw__hot_function *fu
         compute += SW__COMPUTE_PHASES & SW__PHASE_BIT(p) ? function->own_by_phase[p] : 0;
     }
     const double nodes = sw__setting_number(all, "autograd", "nodes");
-    if (nodes >= NODES_LEAST &&
+    if (nodes >= SW__NODES_LEAST &&
         2 * (compute > function->between ? compute : function->between) > function->own &&
-        sw__hot_time(all, function->own_by_phase).mean < nodes * NODE_MADE_NS) {
+        sw__hot_time(all, function->own_by_phase).mean < nodes * SW__NODE_MADE_NS) {
         return true;
     }
     return 2 * compute > function->own &&

@@ -22,15 +22,9 @@
 #define BETWEEN_CALLS_LEAST 0.35
 #define LAUNCH_LEAST 0.1
 #define EAGER_LEAST 0.4
-/* Nodes of the graph that autograd goes back through, and what each of them takes at most if the call of an operation is most
- * of it. A call costs 5 to 10 us. */
-#define NODES_LEAST 200
-#define NODE_MOST_NS 25e3
-/* The same where the device is known to wait for the host: then it is all calling. */
+/* What a node takes at most where the device is known to wait for the host: then it is all calling. */
 #define NODE_LAUNCH_MOST_NS 250e3
-/* How often the same function must come again: those of a model in layers do so some tens of times. */
-#define AGAIN_LEAST 15
-/* … and how many nodes there are for each part of the model: what is deep is meant to be, what goes round need not. */
+/* How many nodes there are for each part of the model: what is deep is meant to be, what goes round need not. */
 #define NODES_A_PART_LEAST 8
 #define ROW_COUNTED 8
 #define BETWEEN_NODES_LEAST 0.05
@@ -532,9 +526,9 @@ static void launch_bound(sw_findings *all, const struct model *model)
     /* An operation of the framework may be many nodes, too (nn.GRU): then no Python lies between them. */
     const bool idles = sw__device_idles(all);
     const bool by_graph =
-        (between.low > BETWEEN_NODES_LEAST || idles) && graph.nodes >= NODES_LEAST &&
-        graph.node_ns < (idles ? NODE_LAUNCH_MOST_NS : NODE_MOST_NS) &&
-        graph.again >= AGAIN_LEAST && graph.nodes > NODES_A_PART_LEAST * model->kinds;
+        (between.low > BETWEEN_NODES_LEAST || idles) && graph.nodes >= SW__NODES_LEAST &&
+        graph.node_ns < (idles ? NODE_LAUNCH_MOST_NS : SW__NODE_MOST_NS) &&
+        graph.again >= SW__AGAIN_LEAST && graph.nodes > NODES_A_PART_LEAST * model->kinds;
     const bool by_code = own.low > 0.5 * forward.mean && !by_graph;
     if ((!by_modules && !by_code && !by_graph) ||
         !(both.low / all->it.mean_ns > LAUNCH_LEAST)) {

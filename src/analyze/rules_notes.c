@@ -11,10 +11,7 @@
 #define STEPS_LEAST 20
 #define LONG_RUN_NS 3600e9
 #define LOADING_MOST 0.2
-/* Looks at a device that are enough, and shares of the time in which it computes. */
-#define DEVICE_LOOKS 3
-#define DEVICE_BUSY 0.9
-#define DEVICE_IDLE 0.5
+#define DEVICE_BUSY 0.9 /* share of the time in which it computes */
 
 /* --- what bounds the run --- */
 
@@ -101,7 +98,8 @@ static const char *device_bound(sw_findings *all, const struct bound *largest)
     const struct sw__device_use use = sw__device_use(all);
     const uint64_t phases = SW__COMPUTE_PHASES | SW__PHASE_BIT(SW_PHASE_OPTIMIZER) |
                             SW__PHASE_BIT(SW_PHASE_SYNC);
-    if (!sw__has_device(all) || use.looks < DEVICE_LOOKS || !(largest->phases & phases)) {
+    if (!sw__has_device(all) || use.looks < SW__DEVICE_LOOKS ||
+        !(largest->phases & phases)) {
         return NULL;
     }
     if (use.busy_most >= DEVICE_BUSY) {
@@ -109,7 +107,7 @@ static const char *device_bound(sw_findings *all, const struct bound *largest)
             all, "device: it computes up to %.0f %% of the time, %.0f %% on average",
             use.busy_most * 100, use.busy * 100);
     }
-    if (use.busy_most < DEVICE_IDLE) {
+    if (sw__device_idles(all)) {
         return sw__findings_format(all,
                                    "host: the device computes %.0f %% of the time and "
                                    "waits for the program in the rest%s",

@@ -142,23 +142,6 @@ def test_an_update_by_hand(tmp_path: Path) -> None:
     assert (steps["count"], steps["unit"]) == (30, "update")
 
 
-def test_accumulation_without_a_loader(tmp_path: Path) -> None:
-    steps = steps_of(
-        record(
-            tmp_path,
-            """
-            optimizer = Optimizer()
-            _core.train_optimizer()
-            for _ in range(5):
-                for _ in range(7):
-                    train()
-                train(optimizer)
-            """,
-        )
-    )
-    assert (steps["count"], steps["updates"]) == (5, 5)
-
-
 def test_an_optimizer_that_is_gone_leaves_no_step(tmp_path: Path) -> None:
     # What the other one did after its last update belongs to no step of its own.
     steps = steps_of(
@@ -549,15 +532,17 @@ def test_nobody_updates(tmp_path: Path, modules: bool) -> None:
     assert (steps["count"], steps["incomplete"], steps["unit"]) == (12, 1, "update")
 
 
-def test_an_optimizer_that_has_not_stepped_yet(tmp_path: Path) -> None:
+@pytest.mark.parametrize("rounds", [4, 8])
+def test_an_optimizer_that_has_not_stepped_yet(tmp_path: Path, rounds: int) -> None:
+    """Gradients are added up, without a loader."""
     steps = steps_of(
         record(
             tmp_path,
-            """
+            f"""
             optimizer = Optimizer()
             _core.train_optimizer()
             for _ in range(5):
-                for _ in range(4):
+                for _ in range({rounds}):
                     train()
                 optimizer.step()
             """,
