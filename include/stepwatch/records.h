@@ -127,6 +127,7 @@ typedef struct sw_look_frame {
 #define SW_LOOK_FRAMES 12
 #define SW_LOOK_FIRST 0x01 /* the monitor started: nothing is known of the time before */
 #define SW_LOOK_LAST 0x02  /* it stopped */
+#define SW_LOOK_ASKED 0x04 /* the program asked for it, beside the period */
 
 /* Something worth a line in the timeline. id: its text. */
 typedef struct sw_record_mark {

@@ -22,6 +22,8 @@ extern "C" {
 SW_API int sw_monitor_start(double interval_s, sw_error_info *info);
 /* Looks once more and stops. Fine when it does not run. The end of the recording does the same. */
 SW_API void sw_monitor_stop(void);
+/* Looks now, beside its period, and waits until it has (half a second at most). False: it does not run. Any thread. */
+SW_API bool sw_monitor_look(void);
 /* Seconds between two looks; 0: it does not run. */
 SW_API double sw_monitor_interval(void);
 /* Says that a child process makes batches for the training: its CPU time and memory are counted apart from those of

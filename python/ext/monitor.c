@@ -81,6 +81,17 @@ static PyObject *core_monitor_stop(PyObject *Py_UNUSED(module),
     Py_END_ALLOW_THREADS Py_RETURN_NONE;
 }
 
+PyDoc_STRVAR(look_doc, "monitor_look()\n--\n\n"
+                       "Let the monitor look now; tell whether it runs.");
+
+static PyObject *core_monitor_look(PyObject *Py_UNUSED(module),
+                                   PyObject *Py_UNUSED(ignored))
+{
+    bool runs;
+    Py_BEGIN_ALLOW_THREADS runs = sw_monitor_look();
+    Py_END_ALLOW_THREADS return PyBool_FromLong(runs);
+}
+
 PyDoc_STRVAR(interval_doc,
              "monitor_interval()\n--\n\n"
              "Seconds between two looks of the monitor; 0.0 when it does not run.");
@@ -118,6 +129,7 @@ static PyMethodDef monitor_methods[] = {
     {"monitor_start", (PyCFunction)(void (*)(void))core_monitor_start, METH_FASTCALL,
      start_doc},
     {"monitor_stop", core_monitor_stop, METH_NOARGS, stop_doc},
+    {"monitor_look", core_monitor_look, METH_NOARGS, look_doc},
     {"monitor_interval", core_monitor_interval, METH_NOARGS, interval_doc},
     {"monitor_worker", core_monitor_worker, METH_O, worker_doc},
     {"io_flush", core_io_flush, METH_NOARGS, io_flush_doc},

@@ -7,6 +7,7 @@ import os
 from stepwatch._core import (
     _recording,
     monitor_interval,
+    monitor_look,
     monitor_start,
     monitor_stop,
 )
@@ -55,6 +56,15 @@ class Monitor:
         if self.running:
             self._run = _recording(_FIRST_PID)[0]
         monitor_stop()
+
+    def look(self) -> bool:
+        """Look now, beside the period; tell whether the monitor runs.
+
+        It is seen when this returns, whatever the interval:
+
+        >>> stepwatch.monitor.look()
+        """
+        return monitor_look()
 
     @property
     def running(self) -> bool:

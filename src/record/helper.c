@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define SW__MS ((uint64_t)1000000)
-#define SW__CLOCK_PERIOD (100 * SW__MS)
+#define SW__CLOCK_PERIOD (500 * SW__MS)
 #define SW__COPY_PERIOD (2000 * SW__MS)
 #define SW__BUSY_PERIOD (1 * SW__MS)
 #define SW__BUSY_ROUNDS 20

@@ -2,6 +2,7 @@
 #include "watch/monitor.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -18,6 +19,7 @@
 
 #define NS 1000000000u
 #define STOP_PATIENCE_NS 500000000u
+#define LOOK_PATIENCE_NS 500000000u
 #define STACK_BYTES ((size_t)1024 * 1024) /* libraries of others may be asked, too */
 
 /* `lock` comes before all locks of the recorder, and the monitor's thread never takes it. */
@@ -30,23 +32,32 @@ static struct {
     uint64_t period_ns;
     uint64_t next_ns; /* when the next look is due; the thread's own, also over a fork */
     bool begun;       /* it has looked for the first time; likewise */
-    _Atomic uint32_t bell; /* futex: rises when it is to stop */
+    _Atomic uint32_t bell; /* futex: rises when it is to stop or to look */
+    _Atomic uint32_t wanted; /* looks that somebody asked for beside its period */
+    _Atomic uint32_t given;  /* futex: those that were done */
     _Atomic bool stop;
     _Atomic bool pause; /* … for a fork only */
     _Atomic int32_t tid;
     struct sw__source_setting setting;
 } monitor = {.lock = PTHREAD_MUTEX_INITIALIZER, .setting = {.root = ""}};
 
-/* Sleeps until the moment `at` of CLOCK_MONOTONIC or until it is to stop. */
-static void sleep_until(uint64_t at)
+/* Sleeps until the moment `at` of CLOCK_MONOTONIC or until the bell rises from what it was. */
+static void sleep_until(_Atomic uint32_t *bell, uint32_t was, uint64_t at)
 {
-    const uint32_t bell = atomic_load_explicit(&monitor.bell, memory_order_acquire);
     const struct timespec when = {.tv_sec = (time_t)(at / NS),
                                   .tv_nsec = (long)(at % NS)};
-    if (!atomic_load_explicit(&monitor.stop, memory_order_acquire)) {
-        (void)syscall(SYS_futex, &monitor.bell, FUTEX_WAIT_BITSET_PRIVATE, bell, &when,
-                      NULL, FUTEX_BITSET_MATCH_ANY);
-    }
+    (void)syscall(SYS_futex, bell, FUTEX_WAIT_BITSET_PRIVATE, was, &when, NULL,
+                  FUTEX_BITSET_MATCH_ANY);
+}
+
+static void ring(_Atomic uint32_t *bell, int most)
+{
+    (void)syscall(SYS_futex, bell, FUTEX_WAKE_PRIVATE, most, NULL, NULL, 0);
+}
+
+static bool is_wanted(void)
+{
+    return atomic_load(&monitor.wanted) != atomic_load(&monitor.given);
 }
 
 static void *monitor_main(void *arg)
@@ -62,9 +73,18 @@ static void *monitor_main(void *arg)
         sw__looker_look(looker, SW_LOOK_FIRST, false, false);
     }
     for (;;) {
-        sleep_until(monitor.next_ns);
+        const uint32_t bell = atomic_load_explicit(&monitor.bell, memory_order_acquire);
+        if (!atomic_load_explicit(&monitor.stop, memory_order_acquire) && !is_wanted()) {
+            sleep_until(&monitor.bell, bell, monitor.next_ns);
+        }
         if (atomic_load_explicit(&monitor.stop, memory_order_acquire)) {
             break;
+        }
+        if (is_wanted()) {
+            const uint32_t wanted = atomic_load(&monitor.wanted);
+            sw__looker_look(looker, SW_LOOK_ASKED, false, false);
+            atomic_store(&monitor.given, wanted);
+            ring(&monitor.given, INT_MAX);
         }
         const uint64_t now = sw__os_now_ns();
         if (now < monitor.next_ns) {
@@ -89,6 +109,7 @@ static void *monitor_main(void *arg)
 static int thread_start(void)
 {
     atomic_store(&monitor.stop, false);
+    atomic_store(&monitor.given, atomic_load(&monitor.wanted));
     atomic_store(&monitor.tid, 0);
     /* Counted before it is there: a helper that looks meanwhile is not to think that it is the program's. */
     atomic_fetch_add(&sw__watcher_threads, 1);
@@ -110,7 +131,7 @@ static bool thread_stop(bool bounded)
     atomic_store(&monitor.pause, bounded);
     atomic_store(&monitor.stop, true);
     atomic_fetch_add(&monitor.bell, 1);
-    (void)syscall(SYS_futex, &monitor.bell, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    ring(&monitor.bell, 1);
     if (!sw__os_thread_join(monitor.thread, bounded ? STOP_PATIENCE_NS : 0)) {
         /* A source holds it up. It ends when it can; the child will not have it anyway. */
         return false;
@@ -181,6 +202,28 @@ void sw_monitor_stop(void)
     pthread_mutex_lock(&monitor.lock);
     stop_all();
     pthread_mutex_unlock(&monitor.lock);
+}
+
+bool sw_monitor_look(void)
+{
+    pthread_mutex_lock(&monitor.lock);
+    if (monitor.looker && !monitor.running) {
+        (void)thread_start(); /* It has not come back since a fork. */
+    }
+    const bool runs = monitor.running && !atomic_load(&monitor.stop);
+    if (runs) {
+        const uint32_t wanted = atomic_fetch_add(&monitor.wanted, 1) + 1;
+        const uint64_t until = sw__os_now_ns() + LOOK_PATIENCE_NS;
+        atomic_fetch_add(&monitor.bell, 1);
+        ring(&monitor.bell, 1);
+        uint32_t given = atomic_load(&monitor.given);
+        while (given != wanted && sw__os_now_ns() < until) {
+            sleep_until(&monitor.given, given, until);
+            given = atomic_load(&monitor.given);
+        }
+    }
+    pthread_mutex_unlock(&monitor.lock);
+    return runs;
 }
 
 double sw_monitor_interval(void)

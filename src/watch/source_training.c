@@ -65,11 +65,12 @@ static int training_sample(void *state, struct sw__look *look)
         }
     }
     struct timespec used;
-    if (clock_gettime(clock_of(tid), &used) == 0) {
-        cpu = (double)used.tv_sec + (double)used.tv_nsec * 1e-9;
-    }
     if (sw__proc_read(&training->schedstat, text, sizeof text) > 0) {
+        cpu = sw__proc_value(sw__proc_nth(text, 0), 1e-9);
         delay = sw__proc_value(sw__proc_nth(text, 1), 1e-9);
+    }
+    if (isnan(cpu) && clock_gettime(clock_of(tid), &used) == 0) {
+        cpu = (double)used.tv_sec + (double)used.tv_nsec * 1e-9;
     }
 put:
     sw__look_hint(look, &training->hint[0], "training.cpu", "s", SW_SERIES_TOTAL, cpu);

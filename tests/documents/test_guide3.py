@@ -58,7 +58,7 @@ print("=== torch")
 {TORCH_SETUP}
 before = float(loss_fn(model(val_tensors[0]), val_tensors[1]))
 {mark}{torch_part}
-after = float(loss_fn(model(val_tensors[0]), val_tensors[1]))
+after = float(loss_fn(model.cpu()(val_tensors[0]), val_tensors[1]))
 import json
 torch_summary = get_profiler().get_summary()
 print("=== end")

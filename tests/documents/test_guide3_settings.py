@@ -65,7 +65,7 @@ first = float(loss_fn(model(pair[0]), pair[1]))
 asked = 0
 optimizer = torch.optim.LBFGS(model.parameters(), max_iter=5)
 train_decoding_torch(model, [pair] * 2, pair, pair, optimizer, loss_fn, num_epochs=3, log_every=0)
-last = float(loss_fn(model(pair[0]), pair[1]))
+last = float(loss_fn(model.cpu()(pair[0]), pair[1]))  # It may have gone to a GPU.
 asked -= 1
 summary = get_profiler().get_summary()
 counts = {name: summary[name]["count"] for name in summary}

@@ -117,6 +117,29 @@ def test_wrong_types(tmp_path: Path) -> None:
         _core.monitor_worker("x")  # type: ignore[arg-type]
 
 
+def test_looks_that_the_program_asks_for(tmp_path: Path) -> None:
+    assert stepwatch.monitor.look() is False
+    with stepwatch.record("r", out=tmp_path / "r", monitor_interval_s=0, quiet=True):
+        assert stepwatch.monitor.look() is False
+        with stepwatch.monitor(3600):
+            began = time.monotonic()
+            kept = []
+            for megabytes in (10, 30, 50):
+                kept.append(b"x" * (megabytes << 20))
+                assert stepwatch.monitor.look() is True
+            seen = stepwatch.monitor.series("process.rss")["process.rss"]
+            asked = [value for moment, value in seen if moment >= began]
+            assert len(asked) == 3
+            assert asked[1] - asked[0] > 25 << 20
+            assert asked[2] - asked[1] > 45 << 20
+            threads = [threading.Thread(target=stepwatch.monitor.look) for _ in range(8)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        assert stepwatch.monitor.look() is False
+
+
 def test_memory_that_is_known(tmp_path: Path) -> None:
     size = 64 << 20
     stepwatch.start(out=tmp_path / "run", quiet=True)

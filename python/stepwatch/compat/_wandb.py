@@ -102,12 +102,14 @@ def history(path: str) -> list[dict[str, Any]]:
 
     A file whose end is missing, as that of a run that goes on, gives the rows before that.
     """
-    from wandb.proto import wandb_internal_pb2 as messages
-
     rows = []
     data = Path(path).read_bytes()
     if len(data) < _HEADER.size or _HEADER.unpack_from(data)[0] != b":W&B":
         raise ValueError(f"{path} is no file of a W&B run")
+    try:
+        from wandb.proto import wandb_internal_pb2 as messages
+    except ImportError as error:
+        raise ImportError(f"{path} can be read where wandb is installed: {error}") from error
     for text in _records(data):
         record = messages.Record()
         record.ParseFromString(text)

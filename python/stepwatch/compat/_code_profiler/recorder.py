@@ -41,6 +41,7 @@ class Recorder:
         self.open_now = 0  # Sections; threads may miscount it by a little.
         self.changes = 0  # How often something was recorded; reports remember it.
         self.on = config.is_on("enable_profiling")
+        self.watches_gpu = False  # The monitor runs for this profiler's sections.
         self._begun = False
 
     def begin_use(self) -> bool:
@@ -77,7 +78,8 @@ class Recorder:
         torch: Any = sys.modules.get("torch")
         wanted = self.config.is_on("enable_performance_monitoring")
         if wanted and torch is not None and torch.cuda.is_available():
-            stepwatch.monitor.start(self.config.monitor_interval)
+            running = stepwatch.monitor.running
+            self.watches_gpu = stepwatch.monitor.start(self.config.monitor_interval) and not running
 
     def _add(self, probe: Any) -> Any:
         self.probes.append(probe)

@@ -50,7 +50,10 @@ class Watching:
             self.why = getattr(recorder.session, "why", None) or "profiling is off"
             return False
         self._since = time.monotonic()
-        if not stepwatch.monitor.running:
+        # One that this profiler has started for its sections is stopped by the user's call, too.
+        self._started = recorder.watches_gpu
+        recorder.watches_gpu = False
+        if not stepwatch.monitor.look():
             self._started = stepwatch.monitor.start(recorder.config.monitor_interval)
         return True
 
@@ -61,6 +64,8 @@ class Watching:
         if self._started:
             stepwatch.monitor.stop()
             self._started = False
+        else:
+            stepwatch.monitor.look()
         self._spans.append((self._since, time.monotonic() + _LATE))
         self._since = None
         self._recorder.changes += 1
