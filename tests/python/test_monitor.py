@@ -122,6 +122,7 @@ def test_looks_that_the_program_asks_for(tmp_path: Path) -> None:
     with stepwatch.record("r", out=tmp_path / "r", monitor_interval_s=0, quiet=True):
         assert stepwatch.monitor.look() is False
         with stepwatch.monitor(3600):
+            assert stepwatch.monitor.look() is True  # So the look at its start is over.
             began = time.monotonic()
             kept = []
             for megabytes in (10, 30, 50):
