@@ -32,8 +32,9 @@ enum {
 static struct {
     uint32_t recording;
     uint64_t due, pause; /* ticks */
-    uint64_t base, seen; /* resident at the first step, and at the last scan */
-    unsigned scans;
+    uint64_t base,
+        seen; /* resident at the first step, and at the last scan or the first look */
+    unsigned looks, scans;
     bool dear; /* to list the objects alone took too long */
     bool
         running; /* a scan: what it calls may end a step of the program's, in a destructor */
@@ -620,13 +621,20 @@ void core_holders_look(bool ends)
     if (!ends && now < watch.due) {
         return;
     }
+    const bool first = watch.looks == 0;
     if (now >= watch.due) {
+        watch.looks++;
         watch.pause *= 2;
         watch.due = now + watch.pause;
     }
     const uint64_t resident = sw_host_resident(0);
-    if (resident != UINT64_MAX && watch.seen != UINT64_MAX &&
-        resident > watch.seen + GROWN) {
+    if (resident == UINT64_MAX || watch.seen == UINT64_MAX) {
+        return;
+    }
+    /* The first steps of any program make it grow: a training is not stopped for that, its end may be. */
+    if (first && !ends) {
+        watch.seen = resident > watch.seen ? resident : watch.seen;
+    } else if (resident > (watch.scans == 0 && ends ? watch.base : watch.seen) + GROWN) {
         scan_safely(resident);
     }
 }

@@ -107,14 +107,28 @@ static void stage_rebase(core_stage *stage, uint32_t recording, uint64_t now)
     PyErr_Restore(type, value, trace);
 }
 
-static void stage_count(core_stage *stage, uint64_t begin, uint64_t end, uint64_t cpu_ns)
+/* False: nothing is recorded. */
+static bool stage_is_current(core_stage *stage, uint64_t now)
 {
     const uint32_t recording = sw_recording_number();
-    if (recording == 0) {
-        return;
+    if (recording != 0 && stage->recording != recording) {
+        stage_rebase(stage, recording, now);
     }
-    if (stage->recording != recording) {
-        stage_rebase(stage, recording, end);
+    return recording != 0;
+}
+
+static void stage_keep(core_stage *stage, uint64_t end)
+{
+    if (end >= stage->due) {
+        stage_flush(stage);
+        stage->due = core_ticks_due(end, core_ticks());
+    }
+}
+
+static void stage_count(core_stage *stage, uint64_t begin, uint64_t end, uint64_t cpu_ns)
+{
+    if (!stage_is_current(stage, end)) {
+        return;
     }
     const uint64_t took = end > begin ? end - begin : 0;
     stage->shortest =
@@ -130,10 +144,21 @@ static void stage_count(core_stage *stage, uint64_t begin, uint64_t end, uint64_
         stage->cpu_ns += cpu_ns;
         stage->cpu_ticks += took;
     }
-    if (end >= stage->due) {
-        stage_flush(stage);
-        stage->due = core_ticks_due(end, core_ticks());
+    stage_keep(stage, end);
+}
+
+void core_stage_add_many(core_stage *stage, uint64_t calls, uint64_t begin, uint64_t end)
+{
+    if (calls == 0 || !stage_is_current(stage, end)) {
+        return;
     }
+    const uint64_t took = end > begin ? end - begin : 0;
+    stage->last = took / calls;
+    stage->shortest = stage->calls == 0 ? stage->last : stage->shortest;
+    stage->longest = stage->calls == 0 ? stage->last : stage->longest;
+    stage->calls += calls;
+    stage->ticks += took;
+    stage_keep(stage, end);
 }
 
 void core_stage_add(core_stage *stage, uint64_t begin, uint64_t end)

@@ -42,6 +42,8 @@ void core_stage_begin(core_stage *stage, core_stage_run *run);
 void core_stage_end(core_stage *stage, const core_stage_run *run, const PyObject *result);
 /* Counts a call from one tick to another, of something that is recorded. */
 void core_stage_add(core_stage *stage, uint64_t begin, uint64_t end);
+/* Counts several calls at once, which took from one tick to another together. */
+void core_stage_add_many(core_stage *stage, uint64_t calls, uint64_t begin, uint64_t end);
 /* Transforms may call each other; only the outermost counts. Whether this thread is in one. */
 bool core_stage_inside(void);
 /* The stages of the batch that this thread is making: a dict, borrowed; NULL: it makes none. */

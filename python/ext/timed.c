@@ -30,6 +30,13 @@ typedef struct timed_object {
     PyObject *stage; /* a core_stage */
     PyObject *
         context; /* a dict of stages for what is called within; NULL: that of the caller */
+    /* Of what makes batches, where it need not be asked for every sample by our hands: its dataset, as a timed object, and
+     * the stage of its collation. */
+    PyObject *samples, *collate;
+    PyObject *
+        fetcher; /* of a method that was found there: a timed object that has these two */
+    uint32_t batches;
+    bool plain; /* the target has its own dataset at present */
     PyObject *weak;
 } timed_object;
 
@@ -66,13 +73,83 @@ static inline PyObject *timed_end(timed_object *self, timed_run *run, PyObject *
     return result;
 }
 
+/* --- Batches of many short samples ---
+
+ * Timing a sample takes longer than giving it, where that means to look into a list. So of most batches of such samples only
+ * the whole is timed: what is not collation is their time, and their number is known. */
+
+#define SAMPLES_FIRST 8u  /* batches in which each is timed */
+#define SAMPLES_EVERY 16u /* … and afterwards one in so many */
+#define SHORT_NS 2e4
+
+static bool are_short(const core_stage *stage)
+{
+    static uint64_t short_ticks;
+    if (!short_ticks) {
+        const double unit_ns = core_ticks_ns();
+        short_ticks = (uint64_t)(unit_ns > 0 ? SHORT_NS / unit_ns : SHORT_NS);
+    }
+    return stage->calls && stage->last < short_ticks &&
+           stage->ticks / stage->calls < short_ticks;
+}
+
+/* Samples of a batch whose indices are these; 0: not known. */
+static uint64_t samples_of(PyObject *indices)
+{
+    return PyList_Check(indices) || PyTuple_Check(indices) ? (uint64_t)Py_SIZE(indices)
+                                                           : 0;
+}
+
+/* Gives the fetcher of torch its own dataset, or ours in its place. No exception is left. */
+static void fetch_choose(timed_object *fetcher, bool can_be_counted)
+{
+    timed_object *samples = (timed_object *)fetcher->samples;
+    const uint32_t batch = fetcher->batches++;
+    const bool plain = can_be_counted && batch >= SAMPLES_FIRST &&
+                       batch % SAMPLES_EVERY != 0 &&
+                       are_short((core_stage *)samples->stage);
+    if (plain == fetcher->plain) {
+        return;
+    }
+    PyObject *now = plain ? samples->target : fetcher->samples;
+    if (PyObject_SetAttrString(fetcher->target, "dataset", now) == 0) {
+        fetcher->plain = plain;
+    } else {
+        PyErr_Clear();
+    }
+}
+
+/* What is left of a batch that was made, without its collation, was for its samples. */
+static void fetch_count(timed_object *fetcher, const core_stage *whole, uint64_t samples)
+{
+    const core_stage *collate = (core_stage *)fetcher->collate;
+    const uint64_t end = collate->begin >= whole->begin ? collate->begin : whole->end;
+    core_stage_add_many((core_stage *)((timed_object *)fetcher->samples)->stage, samples,
+                        whole->begin, end);
+}
+
 static PyObject *timed_call(PyObject *object, PyObject *const *args, size_t nargsf,
                             PyObject *names)
 {
     timed_object *self = (timed_object *)object;
+    timed_object *fetcher = (timed_object *)self->fetcher;
     timed_run run;
+    if (!fetcher) {
+        timed_begin(self, &run);
+        return timed_end(self, &run,
+                         core_call_through(self->target, args, nargsf, names));
+    }
+    const uint64_t samples = PyVectorcall_NARGS(nargsf) == 1 ? samples_of(args[0]) : 0;
+    Py_INCREF(fetcher);
+    fetch_choose(fetcher, samples > 0);
     timed_begin(self, &run);
-    return timed_end(self, &run, core_call_through(self->target, args, nargsf, names));
+    PyObject *result = core_call_through(self->target, args, nargsf, names);
+    (void)timed_end(self, &run, result);
+    if (result && run.on && fetcher->plain) {
+        fetch_count(fetcher, (core_stage *)self->stage, samples);
+    }
+    Py_DECREF(fetcher);
+    return result;
 }
 
 static PyObject *timed_item(PyObject *object, PyObject *key)
@@ -114,15 +191,23 @@ static PyObject *timed_make(PyTypeObject *type, PyObject *target, PyObject *stag
 
 static PyObject *timed_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *keywords[] = {"target", "stage", "context", NULL};
+    static char *keywords[] = {"target", "stage", "context", "samples", "collate", NULL};
     core_state *state = PyType_GetModuleState(type);
-    PyObject *target, *stage, *context = NULL;
-    if (!state || !PyArg_ParseTupleAndKeywords(args, kwargs, "OO!|O!:timed", keywords,
-                                               &target, state->slot[CORE_STAGE_TYPE],
-                                               &stage, &PyDict_Type, &context)) {
+    PyObject *target, *stage, *context = NULL, *samples = NULL, *collate = NULL;
+    if (!state || !PyArg_ParseTupleAndKeywords(
+                      args, kwargs, "OO!|O!O!O!:timed", keywords, &target,
+                      state->slot[CORE_STAGE_TYPE], &stage, &PyDict_Type, &context, type,
+                      &samples, state->slot[CORE_STAGE_TYPE], &collate)) {
         return NULL;
     }
-    return timed_make(type, target, stage, context);
+    timed_object *made = (timed_object *)timed_make(type, target, stage, context);
+    if (made && samples && collate) {
+        Py_INCREF(samples);
+        made->samples = samples;
+        Py_INCREF(collate);
+        made->collate = collate;
+    }
+    return (PyObject *)made;
 }
 
 static bool name_is(PyObject *name, const char *text)
@@ -154,6 +239,10 @@ static PyObject *timed_asked(timed_object *self, PyObject *name)
         PyErr_SetObject(PyExc_AttributeError, name);
     } else if (is_there > 0 && PyCallable_Check(found)) {
         Py_SETREF(found, timed_make(Py_TYPE(self), found, self->stage, self->context));
+        if (found && self->samples) {
+            Py_INCREF(self);
+            ((timed_object *)found)->fetcher = (PyObject *)self;
+        }
     }
     return found;
 }
@@ -238,13 +327,20 @@ static int timed_traverse(PyObject *object, visitproc visit, void *arg)
     Py_VISIT(self->target);
     Py_VISIT(self->stage);
     Py_VISIT(self->context);
+    Py_VISIT(self->samples);
+    Py_VISIT(self->collate);
+    Py_VISIT(self->fetcher);
     return 0;
 }
 
 /* The target stays: whoever holds the object may still ask it. Cycles through it are broken elsewhere. */
 static int timed_clear(PyObject *object)
 {
-    Py_CLEAR(((timed_object *)object)->context);
+    timed_object *self = (timed_object *)object;
+    Py_CLEAR(self->context);
+    Py_CLEAR(self->samples);
+    Py_CLEAR(self->collate);
+    Py_CLEAR(self->fetcher);
     return 0;
 }
 
@@ -276,8 +372,10 @@ static PyMemberDef timed_members[] = {
 };
 
 static PyType_Slot timed_slots[] = {
-    {Py_tp_doc, (void *)PyDoc_STR("timed(target, stage, context=None)\n--\n\n"
-                                  "Stands for the target and times calls, items, next.")},
+    {Py_tp_doc,
+     (void *)PyDoc_STR("timed(target, stage, context=None, samples=None, collate=None)\n"
+                       "--\n\n"
+                       "Stands for the target and times calls, items, next.")},
     {Py_tp_new, timed_new},
     {Py_tp_call, PyVectorcall_Call},
     {Py_tp_iter, timed_iter},

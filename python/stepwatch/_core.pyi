@@ -870,7 +870,12 @@ class stage:  # noqa: N801
 
 class timed:  # noqa: N801
     def __new__(
-        cls, target: Any, stage: stage, context: dict[type, stage] | None = None
+        cls,
+        target: Any,
+        stage: stage,
+        context: dict[type, stage] = ...,
+        samples: Any = ...,
+        collate: stage = ...,
     ) -> Any: ...
 
 def pass_of(passes: dict[int, _T], iterator: object, /) -> _T | None: ...

@@ -123,6 +123,80 @@ def test_a_new_recording_counts_anew(tmp_path: Path, folder: Path) -> None:
     assert stages(tmp_path / "other") == {("train", 0, FETCH, "fetch"): (1, 5, 0, 5, 5)}
 
 
+class Fetcher:
+    """As torch makes a batch."""
+
+    def __init__(self, dataset: Any, collate_fn: Any) -> None:
+        self.dataset, self.collate_fn = dataset, collate_fn
+
+    def fetch(self, index: Any) -> Any:
+        return self.collate_fn([self.dataset[i] for i in index])
+
+
+@pytest.mark.parametrize("kind", [list, tuple, iter])
+def test_short_samples_are_timed_now_and_then(folder: Path, kind: Any) -> None:
+    getitem, collate, fetch = (
+        _core.stage("train", None, number, name)
+        for number, name in ((GETITEM, "getitem"), (COLLATE, "sum"), (FETCH, "fetch"))
+    )
+    data = [3] * 10
+    fetcher = Fetcher(_core.timed(data, getitem), _core.timed(sum, collate))
+    makes: Any = _core.timed(fetcher, fetch, {}, fetcher.dataset, collate)
+    looked_at = 0
+    for _ in range(100):
+        assert makes.fetch(kind(range(10))) == 30
+        looked_at += type(fetcher.dataset) is not list
+    # The first eight, the ninth tells that they are short, and then one in sixteen. Of an iterator
+    # nobody knows how many there are.
+    assert looked_at == (100 if kind is iter else 8 + 6)
+    found = stages(folder)
+    samples, batches = (
+        found["train", NONE, GETITEM, "getitem"],
+        found["train", NONE, FETCH, "fetch"],
+    )
+    assert (samples[0], batches[0], found["train", NONE, COLLATE, "sum"][0]) == (1000, 100, 100)
+    assert 0 < samples[1] <= batches[1]
+    assert 0 < samples[3] <= samples[4]
+    assert samples[1] + found["train", NONE, COLLATE, "sum"][1] <= batches[1]
+
+
+def test_samples_that_get_long_are_timed_each(folder: Path) -> None:
+    class Slows:
+        def __getitem__(self, index: int) -> int:
+            if index >= 20:
+                time.sleep(0.001)
+            return index
+
+    getitem, collate, fetch = (
+        _core.stage("train", None, number, name)
+        for number, name in ((GETITEM, "getitem"), (COLLATE, "sum"), (FETCH, "fetch"))
+    )
+    fetcher = Fetcher(_core.timed(Slows(), getitem), _core.timed(sum, collate))
+    makes: Any = _core.timed(fetcher, fetch, {}, fetcher.dataset, collate)
+    for batch in range(30):
+        makes.fetch([batch, batch])
+        if batch < 20:
+            continue
+        assert (type(fetcher.dataset) is Slows) == (batch == 20)
+    assert stages(folder)["train", NONE, GETITEM, "getitem"][0] == 60
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_sample_that_fails_in_a_batch() -> None:
+    getitem, collate, fetch = (
+        _core.stage("train", None, number, name)
+        for number, name in ((GETITEM, "getitem"), (COLLATE, "sum"), (FETCH, "fetch"))
+    )
+    fetcher = Fetcher(_core.timed([1, 2], getitem), _core.timed(sum, collate))
+    makes: Any = _core.timed(fetcher, fetch, {}, fetcher.dataset, collate)
+    for _ in range(12):
+        assert makes.fetch([0, 1]) == 3
+    with pytest.raises(IndexError, match="list index out of range"):
+        makes.fetch([0, 5])
+    assert makes.fetch([0, 1]) == 3
+    assert getitem.calls == 26
+
+
 @pytest.mark.usefixtures("folder")
 def test_stands_for_its_target() -> None:
     data: Any = Data()

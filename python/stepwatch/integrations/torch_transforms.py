@@ -102,6 +102,7 @@ class Stages:
 
     def watch(self, fetcher: Any) -> Any:
         """Return what stands for a fetcher of torch's, which is changed inside."""
+        samples = None
         if hasattr(fetcher, "dataset_iter"):
             stage = self._stage(_GETITEM, "next")
             fetcher.dataset_iter = _core.timed(fetcher.dataset_iter, stage)
@@ -110,10 +111,14 @@ class Stages:
             at_once = fetcher.auto_collation and getattr(fetcher.dataset, "__getitems__", None)
             stage = self._stage(_GETITEM, "getitems" if at_once else "getitem")
             fetcher.dataset = _core.timed(fetcher.dataset, stage)
+            if fetcher.auto_collation and not at_once:
+                samples = fetcher.dataset
         collate = fetcher.collate_fn
         stage = self._stage(_COLLATE, _name_of(collate), self._collate)
         fetcher.collate_fn = _core.timed(collate, stage)
-        return _core.timed(fetcher, self.fetch, self.context)
+        if samples is None:
+            return _core.timed(fetcher, self.fetch, self.context)
+        return _core.timed(fetcher, self.fetch, self.context, samples, stage)
 
     def find(self, dataset: Any, in_place: bool) -> list[Swap]:
         """Time the transforms of a dataset, and of those within it.
