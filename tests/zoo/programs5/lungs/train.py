@@ -1,4 +1,4 @@
-"""Lungs on X-rays: segmentation with a dice loss, averaged weights and TensorBoard each 40 steps."""
+"""Lungs on X-rays: segmentation with a dice loss, averaged weights, TensorBoard each 40 steps."""
 
 import copy
 import time

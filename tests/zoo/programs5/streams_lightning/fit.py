@@ -1,4 +1,4 @@
-"""Who will leave a streaming service? Tabular, with Lightning, CSV log and a checkpoint an epoch."""
+"""Who will leave a streaming service? Lightning, CSV log and a checkpoint an epoch."""
 
 import time
 
