@@ -43,7 +43,7 @@ def main():
     args = parser.parse_args()
     L.seed_everything(0)
     torch.set_num_threads(1)
-    papers = Papers(60000)
+    papers = Papers(8000)
     loader = DataLoader(papers, 128, sampler=RandomSampler(papers, num_samples=128 * 100))
     trainer = L.Trainer(
         accelerator="cpu",

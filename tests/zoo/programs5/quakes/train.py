@@ -29,7 +29,7 @@ def run(args):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--epochs", type=int, default=4)
-    parser.add_argument("--sequences", type=int, default=960)
+    parser.add_argument("--sequences", type=int, default=640)
     parser.add_argument("--collate", choices=["plain", "numpy"], default="plain")
     args = parser.parse_args()
     torch.manual_seed(0)

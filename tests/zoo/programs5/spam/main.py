@@ -1,6 +1,5 @@
 import argparse
 import time
-import zlib
 
 import numpy as np
 from online import OnlineLogistic, OnlineLogisticArrays
@@ -8,28 +7,22 @@ from online import OnlineLogistic, OnlineLogisticArrays
 
 def vectorize(mails, n_features):
     X = np.zeros((len(mails), n_features))
-    for row, mail in zip(X, mails):
-        for word in mail:
-            row[zlib.crc32(word) % n_features] += 1
+    np.add.at(X, (np.arange(len(mails))[:, None], mails * 31 % n_features), 1)
     return X
 
 
-def inbox(n_parts, part, rng):
-    """Mails come in parts; the words of spam are other ones, a little."""
-    words = np.array([f"w{i}".encode() for i in range(5000)], dtype=object)
+def inbox(n_parts, part, rng, n_words=5000, length=60):
+    """Mails come in parts, as numbers of words; those of spam are other ones, a little."""
     for _ in range(n_parts):
         y = rng.integers(2, size=part)
-        mails = []
-        for spam in y:
-            chosen = (rng.exponential(400, 60).astype(int) * (1 + spam)) % len(words)
-            mails.append(words[chosen])
+        mails = rng.exponential(400, (part, length)).astype(int) * (1 + y[:, None]) % n_words
         yield mails, y
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--parts", type=int, default=300)
-    parser.add_argument("--part", type=int, default=64)
+    parser.add_argument("--parts", type=int, default=400)
+    parser.add_argument("--part", type=int, default=256)
     parser.add_argument("--features", type=int, default=2048)
     parser.add_argument("--arrays", action="store_true")
     args = parser.parse_args()

@@ -19,9 +19,8 @@ class OnlineLogistic:
         bias = 0.0
         for row, target in zip(X, y):
             error = 1.0 / (1.0 + np.exp(-(row @ self.weights + self.bias))) - target
-            for j in range(n_features):
-                if row[j]:
-                    gradient[j] += error * row[j]
+            for j in row.nonzero()[0]:
+                gradient[j] += error * row[j]
             bias += error
         self.weights -= self.lr * (np.array(gradient) / n_rows + self.l2 * self.weights)
         self.bias -= self.lr * bias / n_rows

@@ -41,7 +41,7 @@ def train_epoch(net, loader, optimizer):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--epochs", type=int, default=4)
+    parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--size", type=int, default=112)
     parser.add_argument("--resize-first", action="store_true")
     args = parser.parse_args()

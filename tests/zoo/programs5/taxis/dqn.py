@@ -31,7 +31,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--save-every", type=int, default=15)
-    parser.add_argument("--memory", type=int, default=40000)
+    parser.add_argument("--memory", type=int, default=8000)
     args = parser.parse_args()
     torch.manual_seed(0)
     torch.set_num_threads(1)

@@ -21,7 +21,7 @@ class Fiddler(nn.Module):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--notes", type=int, default=1000000)
-    parser.add_argument("--batches", type=int, default=200)
+    parser.add_argument("--batches", type=int, default=120)
     parser.add_argument("--array", action="store_true")
     args = parser.parse_args()
     random.seed(0)

@@ -7,8 +7,8 @@ class Config:
     width: int = 32
     attention_at: tuple = (32, 8)
     noise_steps: int = 200
-    batch: int = 8
-    steps: int = 70
+    batch: int = 4
+    steps: int = 60
     lr: float = 2e-4
 
 
