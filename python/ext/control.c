@@ -76,8 +76,7 @@ static PyObject *start_with(PyObject *module, PyObject *args, PyObject *kwargs,
     sw_error_info info = {0};
     int result;
     const bool was_recording = sw_is_recording();
-    Py_BEGIN_ALLOW_THREADS result =
-        init(&options.config, sizeof options.config, &info);
+    Py_BEGIN_ALLOW_THREADS result = init(&options.config, sizeof options.config, &info);
     Py_END_ALLOW_THREADS core_options_free(&options);
     if (!was_recording) {
         core_lines_rebase();
@@ -327,7 +326,8 @@ static PyMethodDef control_methods[] = {
      METH_VARARGS | METH_KEYWORDS,
      PyDoc_STR("As start, for a recording in memory that this process reads.")},
     {"_brief_run", core_brief_run, METH_NOARGS,
-     PyDoc_STR("The run of a brief recording and the descriptor that keeps it, or None.")},
+     PyDoc_STR(
+         "The run of a brief recording and the descriptor that keeps it, or None.")},
     {"_recording", core_recording, METH_O,
      PyDoc_STR("The run that is being recorded and its number.")},
     {"_nothing", core_nothing, METH_NOARGS,

@@ -54,6 +54,9 @@ int sw__os_open_read(const char *path)
 int sw__os_memory_file(void)
 {
     int fd = memfd_create("stepwatch", MFD_CLOEXEC);
+    if (fd < 0) {
+        fd = open("/dev/shm", O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600);
+    }
     return fd < 0 ? -errno : move_up(fd);
 }
 
