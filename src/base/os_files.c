@@ -60,19 +60,6 @@ int sw__os_memory_file(void)
     return fd < 0 ? -errno : move_up(fd);
 }
 
-int sw__os_open_own(const char *path)
-{
-    /* It is a link by its nature: O_NOFOLLOW would refuse it. */
-    if (strncmp(path, "/proc/self/fd/", 14) != 0) {
-        return -EINVAL;
-    }
-    int fd;
-    do {
-        fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-    } while (fd < 0 && errno == EINTR);
-    return fd < 0 ? -errno : move_up(fd);
-}
-
 /* mkdir fails with all kinds of errors for folders that exist (read-only, automounted):
  * only what stands there afterwards counts. */
 static int make_one(const char *path)

@@ -146,9 +146,6 @@ static bool look_for_hot(sw_trace *trace, int hot_fd, bool follow)
         return home->quality == SW__SUPER_NONE;
     }
     int fd = sw__os_open_read(path);
-    if (fd < 0 && home->super.pid == (uint32_t)getpid()) {
-        fd = sw__os_open_own(path); /* a recording of our own that lies in memory */
-    }
     trace->has_hot = fd >= 0 && load_hot(trace, fd, path);
     return trace->has_hot;
 }

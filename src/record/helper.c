@@ -155,11 +155,6 @@ void sw__helper_stop(bool bounded)
     atomic_store(&sw__helper.wanted, bounded);
 }
 
-void sw__helper_want(void)
-{
-    atomic_store_explicit(&sw__helper.wanted, true, memory_order_relaxed);
-}
-
 void sw__helper_ensure(void)
 {
     if (SW__UNLIKELY(atomic_load_explicit(&sw__watchers_wait, memory_order_relaxed)) &&

@@ -370,7 +370,6 @@ void sw__loss_note(const char *format, ...) SW_PRINTF(1, 2);
 int sw__helper_start(void);
 void sw__helper_stop(bool bounded);
 void sw__helper_wake(void);
-void sw__helper_want(void);   /* the next sw__helper_ensure starts it */
 void sw__helper_ensure(void); /* starts it again after a fork */
 void sw__helper_forget(void); /* in a child */
 

@@ -193,14 +193,9 @@ static void sw__session_undo(struct sw__session *session)
     sw__mirror_free(&session->mirror);
     sw__hot_close(&session->hot, true, false);
     if (session->home.fd >= 0) {
-        const bool nameless = session->home.nameless;
-        if (!nameless) {
-            unlink(session->home.path);
-        }
+        unlink(session->home.path);
         sw__home_close(&session->home);
-        if (!nameless) {
-            rmdir(session->run_dir); /* Only an empty one goes. */
-        }
+        rmdir(session->run_dir); /* Only an empty one goes. */
     }
 }
 
@@ -216,9 +211,12 @@ static int sw__session_build(struct sw__session *session, sw_error_info *info)
     }
     /* Three eighths stay for step records, names and statistics, which are always kept. */
     uint64_t cap = settings->max_bytes / 8 * 5;
-    result = session->brief ? sw__home_create_nameless(&session->home, cap, info)
-                            : sw__home_create(&session->home, session->run_dir, stem, cap,
-                                              info);
+    if (session->brief) {
+        memset(&session->home, 0, sizeof(session->home));
+        session->home.fd = -1; /* There is none. */
+    } else {
+        result = sw__home_create(&session->home, session->run_dir, stem, cap, info);
+    }
     if (result) {
         return result;
     }
@@ -296,13 +294,15 @@ static int sw__session_start(sw_error_info *info)
     sw__facts_collect(&session->settings, session->brief, sw__fact_put, NULL);
     sw__fact_put(NULL, "hot_memory", session->hot.where);
     sw__given_facts_put();
-    sw__memory_begin();
-    (void)sw__names_define();
-    if (!session->brief) { /* It cannot outlive the memory that all of it is in. */
-        (void)sw__mirror_copy(&session->mirror, false);
+    if (!session->brief) {
+        sw__memory_begin();
     }
-    result = sw__home_put_super(&session->home, session->super, SW__STATE_OPEN,
-                                session->hot.path);
+    (void)sw__names_define();
+    if (!session->brief) {
+        (void)sw__mirror_copy(&session->mirror, false);
+        result = sw__home_put_super(&session->home, session->super, SW__STATE_OPEN,
+                                    session->hot.path);
+    }
     if (result) {
         result = sw_error_set(info, result, "the trace %s cannot be written: %s",
                               session->home.path, strerror(session->home.error));
@@ -363,6 +363,9 @@ static int sw__init(const sw_config *config, size_t size, bool brief, sw_error_i
     if (!result) {
         session->settings = settings;
         session->brief = brief;
+        if (brief) { /* What is full is not written anywhere. */
+            session->settings.policy = SW_POLICY_DROP;
+        }
         session->run_dir[0] = 0;
         result = sw__session_start(info);
     }
@@ -393,8 +396,9 @@ int sw_brief_fd(void)
     struct sw__session *session = &sw__session;
     int fd = -1;
     sw__lock(&session->lock);
-    if (sw_is_recording() && session->brief && sw__home_check(&session->home)) {
-        fd = fcntl(session->home.fd, F_DUPFD_CLOEXEC, SW__FD_LOWEST);
+    if (sw_is_recording() && session->brief &&
+        sw__os_is_file(session->hot.fd, session->hot.device, session->hot.inode)) {
+        fd = fcntl(session->hot.fd, F_DUPFD_CLOEXEC, SW__FD_LOWEST);
     }
     sw__unlock(&session->lock);
     return fd;
@@ -539,6 +543,27 @@ static void sw__session_close(struct sw__session *session)
     session->super = NULL;
 }
 
+/* The same where all of it lies in memory: whoever has a descriptor of that reads it there. */
+static void sw__session_close_brief(struct sw__session *session)
+{
+    session->quiet_end = sw__threads_settle();
+    sw__threads_end();
+    sw__hot_check(&session->hot);
+    sw__session_repair_super();
+    sw_clock_snap(&session->super->end_snapshot);
+    session->super->exit_reason = 1;
+    session->super->revision++;
+    atomic_store(&session->super->state, (uint32_t)SW__STATE_CLOSED);
+    sw__threads_release();
+    sw__hot_trim(&session->hot);
+    sw__hot_close(&session->hot, session->quiet_end, false);
+    if (session->quiet_end) {
+        sw__pool_free(&session->pool);
+        sw__mirror_free(&session->mirror);
+    }
+    session->super = NULL;
+}
+
 void sw_shutdown(void)
 {
     struct sw__session *session = &sw__session;
@@ -552,7 +577,11 @@ void sw_shutdown(void)
         /* The state first: a section made from now on finds its gate closed too. */
         atomic_store(&session->state, SW__SESSION_ENDING);
         sw__names_open_gates(false);
-        sw__session_close(session);
+        if (session->brief) {
+            sw__session_close_brief(session);
+        } else {
+            sw__session_close(session);
+        }
         atomic_store(&sw__events_on, false);
         atomic_store(&session->state, SW__SESSION_OFF);
     } else if (atomic_load(&session->state) == SW__SESSION_FORKED) {

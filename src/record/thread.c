@@ -15,7 +15,6 @@ void __lsan_register_root_region(const void *pages, size_t size);
 
 /* Neighbouring lanes belong to different threads: no two share a pair of cache lines. */
 #define SW__LANE_SIZE ((sizeof(struct sw__lane) + 127) / 128 * 128)
-#define SW__BRIEF_CHUNKS 8 /* of a thread, before a brief recording gets a helper */
 #define SW__SLAB (64u * 1024u)
 
 /* Always busy, so that the hot path needs no test for threads without a lane. */
@@ -172,9 +171,6 @@ bool sw__thread_new_chunk(struct sw__thread *thread)
     sw__thread_seal(thread);
     uint32_t chunk = sw__pool_take(&sw__session.pool, SW__BLOCK_EVENTS, thread->slot,
                                    thread->sequence, thread->slot->tid, &low);
-    if (SW__UNLIKELY(sw__session.brief && thread->sequence == SW__BRIEF_CHUNKS)) {
-        sw__helper_want(); /* It is not brief after all. */
-    }
     sw__helper_ensure();
     if (low) {
         sw__helper_wake();

@@ -59,27 +59,6 @@ int sw__home_create(struct sw__home *home, const char *folder, const char *stem,
     return sw_error_set(info, SW_EOPEN, "%s holds too many traces of this name", folder);
 }
 
-int sw__home_create_nameless(struct sw__home *home, uint64_t max_bytes,
-                             sw_error_info *info)
-{
-    struct stat facts;
-    memset(home, 0, sizeof(*home));
-    home->fd = sw__os_memory_file();
-    if (home->fd < 0 || fstat(home->fd, &facts)) {
-        const int error = home->fd < 0 ? -home->fd : errno;
-        home->fd = -1;
-        return sw_error_set(info, SW_EOPEN, "there is no memory for a trace: %s",
-                            strerror(error));
-    }
-    snprintf(home->path, sizeof(home->path), "/proc/self/fd/%d", home->fd);
-    home->device = facts.st_dev;
-    home->inode = facts.st_ino;
-    home->end = SW__FMT_PAGE;
-    home->max_bytes = max_bytes;
-    home->nameless = true;
-    return 0;
-}
-
 int sw__home_write_free(int fd, uint64_t slot, uint32_t size)
 {
     struct sw__fmt_block block;
@@ -116,14 +95,14 @@ static void sw__home_count_cut(struct sw__home *home, uint64_t size)
 static bool sw__home_is(const struct sw__home *home, int fd, struct stat *facts)
 {
     return fstat(fd, facts) == 0 && facts->st_dev == home->device &&
-           facts->st_ino == home->inode && (facts->st_nlink > 0 || home->nameless);
+           facts->st_ino == home->inode && facts->st_nlink > 0;
 }
 
 /* Programs that close all descriptors close ours as well. The file is still there; the number is not ours to
  * close any more. */
 static bool sw__home_open_again(struct sw__home *home, struct stat *facts)
 {
-    int fd = home->nameless ? -1 : sw__os_open_write(home->path);
+    int fd = sw__os_open_write(home->path);
     if (fd >= 0 && sw__home_is(home, fd, facts)) {
         home->fd = fd;
         return true;

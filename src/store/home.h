@@ -24,7 +24,6 @@ struct sw__home {
     uint64_t event_bytes; /* that they have taken */
     uint64_t *free_slots;
     size_t free_count, free_capacity;
-    bool nameless;   /* memory that no folder knows (sw__home_create_nameless) */
     bool started;    /* the superblock was written */
     int error;       /* first errno of a failed write, 0 none */
     uint64_t errors; /* failed writes */
@@ -39,9 +38,6 @@ struct sw__home {
 /* Creates `<folder>/<stem>.stepwatch` (0600, O_EXCL, a number is appended when the name is taken). */
 int sw__home_create(struct sw__home *home, const char *folder, const char *stem,
                     uint64_t max_bytes, sw_error_info *info);
-/* A file in memory that has no name and goes with its last descriptor. */
-int sw__home_create_nameless(struct sw__home *home, uint64_t max_bytes,
-                             sw_error_info *info);
 /* Writes a block: body first, header last. `*slot` is its place: 0 means "give it one", and it stays the same
  * from then on. `body` is `used` bytes. The copy's size is cut to what is used when `shrink`. An EVENTS block that
  * would exceed the cap is refused (SW_ELIMIT). 0, or a negative error; the file stays sound. */

@@ -346,6 +346,18 @@ struct sw__fmt_block *sw__hot_try_take(struct sw__hot *hot, enum sw__fmt_kind ki
     return block;
 }
 
+void sw__hot_trim(struct sw__hot *hot)
+{
+    /* Shorter only: growing could raise SIGXFSZ. */
+    const uint64_t used = atomic_load(&hot->next);
+    struct stat facts;
+    if (hot->fd >= 0 && fstat(hot->fd, &facts) == 0 && facts.st_dev == hot->device &&
+        facts.st_ino == hot->inode && (uint64_t)facts.st_size > used &&
+        ftruncate(hot->fd, (off_t)used) == 0) {
+        atomic_store(&hot->committed, used);
+    }
+}
+
 void sw__hot_close(struct sw__hot *hot, bool settled, bool keep)
 {
     if (!hot->base) {

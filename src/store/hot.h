@@ -60,6 +60,8 @@ struct sw__fmt_block *sw__hot_try_take(struct sw__hot *hot, enum sw__fmt_kind ki
 void sw__hot_check(struct sw__hot *hot);
 /* Whether another `size` bytes may be had for a chunk. */
 bool sw__hot_has_room(const struct sw__hot *hot, uint64_t size);
+/* Gives back what a file holds beyond its last block. Nobody takes any more. */
+void sw__hot_trim(struct sw__hot *hot);
 /* Ends the life of the file and removes it (unless `keep`). When a thread may still be about to store something
  * (`settled` false), the mapping is replaced by empty memory rather than removed. */
 void sw__hot_close(struct sw__hot *hot, bool settled, bool keep);

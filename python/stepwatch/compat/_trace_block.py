@@ -12,13 +12,16 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Dict, List, Tuple
 
 import stepwatch
 from stepwatch import _core
 from stepwatch._record import _FIRST_PID
 from stepwatch.compat._scratch import Scratch
 from stepwatch.integrations._notes import note_once
+
+# name, shapes, phase, device: calls, ns without and with inner ones, bytes, flops
+Totals = Dict[Tuple[str, str, int, int], List[int]]
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -246,7 +249,7 @@ class TraceBlock:
         self._own: _Own | None = None
         self._recorded = False
         self._span: stepwatch.section | stepwatch.record | None = None
-        self._totals: dict[Any, list[int]] = {}
+        self.totals: Totals = {}  # what torch did, by operator and shapes of its inputs
         self._begin_ns = self._end_ns = 0
         self._has_turn = False
 
@@ -314,21 +317,13 @@ class TraceBlock:
             self._recorded = False
             self._own.leave()
 
-    def operators(self) -> list[dict[str, Any]]:
-        """Return what torch did in the block, a row for each operator and shape of its inputs."""
-        if not self._totals:
-            return []
-        from stepwatch.integrations.torch_operators import row_of
-
-        return [row_of(key, values) for key, values in self._totals.items()]
-
-    def _add(self, totals: dict[Any, list[int]]) -> None:
+    def _add(self, totals: Totals) -> None:
         """Add what torch did in a part of the block."""
-        if not self._totals:
-            self._totals = {key: list(values) for key, values in totals.items()}
+        if not self.totals:
+            self.totals = {key: list(values) for key, values in totals.items()}
             return
         for key, values in totals.items():
-            known = self._totals.setdefault(key, [0] * len(values))
+            known = self.totals.setdefault(key, [0] * len(values))
             known[:] = [one + other for one, other in zip(known, values)]
 
     def export(self, path: str) -> str:
