@@ -2,9 +2,9 @@
 
 training.py RUN PROGRAM TOOL PAIRS STEPS
 
-PROGRAM is one of cnn, cnn-every, lightning, hf, jax. A pair is STEPS steps with the tool and as
-many without, the first of the two changing places; beginning and ending the tool is not timed, for
-it happens once a run. The figures go to RUN.json, for some tools print a lot.
+PROGRAM is one of cnn, cnn-every, ocr, lightning, hf, jax. A pair is STEPS steps with the tool and
+as many without, the first of the two changing places; beginning and ending the tool is not timed,
+for it happens once a run. The figures go to RUN.json, for some tools print a lot.
 """
 
 from __future__ import annotations
@@ -104,6 +104,41 @@ def cnn_every() -> Work:
                 optimizer.step()
 
     work.around = lambda _: nullcontext()  # type: ignore[attr-defined]
+    return work
+
+
+def ocr() -> Work:
+    """The training of guide 4, its own loop: batches of 16 pictures that are read from files.
+
+    What ``python -m ml_ops.train train-ocr`` does with the settings of examples/ml_ops, on as many
+    batches as there are steps, without validation.
+    """
+    import logging
+
+    import torch
+    from stepwatch.compat.ml_ops import images, train
+    from stepwatch.compat.ml_ops.model import PlateOCR
+    from torch.utils.data import DataLoader
+
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    kept = tempfile.TemporaryDirectory()
+    for number in range(60):
+        text = images.plate_text(number)
+        picture, box = images.draw_plate(text)
+        name = images.format_name(number, box, text)
+        images.save_image(picture, Path(kept.name) / f"{name}.png")
+    plates = train.find_plates(Path(kept.name), None).items
+    model = PlateOCR(0.004, enable_profiling=False, profile_output_dir=kept.name)
+
+    def work(steps: int) -> None:
+        count = steps * 16
+        items = (plates * (count // len(plates) + 1))[:count]
+        train.fit(model, DataLoader(train.Plates(items), batch_size=16), [], 1)
+
+    work.model = model  # type: ignore[attr-defined]
+    work.kept = kept  # type: ignore[attr-defined]
     return work
 
 
@@ -233,6 +268,7 @@ def jax() -> Work:
 PROGRAMS: dict[str, Callable[[], Work]] = {
     "cnn": cnn,
     "cnn-every": cnn_every,
+    "ocr": ocr,
     "lightning": lightning,
     "hf": hf,
     "jax": jax,
@@ -359,6 +395,28 @@ def every(work: Any, profiled: Callable[[str], Any]) -> Tool:
     return tool
 
 
+def every_of_guide(work: Any, profiled: Callable[[str], Any] | None) -> Tool:
+    """Return a tool that switches guide 4's own profiling on, with somebody else's or as it is."""
+
+    @contextmanager
+    def tool() -> Iterator[None]:
+        from stepwatch.compat.ml_ops import profile
+
+        before = profile.torch_profiler
+        if profiled is not None:
+            profile.torch_profiler = lambda **options: profiled(
+                f"{options['output_dir']}/{options['trace_name']}"
+            )
+        work.model.enable_profiling = True
+        try:
+            yield
+        finally:
+            work.model.enable_profiling = False
+            profile.torch_profiler = before
+
+    return tool
+
+
 def guide_ours(path: str) -> Any:
     from stepwatch.compat.ml_ops.profile import torch_profiler as profiled
 
@@ -411,6 +469,8 @@ def main() -> None:
         else:
             if name == "simple":
                 tool = lightning_simple(work)
+            elif name in AROUND and program == "ocr":
+                tool = every_of_guide(work, None if name == "every-ours" else AROUND[name])
             elif name in AROUND:
                 tool = every(work, AROUND[name])
             else:

@@ -68,7 +68,7 @@ def one(
 
     ``rivals``: with the packages of those we compare with, behind the program's own.
     """
-    steps = PROGRAMS["cnn" if program == "cnn-every" else program][1]
+    steps = PROGRAMS["cnn" if program in ("cnn-every", "ocr") else program][1]
     ours = tool in OURS
     pairs = bench.times(20, 4) if ours else bench.times(6, 2)
     with bench.scratch(memory=True) as scratch:

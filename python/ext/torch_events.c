@@ -40,10 +40,10 @@ typedef struct operation {
     PyObject *event; /* borrowed */
     PyObject *name;  /* own */
     PyObject *text;  /* of the shapes, own; NULL: there are none */
-    long long begin, end, inner, allocated, flops, sequence;
+    long long handle, begin, end, inner, allocated, flops, sequence;
     size_t number; /* in the order of begins */
     unsigned flags, depth, tid;
-    int phase, scope;
+    int phase;
     bool shaped; /* some input has a shape */
 } operation;
 
@@ -66,7 +66,6 @@ typedef struct reading {
     size_t allocation_count, allocation_room;
     size_t *open;
     size_t open_count, open_room;
-    size_t open_users; /* annotations among them */
     long long held;
 } reading;
 
@@ -218,7 +217,8 @@ static int read_shapes(const reading *it, operation *one)
     return 0;
 }
 
-static int read_begin(reading *it, PyObject *event, long long moment, unsigned tid)
+static int read_begin(reading *it, PyObject *event, long long handle, long long moment,
+                      unsigned tid)
 {
     if (!grow((void **)&it->operations, &it->room, it->count, sizeof *it->operations) ||
         !grow((void **)&it->open, &it->open_room, it->open_count, sizeof *it->open)) {
@@ -227,6 +227,7 @@ static int read_begin(reading *it, PyObject *event, long long moment, unsigned t
     operation *one = &it->operations[it->count];
     long long scope;
     *one = (operation){.event = event,
+                       .handle = handle,
                        .begin = moment,
                        .end = moment,
                        .tid = tid,
@@ -239,6 +240,13 @@ static int read_begin(reading *it, PyObject *event, long long moment, unsigned t
         read_shapes(it, one) != 0) {
         return -1;
     }
+    if (PyUnicode_Check(one->name) && PyUnicode_GetLength(one->name) == 0 &&
+        ask_kind(it, event) != 'b') {
+        Py_CLEAR(one->name); /* the end of what began before */
+        Py_CLEAR(one->text);
+        it->count--;
+        return PyErr_Occurred() ? -1 : 0;
+    }
     if (!PyUnicode_Check(one->name)) {
         PyErr_SetString(PyExc_TypeError, "the name of an operator is no text");
         return -1;
@@ -250,67 +258,74 @@ static int read_begin(reading *it, PyObject *event, long long moment, unsigned t
         }
         Py_SETREF(one->name, shorter);
     }
-    one->scope = (int)scope;
     one->flags = scope == SCOPE_USER       ? SW_SPAN_ANNOTATION
                  : scope == SCOPE_BACKWARD ? SW_SPAN_BACKWARD
                                            : 0;
     it->open[it->open_count++] = it->count - 1;
-    it->open_users += scope == SCOPE_USER;
     return 0;
 }
 
-/* Operators end in the order of a stack. Annotations need not, and may end on another thread: while one is open, numbers
- * tell whose end it is. */
-static int read_end(reading *it, PyObject *event, long long moment)
+/* The place of an open operation among those that are open, or -1. Nearly always it is the newest; annotations may end in any
+ * order, also on another thread. */
+static Py_ssize_t find_open(const reading *it, long long handle)
 {
-    size_t at = it->open_count;
-    if (it->open_users == 0) {
-        at -= at > 0;
-    } else {
-        long long handle, other;
-        if (ask_number(it, HANDLE, event, &handle) != 0) {
-            return -1;
-        }
-        while (at > 0) {
-            const operation *one = &it->operations[it->open[at - 1]];
-            if (ask_number(it, HANDLE, one->event, &other) != 0) {
-                return -1;
-            }
-            at--;
-            if (other == handle) {
-                break;
-            }
-            if (at == 0) {
-                return 0; /* It began before the window did. */
-            }
-        }
+    Py_ssize_t at = (Py_ssize_t)it->open_count - 1;
+    while (at >= 0 && it->operations[it->open[at]].handle != handle) {
+        at--;
     }
-    if (it->open_count == 0) {
-        return 0;
-    }
-    operation *one = &it->operations[it->open[at]];
-    one->end = moment;
-    it->open_users -= one->scope == SCOPE_USER;
+    return at;
+}
+
+static void read_end(reading *it, size_t at, long long moment)
+{
+    it->operations[it->open[at]].end = moment;
     it->open_count--;
     memmove(it->open + at, it->open + at + 1, (it->open_count - at) * sizeof *it->open);
-    return 0;
 }
 
-static int read_allocation(reading *it, PyObject *event, long long moment, unsigned tid)
+/* What has no number is an allocation, or a mark. */
+static int read_allocation(reading *it, PyObject *event, unsigned tid)
 {
-    long long bytes;
+    long long bytes, moment;
     if (!grow((void **)&it->allocations, &it->allocation_room, it->allocation_count,
               sizeof *it->allocations) ||
         ask_number(it, SIZE, event, &bytes) != 0) {
         return -1;
     }
-    it->held += bytes;
-    it->allocations[it->allocation_count++] =
-        (allocation){.moment = moment,
-                     .bytes = bytes,
-                     .held = it->held > 0 ? it->held : 0,
-                     .tid = tid};
+    const int kind = bytes == 0 ? ask_kind(it, event) : 'a';
+    if (kind < 0 || (kind == 'a' && ask_moment(it, event, &moment) != 0)) {
+        return -1;
+    }
+    if (kind == 'a') {
+        it->held += bytes;
+        it->allocations[it->allocation_count++] =
+            (allocation){.moment = moment,
+                         .bytes = bytes,
+                         .held = it->held > 0 ? it->held : 0,
+                         .tid = tid};
+    }
     return 0;
+}
+
+/* One event. Its number tells what it is, for the end of an operation has that of its begin: one question less. */
+static int read_event(reading *it, PyObject *event, unsigned tid)
+{
+    long long handle, moment;
+    if (ask_number(it, HANDLE, event, &handle) != 0) {
+        return -1;
+    }
+    if (handle == 0) {
+        return read_allocation(it, event, tid);
+    }
+    if (ask_moment(it, event, &moment) != 0) {
+        return -1;
+    }
+    const Py_ssize_t at = find_open(it, handle);
+    if (at >= 0) {
+        read_end(it, (size_t)at, moment);
+        return 0;
+    }
+    return read_begin(it, event, handle, moment, tid);
 }
 
 /* The events of one thread. */
@@ -318,20 +333,14 @@ static int read_thread(reading *it, PyObject *events)
 {
     const Py_ssize_t count = PyList_Check(events) ? PyList_GET_SIZE(events) : 0;
     long long thread = -1;
-    it->open_count = it->open_users = 0;
+    it->open_count = 0;
     /* Of other threads only torch's own number is known, which no thread of ours has. */
     if (count && ask_number(it, THREAD, PyList_GET_ITEM(events, 0), &thread) != 0) {
         return -1;
     }
     const unsigned tid = (unsigned long)thread == it->torch_tid ? it->tid : 0;
     for (Py_ssize_t i = 0; i < count; i++) {
-        PyObject *event = PyList_GET_ITEM(events, i);
-        long long moment = 0;
-        const int kind = ask_kind(it, event);
-        if (kind < 0 || (kind && kind != 'm' && ask_moment(it, event, &moment) != 0) ||
-            (kind == 'b' && read_begin(it, event, moment, tid) != 0) ||
-            (kind == 'e' && read_end(it, event, moment) != 0) ||
-            (kind == 'a' && read_allocation(it, event, moment, tid) != 0)) {
+        if (read_event(it, PyList_GET_ITEM(events, i), tid) != 0) {
             return -1;
         }
     }

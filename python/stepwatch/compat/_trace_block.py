@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict, List, Tuple
+from typing import TYPE_CHECKING, Any
 
 import stepwatch
 from stepwatch import _core
@@ -20,13 +20,13 @@ from stepwatch._record import _FIRST_PID
 from stepwatch.compat._scratch import Scratch
 from stepwatch.integrations._notes import note_once
 
-# name, shapes, phase, device: calls, ns without and with inner ones, bytes, flops
-Totals = Dict[Tuple[str, str, int, int], List[int]]
-
 if TYPE_CHECKING:
     from types import TracebackType
 
     from stepwatch import Run
+
+    # name, shapes, phase, device: calls, ns without and with inner ones, bytes, flops
+    Totals = dict[tuple[str, str, int, int], list[int]]
 
 _OPTIONS: dict[str, Any] = {
     "config": "none",

@@ -20,13 +20,15 @@ import stepwatch
 from stepwatch import _core
 from stepwatch.compat import _names, _switches
 from stepwatch.compat._console import say
-from stepwatch.compat._trace_block import Totals, TraceBlock
+from stepwatch.compat._trace_block import TraceBlock
 from stepwatch.integrations._notes import note_once
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from contextlib import AbstractContextManager
     from types import TracebackType
+
+    from stepwatch.compat._trace_block import Totals
 
 F = TypeVar("F", bound=Callable[..., Any])
 
