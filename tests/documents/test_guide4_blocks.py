@@ -208,7 +208,7 @@ with cprofile_context(enabled=True, profile_name=NAME, output_dir="out", print_s
     assert [part["calls"] for part in found] == [{"before": 1, "after": 1}] * 2
 
 
-# What is there of a process besides its own: descriptors, threads, folders, memory that is a file's.
+# What is there of a process: descriptors, threads, folders, memory that is a file's.
 THINGS = """
 import glob, os, tempfile, threading
 import stepwatch
