@@ -36,6 +36,7 @@ enum {
 #define LOOK_AGAIN ((int64_t)SW__HEAP_FLUSH)
 
 uint8_t sw__heap_filter[8192];
+uint32_t sw__heap_sampled;
 uint64_t sw__heap_period;
 
 struct block {
@@ -152,6 +153,19 @@ static void filter_change(const void *address, int by)
     }
 }
 
+static void live_change(int by)
+{
+    samples.live_count += (size_t)by;
+    __atomic_store_n(&sw__heap_sampled, (uint32_t)samples.live_count, __ATOMIC_RELAXED);
+}
+
+/* From now on no block is known to hooks. */
+static void filter_clear(void)
+{
+    __atomic_store_n(&sw__heap_sampled, 0, __ATOMIC_RELAXED);
+    memset(sw__heap_filter, 0, sizeof(sw__heap_filter));
+}
+
 static void block_add(const void *address, uint32_t node, double bytes, double blocks)
 {
     struct block *live = samples.store->live;
@@ -165,7 +179,7 @@ static void block_add(const void *address, uint32_t node, double bytes, double b
         before->live -= live[at].bytes;
         samples.live -= live[at].bytes;
     } else if (samples.live_count < LIVE_MOST) {
-        samples.live_count++;
+        live_change(1);
         filter_change(address, 1);
     } else {
         return;
@@ -204,7 +218,7 @@ void sw__heap_unsample(const void *address)
 {
     struct sw__heap_thread *thread = sw__heap_here_now();
     /* In a signal handler, or already inside: the block stays in the table until its place is used again. */
-    if (thread->busy && thread->here.within != SW__HEAP_LATE) {
+    if (thread->busy && thread->within != SW__HEAP_LATE) {
         return;
     }
     const uint32_t busy = thread->busy;
@@ -224,7 +238,7 @@ void sw__heap_unsample(const void *address)
         }
         samples.store->nodes[live[at].node].live -= live[at].bytes;
         samples.live -= live[at].bytes;
-        samples.live_count--;
+        live_change(-1);
         filter_change(address, -1);
         block_close_gap(at);
     }
@@ -430,7 +444,7 @@ static void forget(void)
     samples.next_step = 0;
     samples.paced = 0;
     samples.paced_ns = coarse_ns();
-    memset(sw__heap_filter, 0, sizeof(sw__heap_filter));
+    filter_clear();
     if (samples.store) {
         /* Pages of zeros come in their place. */
         (void)madvise(samples.store, sizeof(*samples.store), MADV_DONTNEED);
@@ -451,12 +465,12 @@ bool sw__heap_samples_start(uint64_t bytes)
         forget();
     } else {
         /* What was seen can still be read; what is freed from now on is not seen. */
-        memset(sw__heap_filter, 0, sizeof(sw__heap_filter));
+        filter_clear();
     }
     samples.asked = can ? bytes : 0;
     __atomic_store_n(&sw__heap_period, samples.asked, __ATOMIC_RELAXED);
     /* Other threads begin when they look again. */
-    if (bytes && thread->here.within != SW__HEAP_LATE) {
+    if (bytes && thread->within != SW__HEAP_LATE) {
         sw__heap_samples_begin(thread);
     }
     unlock_busily(thread, before);
