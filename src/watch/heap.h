@@ -78,7 +78,7 @@ struct sw__heap_thread {
 
 /* Never NULL: sw__heap_nobody, which expects nothing, until the thread is attached. */
 extern SW__TLS struct sw__heap_thread *sw__heap_self;
-extern struct sw__heap_thread sw__heap_nobody;
+extern SW__HIDDEN struct sw__heap_thread sw__heap_nobody;
 extern _Atomic bool sw__heap_on;
 
 /* heap.c */
@@ -88,7 +88,7 @@ void sw__heap_late(unsigned part, uint64_t allocated, uint64_t freed);
 int64_t sw__heap_net(const struct sw__heap_thread *thread);
 /* heap_hooks.c */
 /* Blocks have heads that can be read (heap_hooks.c). */
-extern bool sw__heap_heads;
+extern SW__HIDDEN bool sw__heap_heads;
 int sw__heap_hooks_add(sw_error_info *info);
 void sw__heap_hooks_remove(void);
 void sw__heap_hooks_forked(void);
@@ -107,8 +107,8 @@ void sw__heap_samples_lock(void);
 void sw__heap_samples_unlock(void);
 void sw__heap_samples_before_fork(void); /* the lock is held from now on */
 void sw__heap_samples_forked(void);      /* in a child */
-extern uint8_t sw__heap_filter[8192];
-extern uint32_t sw__heap_sampled; /* blocks in the table; 0: no need to look */
+extern SW__HIDDEN uint8_t sw__heap_filter[8192];
+extern SW__HIDDEN uint32_t sw__heap_sampled; /* blocks in the table; 0: no need to look */
 extern uint64_t sw__heap_period;  /* 0: no samples */
 
 struct sw__heap_thread *
@@ -150,7 +150,8 @@ SW__INLINE bool sw__heap_add(struct sw__heap_thread *thread, unsigned part, size
     sw__add(&thread->part[part].blocks, 1);
     thread->room -= (int64_t)bytes;
     if (SW__UNLIKELY(thread->room < 0)) {
-        thread->room = 0; /* more than ever since */
+        __asm__(""); /* a jump, which is seldom taken, and no second store */
+        thread->room = 0;
     }
     thread->until -= (int64_t)bytes;
     return SW__UNLIKELY(thread->until < 0);

@@ -183,11 +183,10 @@ static SW__NOINLINE void free_specially(void *block)
     ORIGINAL(FREE, void (*)(void *))(block);
 }
 
-/* Whether the block was mapped by itself, or is one that is told of at once. The flag is turned to the top, so that one
- * comparison says both. */
+/* Whether the block was mapped by itself, or is one that is told of at once: one test for both. */
 SW__INLINE bool is_special(size_t head)
 {
-    return SW__UNLIKELY((head >> 2 | head << 62) >= SW__HEAP_FLUSH >> 2);
+    return SW__UNLIKELY(head & (~(size_t)(SW__HEAP_FLUSH - 1) | HEAD_MAPPED));
 }
 
 static void hook_free(void *block)
