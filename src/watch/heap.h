@@ -109,7 +109,7 @@ void sw__heap_samples_before_fork(void); /* the lock is held from now on */
 void sw__heap_samples_forked(void);      /* in a child */
 extern SW__HIDDEN uint8_t sw__heap_filter[8192];
 extern SW__HIDDEN uint32_t sw__heap_sampled; /* blocks in the table; 0: no need to look */
-extern uint64_t sw__heap_period;  /* 0: no samples */
+extern uint64_t sw__heap_period;             /* 0: no samples */
 
 struct sw__heap_thread *
 sw__heap_threads(void); /* list of all, newest first; only grows */

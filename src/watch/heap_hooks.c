@@ -263,10 +263,11 @@ static int hook_posix_memalign(void **out, size_t alignment, size_t size)
 {
     const int error =
         ORIGINAL(POSIX_MEMALIGN, int (*)(void **, size_t, size_t))(out, alignment, size);
-    if (error == 0) {
-        (void)took(*out);
+    if (SW__UNLIKELY(error != 0)) {
+        return error;
     }
-    return error;
+    (void)took(*out);
+    return 0;
 }
 
 static void *hook_aligned_alloc(size_t alignment, size_t size)

@@ -29,8 +29,8 @@ enum {
 /* A peak is looked at again when it is so much higher. */
 #define PEAK_RISE 1.005
 /* So many samples a second are enough; after PACE_SAMPLES of them it is looked at how long they took. */
-#define PACE_HZ 2000
-#define PACE_SAMPLES 1024
+#define PACE_HZ 1000
+#define PACE_SAMPLES 128
 #define PACE_MOST 128 /* times the period that was asked for */
 /* Without samples a thread looks again whether there are some after so many bytes. */
 #define LOOK_AGAIN ((int64_t)SW__HEAP_FLUSH)
