@@ -225,15 +225,75 @@ static void test_peaks_of_sections(void **state)
     ru_free(&trace);
 }
 
+/* Tables of samples grow: every block is sampled, at a place of its own, and each is found again when it is freed. Nobody
+ * touches the memory, so there is none. */
+enum { MANY = 6000 };
+static uintptr_t next_address = (uintptr_t)1 << 40;
+static uint32_t walked;
+
+static void *far_malloc(void *context, size_t size)
+{
+    (void)context;
+    (void)size;
+    next_address += 512;
+    return (void *)next_address;
+}
+
+static size_t walk(sw_heap_frame *out, size_t most)
+{
+    assert_true(most >= 2);
+    out[0] = (sw_heap_frame){walked++, 7};
+    out[1] = (sw_heap_frame){1, 1};
+    return 2;
+}
+
+static double live_now(size_t *sites)
+{
+    sw_heap_snapshot snapshot;
+    assert_int_equal(sw_heap_snapshot_take(&snapshot), 0);
+    const double live = snapshot.live;
+    *sites = snapshot.count;
+    sw_heap_snapshot_free(&snapshot);
+    return live;
+}
+
+static void test_many_samples(void **state)
+{
+    (void)state;
+    static void *blocks[MANY];
+    sw_heap_pools far = pools;
+    far.malloc = far_malloc;
+    size_t sites;
+    sw_heap_set_walk(walk, false);
+    start(1);
+    for (unsigned i = 0; i < MANY; i++) {
+        blocks[i] = sw_heap_pools_malloc(&far, 512);
+    }
+    /* When they come too fast one stands for more than itself, of 128 bytes at most: nearly all are taken all the same. */
+    const double live = live_now(&sites);
+    assert_true(live > 0.95 * MANY * 512 && live < 1.05 * MANY * 512);
+    assert_true(sites > MANY * 9 / 10);
+    for (unsigned i = 0; i < MANY; i += 2) {
+        sw_heap_pools_free(&far, blocks[i]);
+    }
+    const double half = live_now(&sites);
+    assert_true(half > 0.45 * live && half < 0.55 * live);
+    for (unsigned i = 1; i < MANY; i += 2) {
+        sw_heap_pools_free(&far, blocks[i]);
+    }
+    assert_true(live_now(&sites) < 0.01 * live);
+    sw_heap_stop();
+    sw_heap_set_walk(NULL, false);
+}
+
 #define heap_test(function) cmocka_unit_test_setup_teardown(function, begin, ru_teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        heap_test(test_counts),
-        heap_test(test_sizes),
-        heap_test(test_within),
-        heap_test(test_peaks_of_sections),
+        heap_test(test_counts),       heap_test(test_sizes),
+        heap_test(test_within),       heap_test(test_peaks_of_sections),
+        heap_test(test_many_samples),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
