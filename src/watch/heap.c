@@ -406,16 +406,17 @@ static void fork_is_over(void)
 
 static void on_after_fork(bool child)
 {
+    /* Busy until the locks are given back: a signal handler that allocates would wait for its own thread. */
     if (!child) {
-        fork_is_over();
         sw__heap_samples_unlock();
+        fork_is_over();
         pthread_mutex_unlock(&heap.lock);
         return;
     }
-    fork_is_over();
-    pthread_mutex_init(&heap.lock, NULL);
     sw__heap_samples_forked();
     sw__heap_hooks_forked();
+    fork_is_over();
+    pthread_mutex_init(&heap.lock, NULL);
     /* Of the threads only this one is left; sections are those of the parent's recording. */
     for (struct sw__heap_thread *at = sw__heap_threads(); at; at = at->next) {
         at->depth = 0;
