@@ -282,6 +282,27 @@ static void a_module_that_the_backward_leaves_out(void **state)
     }
 }
 
+/* The first call of a compiled model takes seconds, and is part of no step that counts; Keras takes long to call a layer. */
+static void a_module_that_is_long_in_the_forward_only(void **state)
+{
+    (void)state;
+    for (unsigned keras = 0; keras < 2; keras++) {
+        struct scene *scene = scene_new();
+        if (keras) {
+            tb_fact(scene->tb, "framework.keras", "3.15.1");
+        }
+        scene_steps(scene, 100,
+                    PHASES([SW_PHASE_FORWARD] = keras ? 8 : 2, [SW_PHASE_BACKWARD] = 5));
+        scene_samples(scene, SW_PHASE_FORWARD, FRAMES(TRAIN(20), TORCH("f")), 300, 300);
+        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 800, 800);
+        /* The mean of all calls: 20 ms and more, where a step has 7. */
+        part(scene, "Net", "OptimizedModule", keras ? 8 : 20, keras ? 1 : 2.5, 1000);
+        scene_look(scene);
+        assert_null(found(scene, SW_FINDING_REDUNDANT_WORK));
+        scene_free(scene);
+    }
+}
+
 static void a_layer_of_an_unusual_kind(void **state)
 {
     (void)state;
@@ -453,6 +474,7 @@ int main(void)
         cmocka_unit_test(jax_outside_jit),
         cmocka_unit_test(a_table_that_is_updated_whole),
         cmocka_unit_test(a_module_that_the_backward_leaves_out),
+        cmocka_unit_test(a_module_that_is_long_in_the_forward_only),
         cmocka_unit_test(a_layer_of_an_unusual_kind),
         cmocka_unit_test(a_part_that_computes_by_itself),
         cmocka_unit_test(a_backward_for_nobody),
