@@ -32,7 +32,7 @@ static struct {
     uint64_t period_ns;
     uint64_t next_ns; /* when the next look is due; the thread's own, also over a fork */
     bool begun;       /* it has looked for the first time; likewise */
-    _Atomic uint32_t bell; /* futex: rises when it is to stop or to look */
+    _Atomic uint32_t bell;   /* futex: rises when it is to stop or to look */
     _Atomic uint32_t wanted; /* looks that somebody asked for beside its period */
     _Atomic uint32_t given;  /* futex: those that were done */
     _Atomic bool stop;

@@ -203,6 +203,11 @@ static void jax_outside_jit(void **state)
                       FRAMES(TRAIN(20), {"update", "/home/u/train.py", 5, 7},
                              JAX("apply_primitive")),
                       500, 200);
+        /* A method of a named tuple is text that collections has made. */
+        scene_samples(scene, eager ? SW_PHASE_OTHER : SW_PHASE_FORWARD,
+                      FRAMES(TRAIN(20), {"update", "/home/u/train.py", 5, 7},
+                             JAX("apply_primitive"), {"<lambda>", "<string>", 1, 1}),
+                      900, 200);
         scene_samples(scene, SW_PHASE_OTHER, FRAMES(TRAIN(22)), 50, 50);
         scene_look(scene);
         const sw_finding *finding = found(scene, SW_FINDING_LAUNCH_BOUND);
