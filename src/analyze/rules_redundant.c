@@ -330,7 +330,8 @@ static bool module_without_backward(sw_findings *all)
     const sw_training_module *top = NULL;
     for (size_t i = 0; i < count && steps > 0; i++) {
         const sw_training_module *at = &modules[i];
-        if (at->calls && at->type && !sw__of_torch(at->type) && at->backward_calls > 0 &&
+        if (at->calls && at->type && !sw__of_torch(at->type) &&
+            strcmp(at->type, "OptimizedModule") != 0 && at->backward_calls > 0 &&
             at->backward_ns > 0 &&
             4 * (at->backward_ns / at->backward_calls) < at->self_ns / at->calls &&
             (!top || at->self_ns > top->self_ns)) {
