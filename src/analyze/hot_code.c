@@ -65,6 +65,14 @@ static bool logs_package(const char *file)
     return installed(file) && HAS_ONE_OF(file, packages);
 }
 
+/* Whether code waits for other threads or processes of the program. */
+static bool waits_for_others(const char *file)
+{
+    static const char *const files[] = {"/concurrent/futures/", "/threading.py",
+                                        "/queue.py", "/multiprocessing/"};
+    return HAS_ONE_OF(file, files);
+}
+
 /* Whether a function writes down what happens: of a package for that, or one of the user's that is named so. */
 static bool writes_logs(const sw_stack_frame *frame)
 {
@@ -426,6 +434,7 @@ static void add_stack(struct reading *reading, const sw_stack *stack, int phase,
     bool machinery = false;
     bool copies = false;
     bool logs = false;
+    bool pools = false;
     size_t inner = depth;
     while (inner > 0) {
         const sw_stack_frame *frame =
@@ -436,6 +445,7 @@ static void add_stack(struct reading *reading, const sw_stack *stack, int phase,
         }
         copies = copies || strcmp(frame->name, "deepcopy") == 0;
         logs = logs || logs_package(file);
+        pools = pools || waits_for_others(file);
         package = package || !*file || (installed(file) && !is_python(file));
         machinery = machinery || strstr(file, "/torch/utils/data/") ||
                     strstr(file, "/stepwatch/integrations/");
@@ -485,6 +495,7 @@ static void add_stack(struct reading *reading, const sw_stack *stack, int phase,
         line->interpreted += package ? 0 : sw__sub(samples, stack->in_call);
         line->copied += copies ? samples : 0;
         line->waiting += stack->waiting;
+        line->pooled += pools ? stack->waiting : 0;
         line->logged += logs && phase == SW_PHASE_VALIDATION ? samples : 0;
         line->repeated += !package && comes_again(reading, frames, inner) ? samples : 0;
     }

@@ -178,6 +178,22 @@ bool sw__hot_interpreted(sw_findings *all, const struct sw__hot_function *functi
     }
 }
 
+bool sw__hot_by_pieces(sw_findings *all, const struct sw__hot_function *function)
+{
+    if (sw__hot_interpreted(all, function)) {
+        return true;
+    }
+    const sw_stack_frame *frame = &function->frame;
+    size_t length = 0;
+    char *text = sw__source_text(frame->file, &length);
+    const uint32_t loop =
+        text ? sw__source_loop(text, length, frame->first_line, frame->line) : 0;
+    const bool inside = loop > 0 && !sw__source_yields(text, length, loop) &&
+                        sw__hot_loop(all, frame) == SW__LOOP_INNER;
+    sw__free(text);
+    return inside;
+}
+
 const struct sw__hot_function *sw__hot_where(sw_findings *all, struct sw__draft *draft,
                                              uint64_t phases, bool outside)
 {

@@ -43,6 +43,7 @@ struct sw__loader_facts {
     double wait_p50, wait_p95;
     double compute_ns; /* of a step, without waiting */
     double made_ns;    /* from begin to end of making a batch */
+    double gc;         /* share of the garbage collector's time in steps that making takes */
     double cpu_ns;     /* of these, time on a processor */
     double blocked;    /* share of made_ns in which it waits for files, network, locks */
     double delay;      /* time runnable without a processor, against time on one */

@@ -72,3 +72,23 @@ uint32_t sw__source_loop(const char *text, size_t length, uint32_t first, uint32
     }
     return 0;
 }
+
+bool sw__source_yields(const char *text, size_t length, uint32_t loop)
+{
+    struct sw__source_line head, here;
+    if (loop == 0 || !sw__source_line_get(text, length, loop, &head)) {
+        return false;
+    }
+    for (uint32_t at = loop + 1; sw__source_line_get(text, length, at, &here); at++) {
+        if (here.length == 0 || here.text[0] == '#' || here.text[0] == '\r') {
+            continue;
+        }
+        if (here.indent <= head.indent) {
+            return false;
+        }
+        if (starts(&here, "yield")) {
+            return true;
+        }
+    }
+    return false;
+}
