@@ -443,7 +443,11 @@ static bool loader_in_samples(sw_findings *all, const struct sw__loader_facts *f
             "in another process while this one is trained on.");
     }
     sw__loader_common(all, draft, facts);
-    draft_saves(all, draft, &range);
+    const double all_ns = (double)all->it.steps->total_ns;
+    /* Waiting that is left gets no faster by itself. */
+    sw__draft_saves_down_to(all, draft, range.mean * all_ns, range.low * all_ns,
+                            range.high * all_ns,
+                            io ? share / SW__IO_AT_ONCE * all_ns : 0);
     return true;
 }
 

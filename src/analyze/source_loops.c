@@ -59,6 +59,16 @@ uint32_t sw__source_loop(const char *text, size_t length, uint32_t first, uint32
     if (sw__source_is_loop(&here) || (holds(&here, " for ") && holds(&here, " in "))) {
         return line;
     }
+    return sw__source_loop_around(text, length, first, line);
+}
+
+uint32_t sw__source_loop_around(const char *text, size_t length, uint32_t first,
+                                uint32_t line)
+{
+    struct sw__source_line here;
+    if (line == 0 || !sw__source_line_get(text, length, line, &here)) {
+        return 0;
+    }
     size_t indent = here.indent;
     for (uint32_t at = line - 1; at > first && at > 0 && indent > 0; at--) {
         if (!sw__source_line_get(text, length, at, &here) || here.length == 0 ||
