@@ -41,6 +41,7 @@ struct sw__loader_facts {
     bool steady;               /* there were enough such steps */
     double late; /* the lower end of the share, less taking over what is there */
     double wait_p50, wait_p95;
+    double bursts; /* share of the waiting that lies in waits of more than three usual ones */
     double compute_ns; /* of a step, without waiting */
     double made_ns;    /* from begin to end of making a batch */
     double gc;         /* share of the garbage collector's time in steps that making takes */

@@ -77,6 +77,12 @@ static bool measure_waits(sw_findings *all, struct sw__loader_facts *facts)
     qsort(waits, rest.count, sizeof *waits, ascending);
     facts->wait_p50 = waits[sw__rank(rest.count, 0.5)];
     facts->wait_p95 = waits[sw__rank(rest.count, 0.95)];
+    double long_ns = 0, all_ns = 0;
+    for (size_t i = 0; i < rest.count; i++) {
+        all_ns += waits[i];
+        long_ns += waits[i] > 3 * facts->wait_p50 ? waits[i] - facts->wait_p50 : 0;
+    }
+    facts->bursts = all_ns > 0 ? long_ns / all_ns : 0;
     sw__free(waits);
     sw__free(rest.step);
     return true;
