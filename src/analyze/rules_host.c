@@ -696,6 +696,19 @@ static struct collections count_collections(const sw_findings *all)
     return sum;
 }
 
+/* Whether a line may call the collector, as far as its source can be read; one of a package may do it for the line. */
+static bool may_collect(const struct sw__hot_function *at)
+{
+    size_t length = 0;
+    char *text = sw__source_text(at->frame.file, &length);
+    struct sw__source_line line;
+    const bool read = text && sw__source_line_get(text, length, at->frame.line, &line);
+    const bool may = !read || 2 * at->own < at->samples ||
+                     memmem(line.text, line.length, "collect", 7) != NULL;
+    sw__free(text);
+    return may;
+}
+
 static void garbage(sw_findings *all)
 {
     const uint64_t phase = SW__PHASE_BIT(SW_PHASE_GC);
@@ -713,7 +726,8 @@ static void garbage(sw_findings *all)
      * over, has asked for it. */
     const bool asked =
         at && samples >= 5 && 10 * at->line_samples >= 7 * samples &&
-        (2 * sum.full >= sum.count || 10 * sum.full >= all->it.steps->count);
+        (2 * sum.full >= sum.count || 10 * sum.full >= all->it.steps->count) &&
+        may_collect(at);
     struct sw__draft *draft = sw__draft(all, SW_FINDING_GC, "RULE-14");
     draft->group = SW__GROUP_GC;
     sw__draft_title(all, draft, "%.1f %% of a step is the garbage collector%s",

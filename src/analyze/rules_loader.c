@@ -40,6 +40,9 @@ static void draft_saves(sw_findings *all, struct sw__draft *draft,
     const double all_ns = (double)all->it.steps->total_ns;
     sw__draft_saves(all, draft, range->mean * all_ns, range->low * all_ns,
                     range->high * all_ns);
+    if (range->low <= 0 && draft->finding.severity == SW_SEVERITY_MEDIUM) {
+        draft->finding.severity = SW_SEVERITY_LOW; /* little, and maybe nothing */
+    }
 }
 
 /* --- stages that dominate --- */
