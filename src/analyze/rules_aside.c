@@ -196,8 +196,7 @@ static void samples_of_model(sw_findings *all, const sw_stack_frame *at, double 
         sw__draft_advise(all, draft, "Do it a tenth as often in %s, line %u.",
                          sw__file_name(at->file), at->line);
     }
-    saves_aside(all, draft, SW_PHASE_VALIDATION, ns,
-                less_often(each ? 50 : 10, times));
+    saves_aside(all, draft, SW_PHASE_VALIDATION, ns, less_often(each ? 50 : 10, times));
 }
 
 static void validation(sw_findings *all)

@@ -365,10 +365,10 @@ static void waits_for_batch(sw_findings *all, const sw_stack_frame *at,
     const struct sw__estimate saved = waited_at_once(all, time, pooled);
     /* What is left is waiting, which gets no faster by itself. */
     const double least = pooled ? 0 : time.mean / SW__IO_AT_ONCE;
-    sw__draft_saves_down_to(
-        all, draft, sw__saved_per_step(all, saved.mean),
-        sw__saved_per_step(all, saved.low), sw__saved_per_step(all, saved.high),
-        sw__saved_per_step(all, least));
+    sw__draft_saves_down_to(all, draft, sw__saved_per_step(all, saved.mean),
+                            sw__saved_per_step(all, saved.low),
+                            sw__saved_per_step(all, saved.high),
+                            sw__saved_per_step(all, least));
 }
 
 /* Whether a line of the loop is its head: what it calls there makes the batches. */

@@ -136,9 +136,8 @@ static bool line_dominates(sw_findings *all, const struct sw__loader_facts *fact
     }
     const struct sw__loader_change change = {
         .workers = workers, .prefetch = facts->prefetch, .make_scale = {1, 1, 1}};
-    const double more = workers > facts->workers
-                            ? sw__loader_saves(all, facts, &change).mean
-                            : 0;
+    const double more =
+        workers > facts->workers ? sw__loader_saves(all, facts, &change).mean : 0;
     const struct sw__replay_range range = cheaper(all, facts, share.share);
     if (!worth_it(facts, &range) || range.mean < more) {
         return false;

@@ -200,16 +200,17 @@ static void pictures_now_and_then(void **state)
         struct scene *scene = periodic(60, 5, SW_PHASE_VALIDATION, 60);
         const char *drawn = draws ? "/v/site-packages/matplotlib/figure.py"
                                   : "/v/site-packages/torch/x.py";
-        scene_samples(scene, SW_PHASE_FORWARD, FRAMES(TRAIN(20), TORCH("call")), 400, 400);
+        scene_samples(scene, SW_PHASE_FORWARD, FRAMES(TRAIN(20), TORCH("call")), 400,
+                      400);
         scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 500, 500);
         scene_samples(scene, SW_PHASE_VALIDATION,
                       FRAMES(TRAIN(30), {"Gallery.show", "/home/u/show.py", 6, 7},
                              {"draw", drawn, 1, 2}),
                       900, 900);
-        scene_samples(scene, SW_PHASE_VALIDATION,
-                      FRAMES(TRAIN(30), {"Gallery.show", "/home/u/show.py", 6, 9},
-                             TORCH("call")),
-                      300, 300);
+        scene_samples(
+            scene, SW_PHASE_VALIDATION,
+            FRAMES(TRAIN(30), {"Gallery.show", "/home/u/show.py", 6, 9}, TORCH("call")),
+            300, 300);
         scene_look(scene);
         const sw_finding *logging = found(scene, SW_FINDING_LOGGING);
         assert_int_equal(logging != NULL, draws);
@@ -228,7 +229,8 @@ static void few_checkpoints(void **state)
 {
     (void)state;
     for (unsigned times = 2; times <= 4; times += 2) {
-        struct scene *scene = periodic(100, 100 / times, SW_PHASE_CHECKPOINT, 500.0 / times);
+        struct scene *scene =
+            periodic(100, 100 / times, SW_PHASE_CHECKPOINT, 500.0 / times);
         const uint32_t section = scene_section(scene, "checkpoint", SW_PHASE_CHECKPOINT);
         for (unsigned i = 1; i <= times; i++) {
             call(scene->tb, scene->lane, section,

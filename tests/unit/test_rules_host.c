@@ -390,10 +390,10 @@ static void a_line_that_makes_batches(void **state)
                       400, 390);
         scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(OWN("train", 1, 5), TORCH("b")),
                       500, 500);
-        scene_samples(scene, SW_PHASE_OTHER,
-                      FRAMES(OWN("train", 1, cases[i].from),
-                             OWN("batches", 6, cases[i].at)),
-                      5990, 5990);
+        scene_samples(
+            scene, SW_PHASE_OTHER,
+            FRAMES(OWN("train", 1, cases[i].from), OWN("batches", 6, cases[i].at)), 5990,
+            5990);
         scene_look(scene);
         const sw_finding *finding = found(scene, SW_FINDING_LOADER_TRANSFORM);
         assert_int_equal(finding != NULL, cases[i].told);
@@ -614,7 +614,8 @@ static void collections_that_a_line_causes(void **state)
         struct scene *scene = collecting();
         const char *path = scene_source(
             scene, asks ? "gc.collect()\n" : "table = [[0, 0] for _ in range(n)]\n");
-        scene_samples(scene, SW_PHASE_GC, FRAMES(TRAIN(20), {"pad", path, 1, 1}), 300, 300);
+        scene_samples(scene, SW_PHASE_GC, FRAMES(TRAIN(20), {"pad", path, 1, 1}), 300,
+                      300);
         scene_look(scene);
         const sw_finding *finding = found(scene, SW_FINDING_GC);
         assert_non_null(finding);

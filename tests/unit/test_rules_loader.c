@@ -52,8 +52,8 @@ struct plan {
     double h2d;                       /* of a step */
     double take;                      /* of a batch that is there; 0: 0.1 */
     double gc;                        /* of a step, while its batch is made */
-    unsigned line, others;            /* samples of making: of one line, and of the rest */
-    unsigned reads, small, times;     /* calls of another process, and how often over */
+    unsigned line, others;        /* samples of making: of one line, and of the rest */
+    unsigned reads, small, times; /* calls of another process, and how often over */
 };
 
 static double of_step(const struct plan *plan, unsigned i)
@@ -86,12 +86,11 @@ static struct tb *new_trace(void)
     static const struct {
         uint32_t id;
         const char *text;
-    } texts[] = {{T_FILE, "/src/train.py"}, {T_LOADER, "train_loader"},
-                 {T_DATASET, "Images"},     {T_GETITEM, "getitem"},
-                 {T_DECODE, "Decode"},      {T_NOISE, "Noise"},
-                 {T_COLLATE, "pad"},        {T_FETCH, "fetch"},
-                 {T_STAGE, "stage"},        {T_COPY, "Tensor.to"},
-                 {T_PARSE, "parse"}};
+    } texts[] = {
+        {T_FILE, "/src/train.py"}, {T_LOADER, "train_loader"}, {T_DATASET, "Images"},
+        {T_GETITEM, "getitem"},    {T_DECODE, "Decode"},       {T_NOISE, "Noise"},
+        {T_COLLATE, "pad"},        {T_FETCH, "fetch"},         {T_STAGE, "stage"},
+        {T_COPY, "Tensor.to"},     {T_PARSE, "parse"}};
     struct tb *tb = tb_new(SW_CLOCK_MONOTONIC);
     for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++) {
         tb_name(tb, sections[i].id, sections[i].text, 1, sections[i].phase);
