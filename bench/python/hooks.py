@@ -132,6 +132,11 @@ def main() -> None:
             for part, work in works.items():
                 prepare(work, WARM)
                 count(part, state, work, CALLS)
+    for state in ("counters", "memory"):
+        if whole:
+            with training.TOOLS[state]():
+                prepare(whole, 60)
+                count("cnn", state, whole, steps)
     done.set()
     thread.join()
     print(json.dumps(made))

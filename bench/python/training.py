@@ -2,9 +2,9 @@
 
 training.py RUN PROGRAM TOOL PAIRS STEPS
 
-PROGRAM is one of cnn, cnn-every, lightning, hf, jax. A pair is STEPS steps with the tool and as
-many without, the first of the two changing places; beginning and ending the tool is not timed, for
-it happens once a run. The figures go to RUN.json, for some tools print a lot.
+PROGRAM is one of cnn, cnn-every, ocr, ocr-photos, lightning, hf, jax. A pair is STEPS steps with
+the tool and as many without, the first of the two changing places; beginning and ending the tool is
+not timed, for it happens once a run. The figures go to RUN.json, for some tools print a lot.
 """
 
 from __future__ import annotations
@@ -25,10 +25,14 @@ from contextlib import (
     redirect_stdout,
 )
 from pathlib import Path
-from time import perf_counter_ns
+from statistics import median
+from time import perf_counter_ns, process_time_ns
 from typing import Any, Callable
 
 warnings.simplefilter("ignore")
+
+# Steps from one that is profiled to the next.
+EVERY = 100
 
 Work = Callable[[int], None]
 Tool = Callable[[], "AbstractContextManager[object]"]
@@ -98,13 +102,79 @@ def cnn_every() -> Work:
 
     def work(steps: int) -> None:
         for number in range(steps):
+            work.starts.append(process_time_ns())  # type: ignore[attr-defined]
             with work.around(number):  # type: ignore[attr-defined]
                 optimizer.zero_grad()
                 model(images).square().mean().backward()
                 optimizer.step()
 
     work.around = lambda _: nullcontext()  # type: ignore[attr-defined]
+    work.starts = []  # type: ignore[attr-defined]
+    work.every = EVERY  # type: ignore[attr-defined]
     return work
+
+
+def ocr(photos: bool = False) -> Work:
+    """The training of guide 4, its own loop: batches of 16 pictures that are read from files.
+
+    What ``python -m ml_ops.train train-ocr`` does with the settings of examples/ml_ops, on as many
+    batches as there are steps, without validation. Its pictures are those that examples/ml_ops
+    draws, or ``photos`` of the size that CCPD has, whose names the guide's files bear: there every
+    tenth step is traced, for steps are long.
+    """
+    import logging
+
+    import torch
+    from stepwatch.compat.ml_ops import images, train
+    from stepwatch.compat.ml_ops.model import PlateOCR
+    from torch.utils.data import DataLoader
+
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    kept = tempfile.TemporaryDirectory()
+    for number in range(60):
+        text = images.plate_text(number)
+        picture, box = images.draw_plate(text)
+        if photos:
+            picture, box = as_photo(picture, box)
+        name = images.format_name(number, box, text)
+        images.save_image(picture, Path(kept.name) / f"{name}.{'jpg' if photos else 'png'}")
+    plates = train.find_plates(Path(kept.name), None).items
+    every = 10 if photos else EVERY
+    model = PlateOCR(0.004, False, every, kept.name)
+    starts: list[int] = []
+    begin = model.on_train_batch_start
+
+    def begins(*arguments: Any) -> None:
+        starts.append(process_time_ns())
+        begin(*arguments)
+
+    model.on_train_batch_start = begins  # type: ignore[method-assign]
+
+    def work(steps: int) -> None:
+        count = steps * 16
+        items = (plates * (count // len(plates) + 1))[:count]
+        train.fit(model, DataLoader(train.Plates(items), batch_size=16), [], 1)
+
+    work.model = model  # type: ignore[attr-defined]
+    work.kept = kept  # type: ignore[attr-defined]
+    work.starts, work.every = starts, every  # type: ignore[attr-defined]
+    return work
+
+
+def as_photo(picture: Any, box: list[int]) -> tuple[Any, list[int]]:
+    """Return a picture of 720 x 1160 with the plate in it, three times as large."""
+    from PIL import Image
+    from stepwatch.compat.ml_ops.images import Picture
+
+    coarse = bytes((31 * place + place // 7) % 251 for place in range(90 * 145 * 3))
+    photo = Image.frombytes("RGB", (90, 145), coarse).resize((720, 1160))
+    plate = Image.frombytes("RGB", (picture.width, picture.height), picture.data)
+    photo.paste(plate.resize((picture.width * 3, picture.height * 3)), (200, 600))
+    left, top, right, bottom = (3 * one for one in box)
+    place = [200 + left, 600 + top, 200 + right, 600 + bottom]
+    return Picture(720, 1160, photo.tobytes()), place
 
 
 def lightning() -> Work:
@@ -233,6 +303,8 @@ def jax() -> Work:
 PROGRAMS: dict[str, Callable[[], Work]] = {
     "cnn": cnn,
     "cnn-every": cnn_every,
+    "ocr": ocr,
+    "ocr-photos": lambda: ocr(photos=True),
     "lightning": lightning,
     "hf": hf,
     "jax": jax,
@@ -337,10 +409,6 @@ def lightning_simple(work: Any) -> Tool:
     return tool
 
 
-# Steps from one that is profiled to the next.
-EVERY = 100
-
-
 def every(work: Any, profiled: Callable[[str], Any]) -> Tool:
     """Return a tool that profiles one step in a hundred, into a file each."""
 
@@ -355,6 +423,28 @@ def every(work: Any, profiled: Callable[[str], Any]) -> Tool:
                 yield
             finally:
                 work.around = before
+
+    return tool
+
+
+def every_of_guide(work: Any, profiled: Callable[[str], Any] | None) -> Tool:
+    """Return a tool that switches guide 4's own profiling on, with somebody else's or as it is."""
+
+    @contextmanager
+    def tool() -> Iterator[None]:
+        from stepwatch.compat.ml_ops import profile
+
+        before = profile.torch_profiler
+        if profiled is not None:
+            profile.torch_profiler = lambda **options: profiled(
+                f"{options['output_dir']}/{options['trace_name']}"
+            )
+        work.model.enable_profiling = True
+        try:
+            yield
+        finally:
+            work.model.enable_profiling = False
+            profile.torch_profiler = before
 
     return tool
 
@@ -384,9 +474,21 @@ AROUND: dict[str, Callable[[str], Any]] = {"every-ours": guide_ours, "every-torc
 
 def timed(work: Work, steps: int) -> int:
     gc.collect()
+    getattr(work, "starts", []).clear()
     begin = perf_counter_ns()
     work(steps)
     return perf_counter_ns() - begin
+
+
+def traced(work: Any) -> dict[str, float] | None:
+    """Return what CPU time traced steps took and others, in the block that was timed last."""
+    starts = getattr(work, "starts", [])
+    took = [after - before for before, after in zip(starts, starts[1:])]
+    some = [one for number, one in enumerate(took) if number % work.every == 0] if took else []
+    others = [one for number, one in enumerate(took) if number % work.every]
+    if not some or not others:
+        return None
+    return {"traced": median(some), "others": median(others)}
 
 
 def alone(program: str, blocks: int, steps: int) -> dict[str, Any]:
@@ -411,6 +513,8 @@ def main() -> None:
         else:
             if name == "simple":
                 tool = lightning_simple(work)
+            elif name in AROUND and program.startswith("ocr"):
+                tool = every_of_guide(work, None if name == "every-ours" else AROUND[name])
             elif name in AROUND:
                 tool = every(work, AROUND[name])
             else:
@@ -426,11 +530,12 @@ def main() -> None:
             work(max(20, int(steps) // 10))
             found = []
             for pair in range(int(pairs)):
-                figures = {}
+                figures: dict[str, Any] = {}
                 for on in (True, False) if pair % 2 else (False, True):
                     if on:
                         with tool():
                             figures["on"] = timed(work, int(steps))
+                            figures["steps"] = traced(work)
                     else:
                         figures["off"] = timed(work, int(steps))
                 found.append(figures)

@@ -62,15 +62,21 @@ OURS = ("nothing", "stepwatch", "statistics", "memory", "counters", "memory-run"
 
 
 def one(
-    bench: Bench, python: pythons.Python, program: str, tool: str, rivals: bool = False
+    bench: Bench,
+    python: pythons.Python,
+    program: str,
+    tool: str,
+    rivals: bool = False,
+    steps: int | None = None,
+    pairs: int | None = None,
 ) -> dict[str, Any]:
     """Run one program with one tool and return its slow-downs in percent.
 
     ``rivals``: with the packages of those we compare with, behind the program's own.
     """
-    steps = PROGRAMS["cnn" if program == "cnn-every" else program][1]
+    steps = steps or PROGRAMS[program][1]
     ours = tool in OURS
-    pairs = bench.times(20, 4) if ours else bench.times(6, 2)
+    pairs = pairs or (bench.times(20, 4) if ours else bench.times(6, 2))
     with bench.scratch(memory=True) as scratch:
         run = scratch / "run"
         script = pythons.script("training")
@@ -87,6 +93,12 @@ def one(
     if found:
         result["slower"] = interval([100.0 * (pair["on"] / pair["off"] - 1.0) for pair in found])
         result["step_us"] = median(pair["off"] for pair in found) / 1000 / result["steps"]
+        single = [pair["steps"] for pair in found if pair.get("steps")]
+        if single:
+            result["traced"] = [one["traced"] / one["others"] - 1.0 for one in single]
+            more = [one["traced"] - one["others"] for one in single]
+            result["traced_us"] = median(more) / 1000
+            result["cpu_us"] = median(one["others"] for one in single) / 1000
     return result
 
 

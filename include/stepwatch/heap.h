@@ -1,7 +1,7 @@
 /* Allocations of this process: exact counters, and sampled stacks (docs/memory.md).
  *
  * While it is on, the entries through which loaded objects call malloc and its kin lead through here; allocators of
- * interpreters that give out memory in pieces tell of it by sw_heap_add and sw_heap_sub. Counters belong to threads and
+ * interpreters that give out memory in pieces do so through sw_heap_pools_malloc and its kin. Counters belong to threads and
  * are plain additions. Where a section is open on the thread, they are also counted for it.
  *
  * Glossary: a *part* is who allocates (enum sw_heap_part); parts do not overlap. Bytes are those that a block takes, which is
@@ -50,17 +50,31 @@ SW_API void sw_heap_window_close(int number);
 
 /* --- for allocators of interpreters --- */
 
-/* Of the calling thread. `within`: the part that malloc is called for; SW_HEAP_NOBODY: nobody, for the memory is given out
- * again in pieces that are counted. */
+/* The part that the calling thread calls malloc for. SW_HEAP_NOBODY: nobody, for the memory is given out again in pieces that
+ * are counted. Else SW_HEAP_NATIVE. */
 #define SW_HEAP_NOBODY 15u
-typedef struct sw_heap_here {
-    uint32_t within;
-} sw_heap_here;
-SW_API SW_NOPLT sw_heap_here *sw_heap_get_here(void);
-/* Grows with everything that the calling thread allocates and frees for this part. */
-SW_API uint64_t sw_heap_calls(unsigned part);
-SW_API SW_NOPLT void sw_heap_add(unsigned part, const void *address, size_t bytes);
-SW_API SW_NOPLT void sw_heap_sub(unsigned part, const void *address, size_t bytes);
+SW_API unsigned sw_heap_within(void);
+SW_API void sw_heap_set_within(unsigned part);
+
+/* An allocator that cuts small blocks out of pools, which malloc knows nothing of, and has malloc make larger ones. The functions
+ * below go in place of its own: they take this as their context, call its own, and count for `part`. One thread at a time calls
+ * them; the caller keeps it for ever. */
+typedef struct sw_heap_pools {
+    void *context; /* of its own functions, which follow */
+    void *(*malloc)(void *context, size_t size);
+    void *(*calloc)(void *context, size_t count, size_t size);
+    void *(*realloc)(void *context, void *block, size_t size);
+    void (*free)(void *context, void *block);
+    unsigned part;
+    size_t small_most; /* from pools come blocks of up to so many bytes; 0: none do */
+} sw_heap_pools;
+/* Before the others are called. A pool has 1 << pool_bits bytes, begins at a multiple of that, and all its blocks have one size, a
+ * multiple of 16; 0: there are none. SW_OK or SW_ENOMEM. */
+SW_API int sw_heap_pools_prepare(unsigned pool_bits);
+SW_API void *sw_heap_pools_malloc(void *pools, size_t size);
+SW_API void *sw_heap_pools_calloc(void *pools, size_t count, size_t size);
+SW_API void *sw_heap_pools_realloc(void *pools, void *block, size_t size);
+SW_API void sw_heap_pools_free(void *pools, void *block);
 
 /* --- samples --- */
 

@@ -70,6 +70,13 @@ typedef struct sw_config {
 SW_API int sw_init_sized(const sw_config *config, size_t size);
 /* As sw_init, and says what went wrong. */
 SW_API int sw_init_info(const sw_config *config, size_t size, sw_error_info *info);
+/* As sw_init_info, for a recording that this process itself reads and then forgets: it lies in memory alone, which
+ * dies with the process; there is no folder and no thread of ours, and the policy is "drop". Of the machine it has the
+ * name alone. Children of a fork record only if the run directory is there by then. */
+SW_API int sw_init_brief(const sw_config *config, size_t size, sw_error_info *info);
+/* A descriptor of such a recording's trace, which sw_run_open reads as /proc/self/fd/N, now and after its end; the caller
+ * closes it. Negative: none. */
+SW_API int sw_brief_fd(void);
 /* Ends recording, writes everything out. Also called at exit. Recording may start again later. */
 SW_API void sw_shutdown(void);
 SW_API bool sw_is_recording(void);

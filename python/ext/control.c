@@ -59,7 +59,10 @@ PyDoc_STRVAR(
     "A wrong option raises; a recording that cannot start does not: the program\n"
     "runs on, and one line on stderr says why it is not recorded.");
 
-static PyObject *core_start(PyObject *module, PyObject *args, PyObject *kwargs)
+typedef int (*init_function)(const sw_config *config, size_t size, sw_error_info *info);
+
+static PyObject *start_with(PyObject *module, PyObject *args, PyObject *kwargs,
+                            init_function init)
 {
     if (PyTuple_GET_SIZE(args) != 0) {
         PyErr_SetString(PyExc_TypeError, "start() takes keyword arguments only");
@@ -73,8 +76,7 @@ static PyObject *core_start(PyObject *module, PyObject *args, PyObject *kwargs)
     sw_error_info info = {0};
     int result;
     const bool was_recording = sw_is_recording();
-    Py_BEGIN_ALLOW_THREADS result =
-        sw_init_info(&options.config, sizeof options.config, &info);
+    Py_BEGIN_ALLOW_THREADS result = init(&options.config, sizeof options.config, &info);
     Py_END_ALLOW_THREADS core_options_free(&options);
     if (!was_recording) {
         core_lines_rebase();
@@ -99,6 +101,33 @@ static PyObject *core_start(PyObject *module, PyObject *args, PyObject *kwargs)
                            info.message[0] ? info.message : sw_error_text(result));
     }
     Py_RETURN_NONE;
+}
+
+static PyObject *core_start(PyObject *module, PyObject *args, PyObject *kwargs)
+{
+    return start_with(module, args, kwargs, sw_init_info);
+}
+
+static PyObject *core_start_brief(PyObject *module, PyObject *args, PyObject *kwargs)
+{
+    return start_with(module, args, kwargs, sw_init_brief);
+}
+
+/* The run that a brief recording becomes, and the descriptor that keeps it: the caller closes it after the run. */
+static PyObject *core_brief_run(PyObject *module, PyObject *Py_UNUSED(ignored))
+{
+    const int fd = sw_brief_fd();
+    if (fd < 0) {
+        Py_RETURN_NONE;
+    }
+    PyObject *path = PyUnicode_FromFormat("/proc/self/fd/%d", fd);
+    PyObject *run = path ? core_run_new(PyModule_GetState(module), path) : NULL;
+    Py_XDECREF(path);
+    if (!run) {
+        close(fd);
+        return NULL;
+    }
+    return Py_BuildValue("(Ni)", run, fd);
 }
 
 /* The run that is being recorded, not opened yet; None when nothing is. */
@@ -293,6 +322,12 @@ static PyMethodDef control_methods[] = {
     {"start", (PyCFunction)(void (*)(void))core_start, METH_VARARGS | METH_KEYWORDS,
      start_doc},
     {"stop", core_stop, METH_NOARGS, stop_doc},
+    {"_start_brief", (PyCFunction)(void (*)(void))core_start_brief,
+     METH_VARARGS | METH_KEYWORDS,
+     PyDoc_STR("As start, for a recording in memory that this process reads.")},
+    {"_brief_run", core_brief_run, METH_NOARGS,
+     PyDoc_STR(
+         "The run of a brief recording and the descriptor that keeps it, or None.")},
     {"_recording", core_recording, METH_O,
      PyDoc_STR("The run that is being recorded and its number.")},
     {"_nothing", core_nothing, METH_NOARGS,

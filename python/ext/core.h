@@ -86,6 +86,7 @@ int core_stages_add(PyObject *module);
 int core_collector_add(PyObject *module);
 int core_timed_print_add(PyObject *module);
 int core_operators_add(PyObject *module);
+int core_torch_events_add(PyObject *module);
 int core_history_add(PyObject *module);
 int core_judge_add(PyObject *module);
 int core_bench_add(PyObject *module);

@@ -6,14 +6,15 @@
 #include "waits.h"
 
 static int (*const parts[])(PyObject *module) = {
-    core_control_add,   core_section_add,     core_decorator_add,   core_iterators_add,
-    core_functions_add, core_lines_add,       core_sampler_add,     core_run_add,
-    core_process_add,   core_user_code_add,   core_records_add,     core_training_add,
-    core_options_add,   core_jit_calls_add,   core_jit_waits_add,   core_loops_add,
-    core_modules_add,   core_stages_add,      core_waits_add,       core_tensor_calls_add,
-    core_collector_add, core_timed_print_add, core_operators_add,   core_compare_add,
-    core_history_add,   core_bench_add,       core_monitor_add,     core_memory_add,
-    core_profiler_add,  core_charts_add,      core_tensorboard_add, core_judge_add,
+    core_control_add,   core_section_add,     core_decorator_add, core_iterators_add,
+    core_functions_add, core_lines_add,       core_sampler_add,   core_run_add,
+    core_process_add,   core_user_code_add,   core_records_add,   core_training_add,
+    core_options_add,   core_jit_calls_add,   core_jit_waits_add, core_loops_add,
+    core_modules_add,   core_stages_add,      core_waits_add,     core_tensor_calls_add,
+    core_collector_add, core_timed_print_add, core_operators_add, core_torch_events_add,
+    core_compare_add,   core_history_add,     core_bench_add,     core_monitor_add,
+    core_memory_add,    core_profiler_add,    core_charts_add,    core_tensorboard_add,
+    core_judge_add,
 };
 
 int core_type_add(PyObject *module, enum core_slot slot, PyType_Spec *spec)

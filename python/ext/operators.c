@@ -3,25 +3,11 @@
  * Records of a thread lie in the order of their ends, so what comes late cannot join those of the thread that did the work.
  * Each of its threads, and each stream of a device, gets a thread of its own in the trace, made for the purpose and gone
  * when it has written. */
-#include "core.h"
+#include "operators.h"
 #include <pthread.h>
 #include <stdlib.h>
 #include <stepwatch/schedule.h>
-#include <stepwatch/stepwatch.h>
 #include <string.h>
-
-typedef union operator_record {
-    sw_record head;
-    sw_record_operator call;
-    sw_record_gpu gpu;
-    sw_record_alloc alloc;
-} operator_record;
-
-typedef struct operator_list {
-    const char *thread;
-    operator_record *records;
-    size_t count;
-} operator_list;
 
 static sw_section *gate;
 
@@ -44,8 +30,8 @@ static int name_get_optional(PyObject *name, uint32_t *id)
     return name == Py_None ? 0 : name_get(name, id);
 }
 
-static sw_record head_of(unsigned kind, size_t size, unsigned flags,
-                         unsigned long long ticks)
+sw_record core_operator_head(unsigned kind, size_t size, unsigned flags,
+                             unsigned long long ticks)
 {
     return (sw_record){.kind = (uint8_t)kind,
                        .units = (uint8_t)(size / SW_RECORD_UNIT),
@@ -66,9 +52,9 @@ static int call_get(PyObject *item, sw_record_operator *out)
         return -1;
     }
     const unsigned known = SW_SPAN_BACKWARD | SW_SPAN_ANNOTATION | SW_SPAN_RUNTIME;
-    out->span.head =
-        head_of(SW_RECORD_SPAN, sizeof *out,
-                SW_RECORD_INTERVAL | SW_SPAN_OPERATOR | (flags & known), begin);
+    out->span.head = core_operator_head(
+        SW_RECORD_SPAN, sizeof *out,
+        SW_RECORD_INTERVAL | SW_SPAN_OPERATOR | (flags & known), begin);
     out->span.end = end;
     out->span.depth = (uint16_t)(depth > UINT16_MAX ? UINT16_MAX : depth);
     out->external = external;
@@ -92,7 +78,7 @@ static int gpu_get(PyObject *item, sw_record_gpu *out)
                           &stream, &activity, &correlation, &external)) {
         return -1;
     }
-    out->head = head_of(SW_RECORD_GPU, sizeof *out, SW_RECORD_INTERVAL, begin);
+    out->head = core_operator_head(SW_RECORD_GPU, sizeof *out, SW_RECORD_INTERVAL, begin);
     out->end = end;
     out->bytes = bytes;
     out->device = device;
@@ -114,7 +100,7 @@ static int alloc_get(PyObject *item, sw_record_alloc *out)
                           &reserved, &allocator, &tid)) {
         return -1;
     }
-    out->head = head_of(SW_RECORD_ALLOC, sizeof *out, 0, moment);
+    out->head = core_operator_head(SW_RECORD_ALLOC, sizeof *out, 0, moment);
     out->bytes = bytes;
     out->address = address;
     out->weight = (uint64_t)(bytes < 0 ? -bytes : bytes);
@@ -164,6 +150,22 @@ static void *operators_write(void *argument)
     return NULL;
 }
 
+bool core_operators_wanted(void)
+{
+    return SW_GATE(gate);
+}
+
+bool core_operators_put(operator_list *list)
+{
+    pthread_t thread;
+    qsort(list->records, list->count, sizeof *list->records, operator_compare);
+    if (pthread_create(&thread, NULL, operators_write, list) != 0) {
+        return false;
+    }
+    pthread_join(thread, NULL);
+    return true;
+}
+
 static PyObject *put_operators(PyObject *Py_UNUSED(module), PyObject *args)
 {
     operator_list list = {0};
@@ -187,16 +189,10 @@ static PyObject *put_operators(PyObject *Py_UNUSED(module), PyObject *args)
         }
     }
     list.count = count;
-    int failed;
-    Py_BEGIN_ALLOW_THREADS qsort(list.records, count, sizeof *list.records,
-                                 operator_compare);
-    pthread_t thread;
-    failed = pthread_create(&thread, NULL, operators_write, &list);
-    if (!failed) {
-        pthread_join(thread, NULL);
-    }
+    bool done;
+    Py_BEGIN_ALLOW_THREADS done = core_operators_put(&list);
     Py_END_ALLOW_THREADS PyMem_RawFree(list.records);
-    return PyLong_FromSize_t(failed ? 0 : count);
+    return PyLong_FromSize_t(done ? count : 0);
 }
 
 static PyObject *schedule_action(PyObject *Py_UNUSED(module), PyObject *args)

@@ -74,6 +74,7 @@ typedef struct tree_frame {
 
 typedef struct tree_tag {
     uint32_t thread, tid, section, node;
+    int64_t step; /* number of the open step, -1 none */
     uint16_t domain;
     uint8_t phase;
     char state; /* of /proc; 0 unknown */
@@ -102,6 +103,8 @@ uint32_t tree_add(sampler_tree *tree, const tree_tag *tag, const tree_frame *fra
                   size_t depth);
 /* What was seen within steps of this thread until now was outside of them. */
 void tree_forget_steps(sampler_tree *tree, uint32_t tid);
+/* What was seen of this thread since its open step began was outside of steps. */
+void tree_forget_step(sampler_tree *tree, uint32_t tid);
 /* Takes the counters over, and into the trace. */
 void tree_put_totals(sampler_tree *tree, double hz, const tree_totals *totals);
 tree_totals tree_get_totals(const sampler_tree *tree);
@@ -214,6 +217,8 @@ void sampler_forked_child(void);
 sampler_tree *sampler_tree_now(void);
 /* The steps of the calling thread until now were none. */
 void sampler_forget_steps(void);
+/* The open step of the calling thread is none, such as what follows the last update of a program. */
+void sampler_forget_step(void);
 /* A number that changes with every tree. */
 uint64_t sampler_tree_number(void);
 double sampler_hz(void);

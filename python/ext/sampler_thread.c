@@ -247,6 +247,7 @@ static void keep(watched *thread, bool fresh)
     tag->node = peek.node;
     tag->domain = peek.domain;
     tag->phase = peek.phase;
+    tag->step = peek.step;
     if (fresh) {
         sampler.totals.leaf_only += tag->leaf_only;
         sampler.totals.outer_only += tag->outer_only;
@@ -893,6 +894,15 @@ void sampler_forget_steps(void)
     if (sampler.tree) {
         tree_lock(sampler.tree);
         tree_forget_steps(sampler.tree, (uint32_t)own_tid());
+        tree_unlock(sampler.tree);
+    }
+}
+
+void sampler_forget_step(void)
+{
+    if (sampler.tree) {
+        tree_lock(sampler.tree);
+        tree_forget_step(sampler.tree, (uint32_t)own_tid());
         tree_unlock(sampler.tree);
     }
 }

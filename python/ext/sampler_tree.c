@@ -21,6 +21,14 @@ typedef struct text_block {
     char data[TEXT_BLOCK];
 } text_block;
 
+/* Samples of a path in the open step of a thread: it may turn out to be none. */
+typedef struct open_samples {
+    uint32_t tid, node;
+    int64_t step;
+    tree_counts counts;
+} open_samples;
+#define OPEN_PATHS 1024u
+
 /* Arrays grow by doubling up to their limits; places in hash tables hold index + 1, 0 is free. */
 struct sampler_tree {
     pthread_mutex_t lock;
@@ -33,6 +41,8 @@ struct sampler_tree {
     uint32_t *function_places;
     tree_context *contexts;
     uint32_t context_count, context_room;
+    open_samples *open;
+    uint32_t open_count, open_room;
     text_block *texts;
     tree_totals totals;
     uint32_t number; /* of the recording that rows are made in */
@@ -81,6 +91,7 @@ void tree_drop(sampler_tree *tree)
     free(tree->functions);
     free(tree->function_places);
     free(tree->contexts);
+    free(tree->open);
     pthread_mutex_destroy(&tree->lock);
     free(tree);
 }
@@ -397,15 +408,11 @@ static bool recording(sampler_tree *tree)
     return number != 0;
 }
 
-uint32_t tree_add(sampler_tree *tree, const tree_tag *tag, const tree_frame *frames,
-                  size_t depth)
+/* The path from a context down; its length, 0: there is no place for it. */
+static size_t path_get(sampler_tree *tree, uint32_t context, const tree_frame *frames,
+                       size_t depth, uint32_t *path)
 {
-    uint32_t path[WALK_FRAMES];
     size_t count = 0;
-    const uint32_t context = context_get(tree, tag);
-    if (context == TREE_NONE || depth == 0 || depth > WALK_FRAMES) {
-        return TREE_NONE;
-    }
     uint32_t parent = context;
     bool top = true;
     for (size_t i = depth; i-- > 0;) {
@@ -418,21 +425,140 @@ uint32_t tree_add(sampler_tree *tree, const tree_tag *tag, const tree_frame *fra
         parent = node;
         top = false;
     }
-    if (count == 0) {
-        return TREE_NONE;
-    }
+    return count;
+}
+
+static void counts_add(tree_counts *to, const tree_counts *more)
+{
+    to->running += more->running;
+    to->waiting += more->waiting;
+    to->native += more->native;
+}
+
+static void counts_take(tree_counts *from, const tree_counts *less)
+{
+    from->running -= less->running < from->running ? less->running : from->running;
+    from->waiting -= less->waiting < from->waiting ? less->waiting : from->waiting;
+    from->native -= less->native < from->native ? less->native : from->native;
+}
+
+/* Counts samples of a path, here and in the trace. */
+static void path_count(sampler_tree *tree, uint32_t context, const uint32_t *path,
+                       size_t count, const tree_counts *more)
+{
     tree_node *leaf = &tree->nodes[path[count - 1]];
-    *(tag->running ? &leaf->all.running : &leaf->all.waiting) += 1;
-    leaf->all.native += tag->native;
+    counts_add(&leaf->all, more);
     if (recording(tree)) {
         tree_context *at = &tree->contexts[context];
         context_put(tree, at);
-        *(tag->running ? &at->running : &at->waiting) += 1;
+        at->running += more->running;
+        at->waiting += more->waiting;
         if (context_row(tree, at) && path_rows(tree, path, count)) {
-            *(tag->running ? &leaf->here.running : &leaf->here.waiting) += 1;
-            leaf->here.native += tag->native;
+            counts_add(&leaf->here, more);
             (void)node_row(tree, leaf);
         }
+    }
+}
+
+/* --- The open step --------------------------------------------------------------------- */
+
+static void open_add(sampler_tree *tree, const tree_tag *tag, uint32_t node,
+                     const tree_counts *more)
+{
+    uint32_t kept = 0;
+    open_samples *found = NULL;
+    for (uint32_t i = 0; i < tree->open_count; i++) {
+        const open_samples *at = &tree->open[i];
+        if (at->tid != tag->tid || at->step == tag->step) {
+            tree->open[kept] = *at; /* Other steps of the thread have ended. */
+            found = at->tid == tag->tid && at->node == node ? &tree->open[kept] : found;
+            kept++;
+        }
+    }
+    tree->open_count = kept;
+    if (tag->step < 0 || tag->phase >= SW_PHASE_COUNT) {
+        return;
+    }
+    if (!found && grow((void **)&tree->open, kept, &tree->open_room, OPEN_PATHS,
+                       sizeof *tree->open)) {
+        found = &tree->open[tree->open_count++];
+        *found = (open_samples){.tid = tag->tid, .node = node, .step = tag->step};
+    }
+    if (found) {
+        counts_add(&found->counts, more);
+    }
+}
+
+/* Moves samples from a path to the same one in no step. */
+static void move_outside(sampler_tree *tree, const open_samples *samples)
+{
+    tree_frame frames[WALK_FRAMES];
+    uint32_t path[WALK_FRAMES];
+    size_t depth = 0;
+    uint32_t at = samples->node;
+    for (bool top = false; !top && depth < WALK_FRAMES;) {
+        const tree_node *node = &tree->nodes[at];
+        frames[depth++] = (tree_frame){node->function, node->line};
+        top = node->top;
+        at = node->parent;
+    }
+    const tree_context from = tree->contexts[at];
+    const tree_tag tag = {.thread = from.thread,
+                          .tid = from.tid,
+                          .section = from.section,
+                          .domain = from.domain,
+                          .phase = SW_PHASE_INHERIT};
+    const uint32_t to = context_get(tree, &tag);
+    const size_t count =
+        to == TREE_NONE || to == at ? 0 : path_get(tree, to, frames, depth, path);
+    if (count == 0) {
+        return;
+    }
+    tree_node *leaf = &tree->nodes[samples->node];
+    counts_take(&leaf->all, &samples->counts);
+    if (recording(tree) && leaf->handle && leaf->number == tree->number) {
+        tree_context *context = &tree->contexts[at];
+        tree_counts all = {context->running, context->waiting, 0};
+        counts_take(&all, &samples->counts);
+        context->running = all.running;
+        context->waiting = all.waiting;
+        (void)context_row(tree, context);
+        counts_take(&leaf->here, &samples->counts);
+        (void)node_row(tree, leaf);
+    }
+    path_count(tree, to, path, count, &samples->counts);
+}
+
+void tree_forget_step(sampler_tree *tree, uint32_t tid)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < tree->open_count; i++) {
+        if (tree->open[i].tid == tid) {
+            move_outside(tree, &tree->open[i]);
+        } else {
+            tree->open[kept++] = tree->open[i];
+        }
+    }
+    tree->open_count = kept;
+}
+
+uint32_t tree_add(sampler_tree *tree, const tree_tag *tag, const tree_frame *frames,
+                  size_t depth)
+{
+    uint32_t path[WALK_FRAMES];
+    const uint32_t context = context_get(tree, tag);
+    if (context == TREE_NONE || depth == 0 || depth > WALK_FRAMES) {
+        return TREE_NONE;
+    }
+    const size_t count = path_get(tree, context, frames, depth, path);
+    if (count == 0) {
+        return TREE_NONE;
+    }
+    const tree_counts one = {
+        .running = tag->running, .waiting = !tag->running, .native = tag->native};
+    path_count(tree, context, path, count, &one);
+    open_add(tree, tag, path[count - 1], &one);
+    if (recording(tree)) {
         put_sample(tree, tag, frames, depth);
     }
     return path[count - 1];

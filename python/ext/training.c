@@ -205,6 +205,7 @@ static void step_forget(train_state *state)
     if (state->open) {
         state->open = false;
         sw_step_cancel();
+        sampler_forget_step();
     }
 }
 
@@ -380,6 +381,7 @@ void core_train_finish(void)
         if (state->open && state->by_hand && state->backward) {
             state->open = false;
             sw_step_abandon(); /* Nothing says where it ended. */
+            sampler_forget_step();
         } else if (!state->worked || state->open_rank <= TRAIN_UPDATE) {
             step_forget(state);
         }
@@ -646,6 +648,7 @@ static PyObject *train_step_end(PyObject *Py_UNUSED(module), PyObject *const *ar
         state->open = false;
         if (forget) {
             sw_step_cancel();
+            sampler_forget_step();
         } else if (complete) {
             sw_step_end();
         } else {

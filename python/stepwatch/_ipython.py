@@ -15,6 +15,7 @@ from IPython.core.magic import (  # type: ignore[import-not-found,unused-ignore]
 )
 
 import stepwatch
+from stepwatch import integrations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,9 +62,11 @@ class StepwatchMagics(Magics):  # type: ignore[misc,unused-ignore]
         functions = self._functions() if "functions" in options else None
 
         own = not stepwatch.is_recording()
+        watch = False
         if own:
             out = options.get("out", [""])[-1] or tempfile.mkdtemp(prefix="stepwatch-")
             stepwatch.start(out=out, name="cell", sampler_hz=200)
+            watch = self._watch()
         elif "out" in options:
             raise UsageError("a recording is on already; stop it before asking for another --out")
         else:
@@ -75,6 +78,8 @@ class StepwatchMagics(Magics):  # type: ignore[misc,unused-ignore]
             if lines is not None:
                 lines.disable()
             run = stepwatch.stop() if own else None
+            if watch:
+                integrations.remove()
         if functions is not None:
             functions.print(limit=20)
         if lines is not None:
@@ -112,6 +117,12 @@ class StepwatchMagics(Magics):  # type: ignore[misc,unused-ignore]
             for path in options.get("T", []):
                 lines.save(path)
         return lines if "r" in options else None
+
+    def _watch(self) -> bool:
+        """Watch the frameworks as ``stepwatch run`` does; tell whether nobody did so before."""
+        before = integrations.is_installed()
+        integrations.install()
+        return not before
 
     def _options(self, line: str, short: str, *long: str) -> tuple[dict[str, list[str]], str]:
         found, rest = self.parse_options(line, short, *long, list_all=True, posix=False)

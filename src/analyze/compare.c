@@ -145,6 +145,11 @@ static int compare_durations(struct pair *pair)
     const bool functions = pair->before->functions;
     compared->basis = functions ? SW_BASIS_FUNCTIONS : SW_BASIS_DURATION;
     compared->speedup = pair->before->side.duration_s / pair->after->side.duration_s;
+    if (pair->before->has_steps != pair->after->has_steps && !lacking->trace) {
+        refuse(compared, "only one of them has steps");
+        return NOTE(pair, "%s has no steps: it did something else, or ended too early.",
+                    lacking->side.path);
+    }
     judge(compared, pair->comparison->threshold);
     if (functions) {
         return NOTE(pair, "A profile has one time for each function and no spread: "

@@ -46,6 +46,7 @@ struct sw__compare_notes {
 struct sw_compare_input {
     sw__arena *arena;
     bool functions; /* a function profile, not a run */
+    bool trace;     /* a trace, which has spans and never steps */
     bool single;    /* single steps were read: draws and medians have intervals */
     bool
         spans; /* modules and sections are known step by step; those not there took no time */

@@ -93,6 +93,7 @@ int sw__compare_trace(sw_compare_input *input, struct sw__scan *json, uint64_t *
         ++*spans;
     }
     if (end_us >= begin_us) {
+        input->trace = true;
         input->side.duration_s = (end_us - begin_us) / 1e6;
     }
     return SW_OK;

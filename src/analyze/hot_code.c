@@ -345,11 +345,21 @@ static bool is_torn(const sw_stack_frame *outermost)
            strstr(outermost->name, "main") == NULL;
 }
 
+/* Whether a frame of a stack is the user's. "<string>" is a program given as python -c, which all of its stacks begin with, or
+ * else code that a package has made as text (collections.namedtuple). */
+static bool is_users(const sw_stacks *stacks, const uint32_t *frames, size_t index)
+{
+    const char *file = sw_stacks_get_frame(stacks, frames[index])->file;
+    return sw__user_file(file) &&
+           (strcmp(file, "<string>") != 0 ||
+            strcmp(sw_stacks_get_frame(stacks, frames[0])->file, "<string>") == 0);
+}
+
 static bool in_jax(const sw_stacks *stacks, const uint32_t *frames, size_t depth)
 {
     for (size_t i = depth; i-- > 0;) {
         const char *file = sw_stacks_get_frame(stacks, frames[i])->file;
-        if (sw__user_file(file)) {
+        if (is_users(stacks, frames, i)) {
             return false;
         }
         if (strstr(file, "/jax/_src/")) {
@@ -440,7 +450,7 @@ static void add_stack(struct reading *reading, const sw_stack *stack, int phase,
         const sw_stack_frame *frame =
             sw_stacks_get_frame(reading->stacks, frames[inner - 1]);
         const char *file = frame->file;
-        if (sw__user_file(file)) {
+        if (is_users(reading->stacks, frames, inner - 1)) {
             break;
         }
         copies = copies || strcmp(frame->name, "deepcopy") == 0;

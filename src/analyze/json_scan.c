@@ -11,7 +11,8 @@ static bool fail(struct sw__scan *json)
 
 static int next_char(struct sw__scan *json)
 {
-    while (json->at < json->end && strchr(" \t\r\n", *json->at) && *json->at) {
+    while (json->at < json->end && (*json->at == ' ' || *json->at == '\t' ||
+                                    *json->at == '\r' || *json->at == '\n')) {
         json->at++;
     }
     return json->bad || json->at == json->end ? -1 : (unsigned char)*json->at;

@@ -27,6 +27,7 @@
 #define PYTHON_IN_MODEL 0.65
 /* Of calls of packages from such a function, what goes with it. */
 #define CALLS_GONE 0.8
+#define CALLS_TOLD 0.05 /* of a step: worth a word in the title */
 
 static double percent(double share)
 {
@@ -185,14 +186,25 @@ static struct sw__draft *python_overhead(sw_findings *all)
     sw__draft_rule(draft, "RULE-01");
     const sw_stack_frame *at = &top->frame;
     sw__draft_where(all, draft, at->file, at->line, at->name);
-    sw__draft_title(all, draft, "%.0f %% of a step is Python code in %s (%s:%u)",
-                    percent(time.mean / step), at->name, sw__file_name(at->file),
-                    at->line);
+    const double calls_ns = sw__hot_time(all, calls).mean;
+    const double called = calls_ns > 0 ? calls_ns : 0;
+    if (called / step > CALLS_TOLD) {
+        sw__draft_title(all, draft,
+                        "%.0f %% of a step is Python code in %s (%s:%u), %.0f %% more is "
+                        "what it calls",
+                        percent(time.mean / step), at->name, sw__file_name(at->file),
+                        at->line, percent(called / step));
+    } else {
+        sw__draft_title(all, draft, "%.0f %% of a step is Python code in %s (%s:%u)",
+                        percent(time.mean / step), at->name, sw__file_name(at->file),
+                        at->line);
+    }
     const struct sw__estimate own = sw__hot_time(all, top->own_by_phase);
     const double interpreted = (double)top->interpreted / (double)top->own;
     sw__draft_number(draft, "python_ms", time.mean / 1e6);
     sw__draft_number(draft, "python_share", time.mean / step);
     sw__draft_number(draft, "function_ms", own.mean / 1e6);
+    sw__draft_number(draft, "called_ms", called / 1e6);
     sw__draft_number(draft, "interpreter_share", interpreted);
     sw__draft_number(draft, "functions", (double)functions);
     sw__draft_number(draft, "samples", (double)time.count);
@@ -215,9 +227,8 @@ static struct sw__draft *python_overhead(sw_findings *all)
                      "every step; `stepwatch run --lines` shows its lines.");
     /* What takes its place costs something; the others may have other reasons. What a loop calls goes with it. */
     struct sw__estimate range = time;
-    const double called = sw__hot_time(all, calls).mean;
-    range.mean += CALLS_GONE * (called > 0 ? called : 0);
-    range.high += called > 0 ? called : 0;
+    range.mean += CALLS_GONE * called;
+    range.high += called;
     range.low = own.low < time.low ? own.low : time.low;
     const double beside = computed_beside(all);
     if (beside > 0) {

@@ -157,8 +157,9 @@ static void remark_on_steps(sw_findings *all)
         sw__findings_note(all, "All steps are warm-up: what they show says little about "
                                "training.");
     } else if (steps->count < STEPS_LEAST) {
-        sw__findings_note(all, "Only %llu steps were recorded: a longer run says more.",
-                          (unsigned long long)steps->count);
+        sw__findings_note(all, "Only %llu step%s recorded: a longer run says more.",
+                          (unsigned long long)steps->count,
+                          steps->count == 1 ? " was" : "s were");
     }
     if (all->it.count && steps->phase[SW_PHASE_OTHER].share > 0.3 &&
         !steps->phase[SW_PHASE_FORWARD].measured) {

@@ -255,10 +255,20 @@ static bool is_forward(const char *name)
            strcmp(last, "__call__") == 0 || strcmp(last, "<module>") == 0;
 }
 
+/* Keras comes to each layer through much Python of its own: there a forward that takes longer than its backward says nothing
+ * of what learns. */
+static bool called_by_keras(const sw_findings *all)
+{
+    return sw__fact(all, "framework.keras") != NULL;
+}
+
 /* What learns takes longer in the backward than in the forward. A function that is much of the forward, of a model whose
  * backward is short, depends on nothing that learns: its result is the same whenever its input is. */
 static bool not_in_backward(sw_findings *all)
 {
+    if (called_by_keras(all)) {
+        return false;
+    }
     const struct sw__estimate forward =
         sw__phase_time(all, SW__PHASE_BIT(SW_PHASE_FORWARD));
     const struct sw__estimate backward =
@@ -309,7 +319,7 @@ static bool not_in_backward(sw_findings *all)
  * depends on nothing that learns. One without any backward is meant to learn nothing, such as a teacher. */
 static bool module_without_backward(sw_findings *all)
 {
-    if (sw__has_device(all)) {
+    if (sw__has_device(all) || called_by_keras(all)) {
         return false; /* modules are timed on the host, which does not compute them */
     }
     size_t count;
@@ -320,7 +330,8 @@ static bool module_without_backward(sw_findings *all)
     const sw_training_module *top = NULL;
     for (size_t i = 0; i < count && steps > 0; i++) {
         const sw_training_module *at = &modules[i];
-        if (at->calls && at->type && !sw__of_torch(at->type) && at->backward_calls > 0 &&
+        if (at->calls && at->type && !sw__of_torch(at->type) &&
+            strcmp(at->type, "OptimizedModule") != 0 && at->backward_calls > 0 &&
             at->backward_ns > 0 &&
             4 * (at->backward_ns / at->backward_calls) < at->self_ns / at->calls &&
             (!top || at->self_ns > top->self_ns)) {
@@ -330,12 +341,17 @@ static bool module_without_backward(sw_findings *all)
     if (!top) {
         return false;
     }
-    const double ns = (double)top->self_ns / (double)steps;
+    /* First calls, which may compile, are among those of the module, and not among the steps that count. */
+    const struct sw__estimate called = sw__phase_time(
+        all, SW__PHASE_BIT(SW_PHASE_FORWARD) | SW__PHASE_BIT(SW_PHASE_LOSS));
+    const double own = (double)top->self_ns / (double)steps;
+    const double ns = own < called.mean ? own : called.mean;
+    const double back = (double)top->backward_ns / (double)top->backward_calls;
     const double step = all->it.mean_ns;
-    if (!(ns / step > 2 * REDUNDANT_LEAST)) {
+    if (!(ns / step > 2 * REDUNDANT_LEAST) ||
+        !(4 * back * (double)top->calls < ns * (double)steps)) {
         return false;
     }
-    const double back = (double)top->backward_ns / (double)top->backward_calls;
     struct sw__draft *draft = sw__draft(all, SW_FINDING_REDUNDANT_WORK, "RULE-44");
     sw__draft_rule(draft, "RULE-13");
     draft->group = SW__GROUP_COMPUTE;

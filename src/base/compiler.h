@@ -9,6 +9,8 @@
 #define SW__HOT __attribute__((hot, aligned(64)))
 #define SW__INLINE static inline __attribute__((always_inline))
 #define SW__ALIGNED(n) __attribute__((aligned(n)))
+/* Of the library alone: reached without a look into its table of addresses. */
+#define SW__HIDDEN __attribute__((visibility("hidden")))
 /* Initial-exec thread-local storage: half the cost of the default model in a shared
  * library. Only ever one pointer, for static TLS space is scarce in libraries that are
  * loaded late. */

@@ -160,8 +160,30 @@ static size_t write_special(sw_writer *writer, const char *bytes, size_t length)
     return taken;
 }
 
+/* The same where all is plain and there is room, as nearly always: true when it was. */
+static bool write_plain(sw_writer *writer, const char *bytes, size_t length)
+{
+    if (length + 2 >= writer->capacity - writer->used) {
+        return false;
+    }
+    char *out = writer->buffer + writer->used;
+    *out++ = '"';
+    for (size_t i = 0; i < length; i++) {
+        if (!is_plain((unsigned char)bytes[i])) {
+            return false;
+        }
+        *out++ = bytes[i];
+    }
+    *out = '"';
+    writer->used += length + 2;
+    return true;
+}
+
 static void write_quoted(sw_writer *writer, const char *bytes, size_t length)
 {
+    if (write_plain(writer, bytes, length)) {
+        return;
+    }
     sw_write_bytes(writer, "\"", 1);
     for (size_t at = 0; at < length;) {
         size_t run = at;

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -48,6 +49,15 @@ int sw__os_open_read(const char *path)
     /* Without O_NONBLOCK a named pipe in the place of a file would hang the reader. */
     int fd = open_retrying(path, O_RDONLY | O_NONBLOCK, 0);
     return fd < 0 ? fd : move_up(fd);
+}
+
+int sw__os_memory_file(void)
+{
+    int fd = memfd_create("stepwatch", MFD_CLOEXEC);
+    if (fd < 0) {
+        fd = open("/dev/shm", O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600);
+    }
+    return fd < 0 ? -errno : move_up(fd);
 }
 
 /* mkdir fails with all kinds of errors for folders that exist (read-only, automounted):

@@ -99,9 +99,9 @@ void sw__os_random(uint8_t out[16])
 static uint64_t read_run_delay(int schedstat_fd)
 {
     char text[96];
-    size_t got = 0;
-    if (schedstat_fd < 0 ||
-        sw__os_pread_all(schedstat_fd, text, sizeof text - 1, 0, &got) != 0) {
+    const ssize_t got =
+        schedstat_fd < 0 ? -1 : pread(schedstat_fd, text, sizeof text - 1, 0);
+    if (got <= 0) {
         return UINT64_MAX;
     }
     text[got] = '\0';

@@ -98,10 +98,13 @@ static void sw__calibrate_tier(struct sw__scratch *scratch, bool events, uint64_
     out[2] = costs[SW__BATCHES * 9 / 10];
 }
 
-void sw__calibrate(struct sw__fmt_super *super)
+void sw__calibrate(struct sw__fmt_super *super, bool known)
 {
+    static uint64_t full[3], statistics[3]; /* under session.lock */
     struct sw__scratch *scratch = NULL;
-    uint64_t full[3] = {0}, statistics[3] = {0};
+    if (known && full[1]) {
+        goto tell;
+    }
     if (posix_memalign((void **)&scratch, 64, sizeof(*scratch))) {
         return; /* Unknown stays 0 and is reported as unknown. */
     }
@@ -120,9 +123,10 @@ void sw__calibrate(struct sw__fmt_super *super)
     sw__become(self);
     sw__holding = holding;
     atomic_store(&sw__events_on, events);
+    free(scratch);
+tell:
     super->cost_section_low = full[0];
     super->cost_section = full[1];
     super->cost_section_high = full[2];
     super->cost_stats = statistics[1];
-    free(scratch);
 }

@@ -48,8 +48,9 @@ int sw__settings_load(struct sw__settings *out, const sw_config *config, size_t 
 
 /* Facts about process, machine and environment for the trace: command line (values that look like
  * secrets redacted), cwd, executable, host, kernel, CPU model, usable CPUs, memory, user-visible
- * settings, allow-listed environment variables as "env.NAME". Calls `put` for each. */
-void sw__facts_collect(const struct sw__settings *settings,
+ * settings, allow-listed environment variables as "env.NAME". Calls `put` for each. `brief`: only what
+ * tells processes, ranks and machines apart. */
+void sw__facts_collect(const struct sw__settings *settings, bool brief,
                        void (*put)(void *arg, const char *key, const char *value),
                        void *arg);
 

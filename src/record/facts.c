@@ -245,11 +245,17 @@ static void facts_of_rank(const struct sink *sink)
     }
 }
 
-static void facts_of_machine(const struct sink *sink)
+static void fact_host(const struct sink *sink)
 {
     char text[256];
     sw__os_host_name(text, sizeof text);
     fact(sink, "host", text, false);
+}
+
+static void facts_of_machine(const struct sink *sink)
+{
+    char text[256];
+    fact_host(sink);
     sw__os_kernel(text, sizeof text);
     fact(sink, "kernel", text, false);
     sw__os_cpu_model(text, sizeof text);
@@ -266,7 +272,7 @@ static void facts_of_machine(const struct sink *sink)
     fact(sink, "clock_why", sw_clock_why(), false);
 }
 
-void sw__facts_collect(const struct sw__settings *settings,
+void sw__facts_collect(const struct sw__settings *settings, bool brief,
                        void (*put_fact)(void *arg, const char *key, const char *value),
                        void *arg)
 {
@@ -275,6 +281,12 @@ void sw__facts_collect(const struct sw__settings *settings,
     char value[VALUE_KEPT];
     fact(&sink, "stepwatch_version", SW_VERSION_STRING, false);
     fact_of(&sink, "format_version", "%d", SW_FORMAT_VERSION);
+    if (brief) {
+        fact_of(&sink, "pid", "%ld", (long)getpid());
+        facts_of_rank(&sink);
+        fact_host(&sink);
+        return;
+    }
     facts_of_process(&sink);
     facts_of_rank(&sink);
     facts_of_machine(&sink);

@@ -4,6 +4,7 @@
 #include "record/recorder.h"
 #include "record/watchers.h"
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* What a child leaves alone. It is kept, for tools that look for leaks. */
@@ -61,7 +62,14 @@ void sw__forked_child(void)
         session->super = NULL;
         session->threads = NULL;
         session->watchers = NULL;
-        atomic_store(&session->state, SW__SESSION_FORKED);
+        /* What lies in memory alone is for the parent's eyes: a child's part goes where the parent has made room. */
+        struct stat facts;
+        const bool alone = session->brief && stat(session->run_dir, &facts) != 0;
+        session->brief = false;
+        atomic_store(&session->state, alone ? SW__SESSION_OFF : SW__SESSION_FORKED);
+        if (alone) {
+            sw__names_open_gates(false);
+        }
     }
     sw__watchers_after_fork(true);
 }

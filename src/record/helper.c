@@ -12,7 +12,10 @@
 #include <unistd.h>
 
 #define SW__MS ((uint64_t)1000000)
+/* Each time the helper wakes costs somebody a moment; of a program that has run for a while less is new. */
+#define SW__YOUNG_PERIOD (100 * SW__MS)
 #define SW__CLOCK_PERIOD (500 * SW__MS)
+#define SW__YOUNG (3000 * SW__MS)
 #define SW__COPY_PERIOD (2000 * SW__MS)
 #define SW__BUSY_PERIOD (1 * SW__MS)
 #define SW__BUSY_ROUNDS 20
@@ -85,18 +88,21 @@ static void *sw__helper_main(void *arg)
 {
     struct sw__session *session = &sw__session;
     unsigned quiet = SW__BUSY_ROUNDS;
-    uint64_t clock_at = 0, copy_at = sw__mono_ns() + SW__COPY_PERIOD;
+    const uint64_t began = sw__mono_ns();
+    uint64_t clock_at = 0, copy_at = began + SW__COPY_PERIOD;
     (void)arg;
     (void)prctl(PR_SET_NAME, "stepwatch", 0, 0, 0);
     atomic_store(&sw__helper.tid, sw__os_tid());
     uint64_t cpu_before = atomic_load(&session->super->total[SW__TOTAL_HELPER_NS]);
     while (!atomic_load_explicit(&sw__helper.stop, memory_order_acquire)) {
         bool any = sw__pool_serve(&session->pool);
-        uint64_t now = sw__mono_ns();
+        const uint64_t now = sw__mono_ns();
+        const uint64_t period =
+            now - began < SW__YOUNG ? SW__YOUNG_PERIOD : SW__CLOCK_PERIOD;
         if (now >= clock_at) {
             sw__helper_clock(session->super);
             sw__memory_look(false);
-            clock_at = now + SW__CLOCK_PERIOD;
+            clock_at = now + period;
         }
         if (now >= copy_at) {
             sw__helper_copy();
@@ -113,7 +119,7 @@ static void *sw__helper_main(void *arg)
         /* It looks often for a while after the last full chunk: then no thread has to wake it. */
         quiet = any ? 0 : quiet + 1;
         bool long_one = quiet > SW__BUSY_ROUNDS;
-        sw__helper_sleep(long_one ? SW__CLOCK_PERIOD : SW__BUSY_PERIOD, long_one);
+        sw__helper_sleep(long_one ? period : SW__BUSY_PERIOD, long_one);
     }
     return NULL;
 }

@@ -158,6 +158,7 @@ struct sw__thread {
     sw_step_io io_before;                      /* what they said at the last reading */
     struct sw__fmt_thread *slot;
     uint64_t usage_ticks; /* when usage was last read; 0 never */
+    uint64_t usage_pause; /* ticks until it is read again */
     uint32_t usage_steps; /* steps since */
     bool dead;
     bool wanted;    /* what it records was asked for: its chunks are marked */
@@ -201,6 +202,7 @@ struct sw__session {
     uint64_t retry_at; /* ticks before which no thread tries to attach again */
     char run_dir[1024];
     char loss[256]; /* what went wrong first, for the closing line */
+    bool brief;     /* it lies in memory alone, see sw_init_brief */
     bool quiet_end; /* all threads were seen outside the recorder at its end */
     pid_t pid;
 };
@@ -395,7 +397,8 @@ void sw__memory_forget(void); /* in a child */
 sw_row *sw__row_keep(sw_row *row);
 
 /* calibrate.c */
-void sw__calibrate(struct sw__fmt_super *super);
+/* `known`: what an earlier recording of the process measured will do. */
+void sw__calibrate(struct sw__fmt_super *super, bool known);
 
 /* What calls that are dearer than sections cost is measured while they run; 0: not this one. A thread that loses its CPU
  * meanwhile waits for others, which is no cost of ours: what is longer than any such call counts as the longest. */

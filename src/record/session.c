@@ -5,6 +5,7 @@
 #include "record/recorder.h"
 #include "record/watchers.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/membarrier.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@
 #include <unistd.h>
 
 #define SW__MIB ((uint64_t)1 << 20)
+#define SW__FD_LOWEST 200 /* out of the way of programs that use small numbers */
 #define SW__HOT_FIRST (256u * 1024u) /* the helper makes more, right after the start */
 
 struct sw__session sw__session = {
@@ -209,14 +211,21 @@ static int sw__session_build(struct sw__session *session, sw_error_info *info)
     }
     /* Three eighths stay for step records, names and statistics, which are always kept. */
     uint64_t cap = settings->max_bytes / 8 * 5;
-    result = sw__home_create(&session->home, session->run_dir, stem, cap, info);
+    if (session->brief) {
+        memset(&session->home, 0, sizeof(session->home));
+        session->home.fd = -1; /* There is none. */
+    } else {
+        result = sw__home_create(&session->home, session->run_dir, stem, cap, info);
+    }
     if (result) {
         return result;
     }
     const struct sw__hot_place place = {.asked = settings->hot_dir,
                                         .run_dir = session->run_dir};
-    result = sw__hot_create(&session->hot, &place, sw__hot_limit(settings), SW__HOT_FIRST,
-                            info);
+    const uint64_t limit = sw__hot_limit(settings);
+    result = session->brief
+                 ? sw__hot_create_nameless(&session->hot, limit, SW__HOT_FIRST, info)
+                 : sw__hot_create(&session->hot, &place, limit, SW__HOT_FIRST, info);
     if (result) {
         return result;
     }
@@ -282,14 +291,18 @@ static int sw__session_start(sw_error_info *info)
         sw__session_undo(session);
         return result;
     }
-    sw__facts_collect(&session->settings, sw__fact_put, NULL);
+    sw__facts_collect(&session->settings, session->brief, sw__fact_put, NULL);
     sw__fact_put(NULL, "hot_memory", session->hot.where);
     sw__given_facts_put();
-    sw__memory_begin();
+    if (!session->brief) {
+        sw__memory_begin();
+    }
     (void)sw__names_define();
-    (void)sw__mirror_copy(&session->mirror, false);
-    result = sw__home_put_super(&session->home, session->super, SW__STATE_OPEN,
-                                session->hot.path);
+    if (!session->brief) {
+        (void)sw__mirror_copy(&session->mirror, false);
+        result = sw__home_put_super(&session->home, session->super, SW__STATE_OPEN,
+                                    session->hot.path);
+    }
     if (result) {
         result = sw_error_set(info, result, "the trace %s cannot be written: %s",
                               session->home.path, strerror(session->home.error));
@@ -303,7 +316,7 @@ static int sw__session_start(sw_error_info *info)
         (void)syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
     }
     atomic_store(&session->state, SW__SESSION_ON);
-    sw__calibrate(session->super);
+    sw__calibrate(session->super, session->brief);
     sw_clock_snapshot now;
     sw_clock_snap(&now);
     uint64_t elapsed = now.mono_ns - session->super->start_snapshot.mono_ns;
@@ -317,7 +330,9 @@ static int sw__session_start(sw_error_info *info)
     /* Names that came while this was going on, too. */
     (void)sw__names_define();
     sw__names_open_gates(true);
-    (void)sw__helper_start();
+    if (!session->brief) {
+        (void)sw__helper_start();
+    }
     return 0;
 }
 
@@ -327,7 +342,7 @@ static void sw__warn(void *arg, const char *sentence)
     sw__say("%s", sentence);
 }
 
-int sw_init_info(const sw_config *config, size_t size, sw_error_info *info)
+static int sw__init(const sw_config *config, size_t size, bool brief, sw_error_info *info)
 {
     struct sw__session *session = &sw__session;
     static struct sw__settings settings; /* under the lock; large for a small stack */
@@ -347,6 +362,10 @@ int sw_init_info(const sw_config *config, size_t size, sw_error_info *info)
     }
     if (!result) {
         session->settings = settings;
+        session->brief = brief;
+        if (brief) { /* What is full is not written anywhere. */
+            session->settings.policy = SW_POLICY_DROP;
+        }
         session->run_dir[0] = 0;
         result = sw__session_start(info);
     }
@@ -360,6 +379,29 @@ out:
         sw__watchers_begin(&session->settings, child);
     }
     return result;
+}
+
+int sw_init_info(const sw_config *config, size_t size, sw_error_info *info)
+{
+    return sw__init(config, size, false, info);
+}
+
+int sw_init_brief(const sw_config *config, size_t size, sw_error_info *info)
+{
+    return sw__init(config, size, true, info);
+}
+
+int sw_brief_fd(void)
+{
+    struct sw__session *session = &sw__session;
+    int fd = -1;
+    sw__lock(&session->lock);
+    if (sw_is_recording() && session->brief &&
+        sw__os_is_file(session->hot.fd, session->hot.device, session->hot.inode)) {
+        fd = fcntl(session->hot.fd, F_DUPFD_CLOEXEC, SW__FD_LOWEST);
+    }
+    sw__unlock(&session->lock);
+    return fd;
 }
 
 int sw_init_sized(const sw_config *config, size_t size)
@@ -501,6 +543,27 @@ static void sw__session_close(struct sw__session *session)
     session->super = NULL;
 }
 
+/* The same where all of it lies in memory: whoever has a descriptor of that reads it there. */
+static void sw__session_close_brief(struct sw__session *session)
+{
+    session->quiet_end = sw__threads_settle();
+    sw__threads_end();
+    sw__hot_check(&session->hot);
+    sw__session_repair_super();
+    sw_clock_snap(&session->super->end_snapshot);
+    session->super->exit_reason = 1;
+    session->super->revision++;
+    atomic_store(&session->super->state, (uint32_t)SW__STATE_CLOSED);
+    sw__threads_release();
+    sw__hot_trim(&session->hot);
+    sw__hot_close(&session->hot, session->quiet_end, false);
+    if (session->quiet_end) {
+        sw__pool_free(&session->pool);
+        sw__mirror_free(&session->mirror);
+    }
+    session->super = NULL;
+}
+
 void sw_shutdown(void)
 {
     struct sw__session *session = &sw__session;
@@ -514,7 +577,11 @@ void sw_shutdown(void)
         /* The state first: a section made from now on finds its gate closed too. */
         atomic_store(&session->state, SW__SESSION_ENDING);
         sw__names_open_gates(false);
-        sw__session_close(session);
+        if (session->brief) {
+            sw__session_close_brief(session);
+        } else {
+            sw__session_close(session);
+        }
         atomic_store(&sw__events_on, false);
         atomic_store(&session->state, SW__SESSION_OFF);
     } else if (atomic_load(&session->state) == SW__SESSION_FORKED) {

@@ -32,9 +32,19 @@ struct sw__step_used {
     sw_step_io io; /* of the process */
 };
 
-/* Usage costs four system calls, some microseconds where the caches are the program's, so it is read at most once in so
- * long; a record then speaks for the steps since the last reading. Tells whether it was read. */
-enum { SW__USAGE_MS = 10 };
+/* Usage costs five system calls, which take tens of microseconds where the caches are the program's. So it is read at most
+ * once in ten milliseconds, and in a thousand times of what the last reading took, up to fifty; a record then speaks for the
+ * steps since. Tells whether it was read. */
+enum { SW__USAGE_MS = 10, SW__USAGE_MOST_MS = 50, SW__USAGE_SHARE = 1000 };
+
+/* When to read again, in ticks after a reading that took so many. */
+static uint64_t sw__usage_pause(uint64_t took)
+{
+    const uint64_t ms = sw__session.ticks_per_ms;
+    const uint64_t least = SW__USAGE_MS * ms, most = SW__USAGE_MOST_MS * ms;
+    const uint64_t fair = took < most ? took * SW__USAGE_SHARE : most;
+    return fair < least ? least : fair > most ? most : fair;
+}
 
 int sw__kept_open(struct sw__kept_file *file, const char *path)
 {
@@ -57,10 +67,10 @@ static bool sw__step_usage(struct sw__thread *thread, uint64_t end,
         return false;
     }
     thread->usage_steps++;
-    if (thread->usage_ticks &&
-        end - thread->usage_ticks < SW__USAGE_MS * sw__session.ticks_per_ms) {
+    if (thread->usage_ticks && end - thread->usage_ticks < thread->usage_pause) {
         return false;
     }
+    const uint64_t began = sw_now();
     struct sw__os_usage now;
     sw__os_thread_usage(&now,
                         sw__kept_open(&thread->schedstat, "/proc/thread-self/schedstat"));
@@ -93,6 +103,7 @@ static bool sw__step_usage(struct sw__thread *thread, uint64_t end,
         (sw_step_io){io.read_bytes, io.written_bytes, io.read_calls, io.write_calls};
     memcpy(thread->usage, fresh, sizeof(fresh));
     thread->usage_ticks = end;
+    thread->usage_pause = sw__usage_pause(sw_now() - began);
     thread->usage_steps = 0;
     return true;
 }

@@ -130,6 +130,19 @@ static bool sw__hot_map(struct sw__hot *hot, uint64_t first)
     return false;
 }
 
+/* It is mapped. */
+static void sw__hot_begin(struct sw__hot *hot, uint64_t first)
+{
+    /* Names and statistics are always kept: events leave room for them. */
+    hot->reserve = hot->limit / 4;
+    atomic_store(&hot->committed, first);
+    atomic_store(&hot->next, SW__FMT_PAGE);
+    if (hot->fd >= 0) {
+        (void)sw__sigbus_watch(hot->base, hot->reserved, NULL);
+    }
+    (void)sw__os_populate(hot->base, first);
+}
+
 int sw__hot_create(struct sw__hot *hot, const struct sw__hot_place *place, uint64_t limit,
                    uint64_t first, sw_error_info *info)
 {
@@ -176,14 +189,36 @@ int sw__hot_create(struct sw__hot *hot, const struct sw__hot_place *place, uint6
         }
         snprintf(hot->where, sizeof(hot->where), "memory of the process");
     }
-    /* Names and statistics are always kept: events leave room for them. */
-    hot->reserve = hot->limit / 4;
-    atomic_store(&hot->committed, first);
-    atomic_store(&hot->next, SW__FMT_PAGE);
-    if (hot->fd >= 0) {
-        (void)sw__sigbus_watch(hot->base, hot->reserved, NULL);
+    sw__hot_begin(hot, first);
+    return 0;
+}
+
+int sw__hot_create_nameless(struct sw__hot *hot, uint64_t limit, uint64_t first,
+                            sw_error_info *info)
+{
+    struct stat facts;
+    memset(hot, 0, sizeof(*hot));
+    pthread_mutex_init(&hot->lock, NULL);
+    first = (first + SW__FMT_PAGE - 1) / SW__FMT_PAGE * SW__FMT_PAGE;
+    hot->limit = limit < first ? first : limit;
+    hot->fd = sw__os_memory_file();
+    if (hot->fd < 0 || sw__os_allocate(hot->fd, 0, first, false) ||
+        fstat(hot->fd, &facts) || !sw__hot_map(hot, first)) {
+        if (hot->fd >= 0) {
+            close(hot->fd);
+        }
+        hot->fd = -1;
+        return sw_error_set(info, SW_ENOMEM,
+                            "there is no room for %llu KiB of recording memory",
+                            (unsigned long long)(first / 1024));
     }
-    (void)sw__os_populate(hot->base, first);
+    snprintf(hot->path, sizeof(hot->path), "/proc/self/fd/%d", hot->fd);
+    snprintf(hot->where, sizeof(hot->where), "memory without a name");
+    hot->device = facts.st_dev;
+    hot->inode = facts.st_ino;
+    hot->in_memory = true;
+    hot->nameless = true;
+    sw__hot_begin(hot, first);
     return 0;
 }
 
@@ -311,6 +346,18 @@ struct sw__fmt_block *sw__hot_try_take(struct sw__hot *hot, enum sw__fmt_kind ki
     return block;
 }
 
+void sw__hot_trim(struct sw__hot *hot)
+{
+    /* Shorter only: growing could raise SIGXFSZ. */
+    const uint64_t used = atomic_load(&hot->next);
+    struct stat facts;
+    if (hot->fd >= 0 && fstat(hot->fd, &facts) == 0 && facts.st_dev == hot->device &&
+        facts.st_ino == hot->inode && (uint64_t)facts.st_size > used &&
+        ftruncate(hot->fd, (off_t)used) == 0) {
+        atomic_store(&hot->committed, used);
+    }
+}
+
 void sw__hot_close(struct sw__hot *hot, bool settled, bool keep)
 {
     if (!hot->base) {
@@ -329,7 +376,7 @@ void sw__hot_close(struct sw__hot *hot, bool settled, bool keep)
          * space alone: the new pages are not backed by anything until someone touches them. */
         munmap(hot->base + used, hot->reserved - used);
     }
-    if (hot->path[0] && !keep) {
+    if (hot->path[0] && !keep && !hot->nameless) {
         unlink(hot->path);
     }
     if (sw__os_is_file(hot->fd, hot->device, hot->inode)) {

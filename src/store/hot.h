@@ -23,6 +23,7 @@ struct sw__hot {
     int fd;                     /* -1: anonymous memory, lost when the process dies */
     dev_t device;               /* identity of the file behind fd */
     ino_t inode;
+    bool nameless;    /* no folder knows the file (sw__hot_create_nameless) */
     bool in_memory;   /* on tmpfs, which counts the blocks of a file exactly */
     bool lost;        /* fd was closed by someone else: no more growth */
     bool cut;         /* the file was found shorter than it should be */
@@ -44,6 +45,9 @@ struct sw__hot_place {
  * to `first`. Returns 0, SW_ENOMEM (not even anonymous memory), and fills `info`. */
 int sw__hot_create(struct sw__hot *hot, const struct sw__hot_place *place, uint64_t limit,
                    uint64_t first, sw_error_info *info);
+/* The same in a file that has no name: its path leads to it in this process alone. */
+int sw__hot_create_nameless(struct sw__hot *hot, uint64_t limit, uint64_t first,
+                            sw_error_info *info);
 /* A block of `size` bytes (a multiple of SW__FMT_PAGE), zeroed but for its header; NULL when there is no
  * room. Takes the lock. */
 struct sw__fmt_block *sw__hot_take(struct sw__hot *hot, enum sw__fmt_kind kind,
@@ -56,6 +60,8 @@ struct sw__fmt_block *sw__hot_try_take(struct sw__hot *hot, enum sw__fmt_kind ki
 void sw__hot_check(struct sw__hot *hot);
 /* Whether another `size` bytes may be had for a chunk. */
 bool sw__hot_has_room(const struct sw__hot *hot, uint64_t size);
+/* Gives back what a file holds beyond its last block. Nobody takes any more. */
+void sw__hot_trim(struct sw__hot *hot);
 /* Ends the life of the file and removes it (unless `keep`). When a thread may still be about to store something
  * (`settled` false), the mapping is replaced by empty memory rather than removed. */
 void sw__hot_close(struct sw__hot *hot, bool settled, bool keep);

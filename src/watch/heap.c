@@ -7,12 +7,13 @@
 #include <string.h>
 #include <sys/mman.h>
 
-SW__TLS struct sw__heap_thread *sw__heap_self;
+struct sw__heap_thread sw__heap_nobody = {.expect = SW__HEAP_NEVER};
+SW__TLS struct sw__heap_thread *sw__heap_self = &sw__heap_nobody;
 _Atomic bool sw__heap_on;
 
 /* For threads whose end has begun: what it counts goes to `late`. */
-static struct sw__heap_thread sw__heap_closed = {.here = {.within = SW__HEAP_LATE},
-                                                 .busy = 1};
+static struct sw__heap_thread sw__heap_closed = {
+    .expect = SW__HEAP_NEVER, .within = SW__HEAP_LATE, .busy = 1};
 
 static bool is_closed(const struct sw__heap_thread *thread)
 {
@@ -96,9 +97,10 @@ struct sw__heap_thread *sw__heap_attach(void)
                                                       memory_order_relaxed)) {
         }
     }
-    thread->here.within = SW_HEAP_NATIVE;
-    thread->peak = thread->net;
-    thread->told = thread->net;
+    thread->expect = SW__HEAP_NEVER;
+    thread->within = SW_HEAP_NATIVE;
+    thread->room = 0;
+    thread->told = sw__heap_net(thread);
     thread->random =
         (uint64_t)(uintptr_t)&thread * 0x9E3779B97F4A7C15ull ^ sw__clock_now();
     sw__heap_samples_begin(thread);
@@ -114,12 +116,21 @@ struct sw__heap_thread *sw__heap_attach(void)
     return thread;
 }
 
-sw_heap_here *sw_heap_get_here(void)
+unsigned sw_heap_within(void)
 {
-    /* What threads that are ending share is not to be changed. */
-    static sw_heap_here nobody;
+    return sw__heap_here_now()->within;
+}
+
+void sw_heap_set_within(unsigned part)
+{
     struct sw__heap_thread *thread = sw__heap_here_now();
-    return is_closed(thread) ? &nobody : &thread->here;
+    /* What threads that are ending share is not to be changed. */
+    if (!is_closed(thread)) {
+        thread->within = part;
+        /* In this order, for a handler that allocates in between sets what is expected. */
+        atomic_signal_fence(memory_order_seq_cst);
+        thread->expect = SW__HEAP_NEVER;
+    }
 }
 
 /* --- counting --- */
@@ -144,13 +155,23 @@ static void raise_to(_Atomic int64_t *place, int64_t value)
     }
 }
 
+int64_t sw__heap_net(const struct sw__heap_thread *thread)
+{
+    uint64_t sum = 0;
+    for (unsigned part = 0; part < SW_HEAP_PARTS; part++) {
+        sum += thread->part[part].allocated - thread->part[part].freed;
+    }
+    return (int64_t)sum;
+}
+
 void sw__heap_flush(struct sw__heap_thread *thread)
 {
-    const int64_t change = thread->net - thread->told;
+    const int64_t net = sw__heap_net(thread);
+    const int64_t change = net - thread->told;
     if (is_closed(thread) || change == 0) {
         return;
     }
-    thread->told = thread->net;
+    thread->told = net;
     const int64_t now =
         atomic_fetch_add_explicit(&heap.in_use, change, memory_order_relaxed) + change;
     if (change > 0) {
@@ -184,33 +205,6 @@ void sw__heap_slow(struct sw__heap_thread *thread, const void *address, size_t b
     }
     sw__heap_ahead(thread);
     thread->busy = 0;
-}
-
-void sw_heap_add(unsigned part, const void *address, size_t bytes)
-{
-    struct sw__heap_thread *thread = sw__heap_here_now();
-    if (SW__UNLIKELY(is_closed(thread))) {
-        sw__heap_late(part, bytes, 0);
-        return;
-    }
-    sw__heap_took(thread, part, address, bytes, NULL);
-}
-
-void sw_heap_sub(unsigned part, const void *address, size_t bytes)
-{
-    struct sw__heap_thread *thread = sw__heap_here_now();
-    sw__heap_leaves(address);
-    if (SW__UNLIKELY(is_closed(thread))) {
-        sw__heap_late(part, 0, bytes);
-        return;
-    }
-    sw__heap_gave(thread, part, bytes);
-}
-
-uint64_t sw_heap_calls(unsigned part)
-{
-    const struct sw__heap_count *count = &sw__heap_here_now()->part[part];
-    return count->blocks + count->blocks_freed;
 }
 
 /* --- totals --- */
@@ -395,10 +389,11 @@ static void on_end(void)
 /* What other handlers of the fork allocate on this thread is counted, no more: locks are held. */
 static void on_before_fork(void)
 {
-    sw__heap_here_now()->busy++;
+    struct sw__heap_thread *thread = sw__heap_here_now();
+    thread->busy++;
     pthread_mutex_lock(&heap.lock);
     sw__heap_samples_before_fork();
-    heap.forking = sw__heap_self;
+    heap.forking = thread;
 }
 
 static void fork_is_over(void)
@@ -411,19 +406,21 @@ static void fork_is_over(void)
 
 static void on_after_fork(bool child)
 {
+    /* Busy until the locks are given back: a signal handler that allocates would wait for its own thread. */
     if (!child) {
-        fork_is_over();
         sw__heap_samples_unlock();
+        fork_is_over();
         pthread_mutex_unlock(&heap.lock);
         return;
     }
-    fork_is_over();
-    pthread_mutex_init(&heap.lock, NULL);
     sw__heap_samples_forked();
     sw__heap_hooks_forked();
+    fork_is_over();
+    pthread_mutex_init(&heap.lock, NULL);
     /* Of the threads only this one is left; sections are those of the parent's recording. */
     for (struct sw__heap_thread *at = sw__heap_threads(); at; at = at->next) {
         at->depth = 0;
+        at->expect = SW__HEAP_NEVER;
         at->start = 0;
         at->gate = 0;
         if (at != sw__heap_self) {

@@ -2,6 +2,7 @@
  *
  *   heap.c           switching on and off, threads, totals, windows, what the recorder tells
  *   heap_hooks.c     what is called in place of malloc and its kin
+ *   heap_pools.c     what an interpreter's allocator of small blocks calls
  *   heap_sections.c  counters for open sections
  *   heap_samples.c   which blocks are sampled, their stacks, what of them is in use
  *
@@ -17,8 +18,9 @@
 #include <stepwatch/heap.h>
 
 #define SW__HEAP_FLUSH (64 * 1024)
-#define SW__HEAP_LATE 14u /* sw_heap_here.within: counts, but not for the thread */
-#define SW__HEAP_MARKS 64 /* sections that are open one inside the other */
+#define SW__HEAP_LATE 14u         /* `within`: counts, but not for the thread */
+#define SW__HEAP_NEVER UINT64_MAX /* no section begins then */
+#define SW__HEAP_MARKS 64         /* sections that are open one inside the other */
 #define SW__HEAP_WINDOWS 16
 
 struct sw__heap_count {
@@ -39,22 +41,27 @@ struct sw__heap_mark {
     uint32_t index; /* in the call tree */
     int64_t net;    /* of the thread when it was seen first */
     int64_t
-        peak; /* most of `net` while it was open, but for what sw__heap_thread.peak holds */
+        peak; /* most of `net` while it was open, but for what sw__heap_thread.room tells */
     struct sw__heap_count at; /* counters then */
 };
 
-/* A thread that allocates. Invariants: net = allocated - freed over all parts; peak >= net at any allocation since the marks
- * last changed; marks[0…depth) are the sections that were open then. `here.within` is SW__HEAP_LATE in the one that threads
- * have which are ending. */
+/* A thread that allocates. What every hook touches comes first, to lie in few lines of the cache.
+ *
+ * Invariants: net = allocated - freed over all parts; net + room is the most of `net` since the marks last changed;
+ * marks[0…depth) are the sections that were open then. `within` is SW__HEAP_LATE in the one that threads have which are
+ * ending. */
 struct sw__heap_thread {
-    sw_heap_here here; /* first: what interpreters see */
+    /* When the newest section began, if a hook may count without looking any further: the thread is attached, malloc is called
+     * for nobody in particular, and blocks have a head that is known. Else SW__HEAP_NEVER. */
+    uint64_t expect;
+    int64_t until; /* bytes to allocate until the thread tells what it has, or samples */
+    int64_t room;
+    uint32_t within; /* the part that malloc is called for */
     uint32_t busy;
+    struct sw__heap_count part[SW_HEAP_PARTS];
+    uint64_t start; /* of the newest section, when sections were last looked at */
     bool
         hasty; /* inside a hook of mmap: it may hold a lock of malloc, so it does not wait for who forks */
-    uint64_t start; /* of the newest section, when sections were last looked at */
-    int64_t net, peak;
-    int64_t until; /* bytes to allocate until the thread tells what it has, or samples */
-    struct sw__heap_count part[SW_HEAP_PARTS];
     int64_t told;    /* of net */
     int64_t sample;  /* bytes until the next sample, beyond what `until` stands for */
     int64_t stretch; /* what `until` began with */
@@ -69,14 +76,19 @@ struct sw__heap_thread {
     struct sw__heap_thread *next;
 };
 
+/* Never NULL: sw__heap_nobody, which expects nothing, until the thread is attached. */
 extern SW__TLS struct sw__heap_thread *sw__heap_self;
+extern SW__HIDDEN struct sw__heap_thread sw__heap_nobody;
 extern _Atomic bool sw__heap_on;
 
 /* heap.c */
 struct sw__heap_thread *sw__heap_attach(void); /* never NULL */
 void sw__heap_flush(struct sw__heap_thread *thread);
 void sw__heap_late(unsigned part, uint64_t allocated, uint64_t freed);
+int64_t sw__heap_net(const struct sw__heap_thread *thread);
 /* heap_hooks.c */
+/* Blocks have heads that can be read (heap_hooks.c). */
+extern SW__HIDDEN bool sw__heap_heads;
 int sw__heap_hooks_add(sw_error_info *info);
 void sw__heap_hooks_remove(void);
 void sw__heap_hooks_forked(void);
@@ -95,8 +107,9 @@ void sw__heap_samples_lock(void);
 void sw__heap_samples_unlock(void);
 void sw__heap_samples_before_fork(void); /* the lock is held from now on */
 void sw__heap_samples_forked(void);      /* in a child */
-extern uint8_t sw__heap_filter[8192];
-extern uint64_t sw__heap_period; /* 0: no samples */
+extern SW__HIDDEN uint8_t sw__heap_filter[8192];
+extern SW__HIDDEN uint32_t sw__heap_sampled; /* blocks in the table; 0: no need to look */
+extern uint64_t sw__heap_period;             /* 0: no samples */
 
 struct sw__heap_thread *
 sw__heap_threads(void); /* list of all, newest first; only grows */
@@ -106,7 +119,13 @@ sw__heap_threads(void); /* list of all, newest first; only grows */
 SW__INLINE struct sw__heap_thread *sw__heap_here_now(void)
 {
     struct sw__heap_thread *thread = sw__heap_self;
-    return SW__LIKELY(thread != NULL) ? thread : sw__heap_attach();
+    return SW__LIKELY(thread != &sw__heap_nobody) ? thread : sw__heap_attach();
+}
+
+/* Whether nothing but counting is to be done. */
+SW__INLINE bool sw__heap_is_plain(const struct sw__heap_thread *thread)
+{
+    return SW__LIKELY(sw__self_lane->start == thread->expect);
 }
 
 /* Whether the sections that are open are those that were open at the last look; they are looked at before counting. The moment
@@ -117,48 +136,73 @@ SW__INLINE void sw__heap_look(struct sw__heap_thread *thread)
     if (SW__UNLIKELY(lane->start != thread->start)) {
         sw__heap_sections(thread, lane);
     }
+    const bool plain = thread->within == SW_HEAP_NATIVE && sw__heap_heads;
+    thread->expect = plain ? thread->start : SW__HEAP_NEVER;
 }
 
 SW__COLD void sw__heap_slow(struct sw__heap_thread *thread, const void *address,
                             size_t bytes, const void *caller);
 
-/* `part` is one that counts. */
+/* Whether sw__heap_slow is to be called. `part` is one that counts. */
+SW__INLINE bool sw__heap_add(struct sw__heap_thread *thread, unsigned part, size_t bytes)
+{
+    sw__add(&thread->part[part].allocated, bytes);
+    sw__add(&thread->part[part].blocks, 1);
+    thread->room -= (int64_t)bytes;
+    if (SW__UNLIKELY(thread->room < 0)) {
+        __asm__(""); /* a jump, which is seldom taken, and no second store */
+        thread->room = 0;
+    }
+    thread->until -= (int64_t)bytes;
+    return SW__UNLIKELY(thread->until < 0);
+}
+
 SW__INLINE void sw__heap_took(struct sw__heap_thread *thread, unsigned part,
                               const void *address, size_t bytes, const void *caller)
 {
     sw__heap_look(thread);
-    sw__add(&thread->part[part].allocated, bytes);
-    sw__add(&thread->part[part].blocks, 1);
-    const int64_t net = thread->net + (int64_t)bytes;
-    thread->net = net;
-    if (net > thread->peak) {
-        thread->peak = net;
-    }
-    thread->until -= (int64_t)bytes;
-    if (SW__UNLIKELY(thread->until < 0)) {
+    if (sw__heap_add(thread, part, bytes)) {
         sw__heap_slow(thread, address, bytes, caller);
     }
 }
 
 SW__INLINE uint32_t sw__heap_place(const void *address)
 {
-    return (uint32_t)(((uintptr_t)address >> 4) * 0x9E3779B97F4A7C15ull >> 51);
+    return (uint32_t)(uintptr_t)address * 0x9E3779B1u >> 19;
+}
+
+/* Whether sw__heap_unsample is to be called. */
+SW__INLINE bool sw__heap_may_be_sampled(const void *address)
+{
+#if SW__TSAN
+    const bool some = __atomic_load_n(&sw__heap_sampled, __ATOMIC_RELAXED) != 0;
+#else
+    const bool some =
+        sw__heap_sampled != 0; /* compared in place, as a relaxed load would not be */
+#endif
+    return SW__UNLIKELY(some) &&
+           SW__UNLIKELY(__atomic_load_n(&sw__heap_filter[sw__heap_place(address)],
+                                        __ATOMIC_RELAXED) != 0);
 }
 
 SW__INLINE void sw__heap_leaves(const void *address)
 {
-    if (SW__UNLIKELY(__atomic_load_n(&sw__heap_filter[sw__heap_place(address)],
-                                     __ATOMIC_RELAXED) != 0)) {
+    if (sw__heap_may_be_sampled(address)) {
         sw__heap_unsample(address);
     }
+}
+
+SW__INLINE void sw__heap_sub(struct sw__heap_thread *thread, unsigned part, size_t bytes)
+{
+    sw__add(&thread->part[part].freed, bytes);
+    sw__add(&thread->part[part].blocks_freed, 1);
+    thread->room += (int64_t)bytes;
 }
 
 SW__INLINE void sw__heap_gave(struct sw__heap_thread *thread, unsigned part, size_t bytes)
 {
     sw__heap_look(thread);
-    sw__add(&thread->part[part].freed, bytes);
-    sw__add(&thread->part[part].blocks_freed, 1);
-    thread->net -= (int64_t)bytes;
+    sw__heap_sub(thread, part, bytes);
     if (SW__UNLIKELY(bytes >= SW__HEAP_FLUSH)) {
         sw__heap_flush(thread);
     }

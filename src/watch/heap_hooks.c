@@ -38,17 +38,29 @@ static struct sw__plt_hook hooks[HOOKS];
 
 /* The GNU C library keeps the size of a block before it, as it has for decades: reading it saves a call. Not known to be that
  * malloc: it is asked. The lowest bits are flags; a block that was mapped by itself has another head. */
-static bool gnu_heads;
+bool sw__heap_heads;
+#define HEAD_MAPPED 2u
+
+SW__INLINE size_t head_of(const void *block)
+{
+    return *(const size_t *)((uintptr_t)block - sizeof(size_t));
+}
+
+/* Of a block that was not mapped by itself. */
+SW__INLINE size_t size_by_plain_head(size_t head)
+{
+    return (head & ~(size_t)7) - 8;
+}
 
 SW__INLINE size_t size_by_head(const void *block)
 {
-    const size_t head = *(const size_t *)((uintptr_t)block - sizeof(size_t));
-    return (head & ~(size_t)7) - (head & 2 ? 16 : 8);
+    const size_t head = head_of(block);
+    return size_by_plain_head(head) - (head & HEAD_MAPPED ? 8 : 0);
 }
 
 SW__INLINE size_t size_of(void *block)
 {
-    return SW__LIKELY(gnu_heads) ? size_by_head(block) : malloc_usable_size(block);
+    return SW__LIKELY(sw__heap_heads) ? size_by_head(block) : malloc_usable_size(block);
 }
 
 /* Whether the malloc in force is that of the GNU C library, and its heads say what it says. */
@@ -58,7 +70,6 @@ static void look_at_heads(void)
     bool same = dladdr(hooks[MALLOC].original, &of_malloc) &&
                 dladdr(dlsym(RTLD_DEFAULT, "gnu_get_libc_version"), &of_libc) &&
                 of_malloc.dli_fbase == of_libc.dli_fbase;
-    gnu_heads = false;
     /* A checker that stands in its place (valgrind) gives out what was asked for, and looks at who reads before a block. */
     void *least = same ? malloc(1) : NULL;
     same = least && malloc_usable_size(least) == 24;
@@ -69,7 +80,7 @@ static void look_at_heads(void)
         same = block && size_by_head(block) == malloc_usable_size(block);
         free(block);
     }
-    gnu_heads = same;
+    sw__heap_heads = same;
 }
 
 /* Where the code of a malloc lies that is part of the program itself; a library that has one is left alone (plt.c). What it
@@ -101,51 +112,97 @@ static bool is_own_malloc(const void *caller)
 static SW__COLD void elsewhere(const struct sw__heap_thread *thread, size_t allocated,
                                size_t freed)
 {
-    if (thread->here.within == SW__HEAP_LATE) {
+    if (thread->within == SW__HEAP_LATE) {
         sw__heap_late(SW_HEAP_NATIVE, allocated, freed);
     }
 }
 
-/* Counts a block that was given out. An interpreter's own calls say nothing about who it is for. */
-SW__INLINE void took(void *block, const void *caller)
+/* Counts a block that was given out, and returns it. An interpreter's own calls say nothing about who it is for. */
+static SW__NOINLINE void *took_specially(void *block, const void *caller)
 {
-    if (SW__LIKELY(block != NULL)) {
-        struct sw__heap_thread *thread = sw__heap_here_now();
-        const unsigned part = thread->here.within;
-        if (SW__LIKELY(part < SW_HEAP_PARTS)) {
-            sw__heap_took(thread, part, block, size_of(block),
-                          part == SW_HEAP_NATIVE ? caller : NULL);
-        } else {
-            elsewhere(thread, size_of(block), 0);
-        }
+    struct sw__heap_thread *thread = sw__heap_here_now();
+    const unsigned part = thread->within;
+    if (SW__LIKELY(part < SW_HEAP_PARTS)) {
+        sw__heap_took(thread, part, block, size_of(block),
+                      part == SW_HEAP_NATIVE ? caller : NULL);
+    } else {
+        elsewhere(thread, size_of(block), 0);
     }
+    return block;
+}
+
+static SW__NOINLINE void *took_last(struct sw__heap_thread *thread, void *block,
+                                    const void *caller)
+{
+    sw__heap_slow(thread, block, size_of(block), caller);
+    return block;
+}
+
+/* Who called is asked for where it is wanted, so that others need not. */
+SW__INLINE void *took(void *block)
+{
+    if (SW__UNLIKELY(block == NULL)) {
+        return block;
+    }
+    struct sw__heap_thread *thread = sw__heap_self;
+    if (!sw__heap_is_plain(thread)) {
+        return took_specially(block, CALLER());
+    }
+    const size_t head = head_of(block);
+    if (SW__UNLIKELY(head & HEAD_MAPPED)) {
+        return took_specially(block, CALLER());
+    }
+    if (sw__heap_add(thread, SW_HEAP_NATIVE, size_by_plain_head(head))) {
+        return took_last(thread, block, CALLER());
+    }
+    return block;
 }
 
 static void *hook_malloc(size_t size)
 {
     void *block = ORIGINAL(MALLOC, void *(*)(size_t))(size);
-    took(block, CALLER());
-    return block;
+    return took(block);
 }
 
 static void *hook_calloc(size_t count, size_t size)
 {
     void *block = ORIGINAL(CALLOC, void *(*)(size_t, size_t))(count, size);
-    took(block, CALLER());
-    return block;
+    return took(block);
+}
+
+static SW__NOINLINE void free_specially(void *block)
+{
+    struct sw__heap_thread *thread = sw__heap_here_now();
+    const unsigned part = thread->within;
+    if (SW__LIKELY(part < SW_HEAP_PARTS)) {
+        sw__heap_leaves(block);
+        sw__heap_gave(thread, part, size_of(block));
+    } else {
+        elsewhere(thread, 0, size_of(block));
+    }
+    ORIGINAL(FREE, void (*)(void *))(block);
+}
+
+/* Whether the block was mapped by itself, or is one that is told of at once: one test for both. */
+SW__INLINE bool is_special(size_t head)
+{
+    return SW__UNLIKELY(head & (~(size_t)(SW__HEAP_FLUSH - 1) | HEAD_MAPPED));
 }
 
 static void hook_free(void *block)
 {
     if (SW__LIKELY(block != NULL)) {
-        struct sw__heap_thread *thread = sw__heap_here_now();
-        const unsigned part = thread->here.within;
-        if (SW__LIKELY(part < SW_HEAP_PARTS)) {
-            sw__heap_leaves(block);
-            sw__heap_gave(thread, part, size_of(block));
-        } else {
-            elsewhere(thread, 0, size_of(block));
+        struct sw__heap_thread *thread = sw__heap_self;
+        if (!sw__heap_is_plain(thread) || sw__heap_may_be_sampled(block)) {
+            free_specially(block);
+            return;
         }
+        const size_t head = head_of(block);
+        if (is_special(head)) {
+            free_specially(block);
+            return;
+        }
+        sw__heap_sub(thread, SW_HEAP_NATIVE, size_by_plain_head(head));
     }
     ORIGINAL(FREE, void (*)(void *))(block);
 }
@@ -154,7 +211,7 @@ static void hook_free(void *block)
 static void resized(void *old, size_t before, void *block, bool freed, const void *caller)
 {
     struct sw__heap_thread *thread = sw__heap_here_now();
-    const unsigned part = thread->here.within;
+    const unsigned part = thread->within;
     const bool gone = old && (block || freed);
     if (part >= SW_HEAP_PARTS) {
         elsewhere(thread, block ? size_of(block) : 0, gone ? before : 0);
@@ -199,39 +256,36 @@ static void *hook_reallocarray(void *old, size_t count, size_t size)
 static void *hook_memalign(size_t alignment, size_t size)
 {
     void *block = ORIGINAL(MEMALIGN, void *(*)(size_t, size_t))(alignment, size);
-    took(block, CALLER());
-    return block;
+    return took(block);
 }
 
 static int hook_posix_memalign(void **out, size_t alignment, size_t size)
 {
     const int error =
         ORIGINAL(POSIX_MEMALIGN, int (*)(void **, size_t, size_t))(out, alignment, size);
-    if (error == 0) {
-        took(*out, CALLER());
+    if (SW__UNLIKELY(error != 0)) {
+        return error;
     }
-    return error;
+    (void)took(*out);
+    return 0;
 }
 
 static void *hook_aligned_alloc(size_t alignment, size_t size)
 {
     void *block = ORIGINAL(ALIGNED_ALLOC, void *(*)(size_t, size_t))(alignment, size);
-    took(block, CALLER());
-    return block;
+    return took(block);
 }
 
 static void *hook_valloc(size_t size)
 {
     void *block = ORIGINAL(VALLOC, void *(*)(size_t))(size);
-    took(block, CALLER());
-    return block;
+    return took(block);
 }
 
 static void *hook_pvalloc(size_t size)
 {
     void *block = ORIGINAL(PVALLOC, void *(*)(size_t))(size);
-    took(block, CALLER());
-    return block;
+    return took(block);
 }
 
 /* --- mappings --- */
@@ -313,7 +367,7 @@ static void map_changed(const void *gone, size_t gone_length, const void *made,
                         size_t made_length, const void *caller)
 {
     struct sw__heap_thread *thread = sw__heap_here_now();
-    if (thread->busy || thread->here.within >= SW_HEAP_PARTS) {
+    if (thread->busy || thread->within >= SW_HEAP_PARTS) {
         return;
     }
     thread->busy = 1;

@@ -22,6 +22,7 @@ enum {
     LIVE_MOST = 49152, /* of these used */
     NODES = 32768,
     NODE_PLACES = 65536,
+    LEAST = 1024, /* places of a table at first */
     CALLERS = 4096,
     DEPTH = 64,
     POINTS = 64
@@ -29,13 +30,14 @@ enum {
 /* A peak is looked at again when it is so much higher. */
 #define PEAK_RISE 1.005
 /* So many samples a second are enough; after PACE_SAMPLES of them it is looked at how long they took. */
-#define PACE_HZ 2000
-#define PACE_SAMPLES 1024
+#define PACE_HZ 1000
+#define PACE_SAMPLES 128
 #define PACE_MOST 128 /* times the period that was asked for */
 /* Without samples a thread looks again whether there are some after so many bytes. */
 #define LOOK_AGAIN ((int64_t)SW__HEAP_FLUSH)
 
 uint8_t sw__heap_filter[8192];
+uint32_t sw__heap_sampled;
 uint64_t sw__heap_period;
 
 struct block {
@@ -54,7 +56,7 @@ struct node {
 
 /* What lies in the pages. */
 struct store {
-    struct block live[LIVE];
+    struct block live[2][LIVE]; /* one of them; the other one is empty, to grow into */
     struct node nodes[NODES];
     uint32_t places[NODE_PLACES]; /* index plus 1 of nodes, by hash */
     float points[NODES][POINTS];
@@ -66,7 +68,10 @@ static struct {
     _Atomic bool forking; /* who forks has the lock */
     struct store *store;  /* NULL: never started */
     size_t live_count, node_count;
-    double live, peak; /* sums; peak: that of the nodes' `peak` */
+    /* Tables grow with what is in them: few pages are touched, and these stay in caches. Places less 1, of a power of two. */
+    size_t live_mask, node_mask;
+    unsigned live_half; /* of store->live */
+    double live, peak;  /* sums; peak: that of the nodes' `peak` */
     uint64_t step[POINTS];
     size_t points;
     uint64_t stride, next_step;
@@ -139,7 +144,32 @@ void sw_heap_set_walk(sw_heap_walk walk, bool native_leaves)
 
 static size_t block_place(uintptr_t address)
 {
-    return (size_t)((address >> 4) * 0xD6E8FEB86659FD93ull >> 48);
+    return (size_t)((address >> 4) * 0xD6E8FEB86659FD93ull >> 48) & samples.live_mask;
+}
+
+/* Where the block is, or would be. */
+static struct block *block_find(uintptr_t address)
+{
+    struct block *live = samples.store->live[samples.live_half];
+    size_t at = block_place(address);
+    while (live[at].address && live[at].address != address) {
+        at = (at + 1) & samples.live_mask;
+    }
+    return &live[at];
+}
+
+static void live_grow(void)
+{
+    struct block *old = samples.store->live[samples.live_half];
+    const size_t places = samples.live_mask + 1;
+    samples.live_half ^= 1;
+    samples.live_mask = 2 * places - 1;
+    for (size_t i = 0; i < places; i++) {
+        if (old[i].address) {
+            *block_find(old[i].address) = old[i];
+        }
+    }
+    memset(old, 0, places * sizeof *old);
 }
 
 static void filter_change(const void *address, int by)
@@ -152,25 +182,37 @@ static void filter_change(const void *address, int by)
     }
 }
 
+static void live_change(int by)
+{
+    samples.live_count += (size_t)by;
+    __atomic_store_n(&sw__heap_sampled, (uint32_t)samples.live_count, __ATOMIC_RELAXED);
+}
+
+/* From now on no block is known to hooks. */
+static void filter_clear(void)
+{
+    __atomic_store_n(&sw__heap_sampled, 0, __ATOMIC_RELAXED);
+    memset(sw__heap_filter, 0, sizeof(sw__heap_filter));
+}
+
 static void block_add(const void *address, uint32_t node, double bytes, double blocks)
 {
-    struct block *live = samples.store->live;
-    size_t at = block_place((uintptr_t)address);
-    while (live[at].address && live[at].address != (uintptr_t)address) {
-        at = (at + 1) & (LIVE - 1);
+    if (samples.live_count > samples.live_mask / 4 * 3 && samples.live_mask < LIVE - 1) {
+        live_grow();
     }
-    if (live[at].address) {
+    struct block *at = block_find((uintptr_t)address);
+    if (at->address) {
         /* It was freed where we could not see it. */
-        struct node *before = &samples.store->nodes[live[at].node];
-        before->live -= live[at].bytes;
-        samples.live -= live[at].bytes;
+        struct node *before = &samples.store->nodes[at->node];
+        before->live -= at->bytes;
+        samples.live -= at->bytes;
     } else if (samples.live_count < LIVE_MOST) {
-        samples.live_count++;
+        live_change(1);
         filter_change(address, 1);
     } else {
         return;
     }
-    live[at] = (struct block){(uintptr_t)address, node, (float)blocks, bytes};
+    *at = (struct block){(uintptr_t)address, node, (float)blocks, bytes};
     samples.store->nodes[node].live += bytes;
     samples.live += bytes;
 }
@@ -178,11 +220,11 @@ static void block_add(const void *address, uint32_t node, double bytes, double b
 /* Moves blocks that stand behind their place for the one that is gone. */
 static void block_close_gap(size_t gap)
 {
-    struct block *live = samples.store->live;
-    for (size_t at = (gap + 1) & (LIVE - 1); live[at].address;
-         at = (at + 1) & (LIVE - 1)) {
+    struct block *live = samples.store->live[samples.live_half];
+    const size_t mask = samples.live_mask;
+    for (size_t at = (gap + 1) & mask; live[at].address; at = (at + 1) & mask) {
         const size_t home = block_place(live[at].address);
-        if (((at - home) & (LIVE - 1)) >= ((at - gap) & (LIVE - 1))) {
+        if (((at - home) & mask) >= ((at - gap) & mask)) {
             live[gap] = live[at];
             gap = at;
         }
@@ -204,7 +246,7 @@ void sw__heap_unsample(const void *address)
 {
     struct sw__heap_thread *thread = sw__heap_here_now();
     /* In a signal handler, or already inside: the block stays in the table until its place is used again. */
-    if (thread->busy && thread->here.within != SW__HEAP_LATE) {
+    if (thread->busy && thread->within != SW__HEAP_LATE) {
         return;
     }
     const uint32_t busy = thread->busy;
@@ -213,20 +255,17 @@ void sw__heap_unsample(const void *address)
         thread->busy = busy;
         return;
     }
-    struct block *live = samples.store ? samples.store->live : NULL;
-    size_t at = block_place((uintptr_t)address);
-    while (live && live[at].address && live[at].address != (uintptr_t)address) {
-        at = (at + 1) & (LIVE - 1);
-    }
-    if (live && address && live[at].address) {
+    struct block *block =
+        samples.store && address ? block_find((uintptr_t)address) : NULL;
+    if (block && block->address) {
         if (samples.live > samples.peak * PEAK_RISE) {
             peak_keep();
         }
-        samples.store->nodes[live[at].node].live -= live[at].bytes;
-        samples.live -= live[at].bytes;
-        samples.live_count--;
+        samples.store->nodes[block->node].live -= block->bytes;
+        samples.live -= block->bytes;
+        live_change(-1);
         filter_change(address, -1);
-        block_close_gap(at);
+        block_close_gap((size_t)(block - samples.store->live[samples.live_half]));
     }
     sw__heap_samples_unlock();
     thread->busy = busy;
@@ -234,12 +273,35 @@ void sw__heap_unsample(const void *address)
 
 /* --- the tree --- */
 
+static size_t node_place(uint32_t parent, sw_heap_frame frame)
+{
+    uint64_t hash = ((uint64_t)parent << 32 | frame.function) * 0x9E3779B97F4A7C15ull;
+    hash = (hash ^ hash >> 29 ^ frame.line) * 0xD6E8FEB86659FD93ull;
+    return (size_t)(hash >> 48) & samples.node_mask;
+}
+
+static void nodes_grow(void)
+{
+    struct store *store = samples.store;
+    memset(store->places, 0, (samples.node_mask + 1) * sizeof store->places[0]);
+    samples.node_mask = 2 * samples.node_mask + 1;
+    for (size_t i = 0; i < samples.node_count; i++) {
+        size_t at = node_place(store->nodes[i].parent, store->nodes[i].frame);
+        while (store->places[at]) {
+            at = (at + 1) & samples.node_mask;
+        }
+        store->places[at] = (uint32_t)i + 1;
+    }
+}
+
 static uint32_t node_get(uint32_t parent, sw_heap_frame frame)
 {
     struct store *store = samples.store;
-    uint64_t hash = ((uint64_t)parent << 32 | frame.function) * 0x9E3779B97F4A7C15ull;
-    hash = (hash ^ hash >> 29 ^ frame.line) * 0xD6E8FEB86659FD93ull;
-    for (size_t at = (size_t)(hash >> 48);; at = (at + 1) & (NODE_PLACES - 1)) {
+    if (samples.node_count > samples.node_mask / 2 &&
+        samples.node_mask < NODE_PLACES - 1) {
+        nodes_grow();
+    }
+    for (size_t at = node_place(parent, frame);; at = (at + 1) & samples.node_mask) {
         const uint32_t place = store->places[at];
         if (place == 0) {
             if (samples.node_count == NODES) {
@@ -424,13 +486,14 @@ void sw__heap_sample(struct sw__heap_thread *thread, const void *address, size_t
 static void forget(void)
 {
     samples.live_count = samples.points = 0;
+    samples.live_mask = samples.node_mask = LEAST - 1;
     __atomic_store_n(&samples.node_count, 0, __ATOMIC_RELAXED);
     samples.live = samples.peak = 0;
     samples.stride = 1;
     samples.next_step = 0;
     samples.paced = 0;
     samples.paced_ns = coarse_ns();
-    memset(sw__heap_filter, 0, sizeof(sw__heap_filter));
+    filter_clear();
     if (samples.store) {
         /* Pages of zeros come in their place. */
         (void)madvise(samples.store, sizeof(*samples.store), MADV_DONTNEED);
@@ -451,12 +514,12 @@ bool sw__heap_samples_start(uint64_t bytes)
         forget();
     } else {
         /* What was seen can still be read; what is freed from now on is not seen. */
-        memset(sw__heap_filter, 0, sizeof(sw__heap_filter));
+        filter_clear();
     }
     samples.asked = can ? bytes : 0;
     __atomic_store_n(&sw__heap_period, samples.asked, __ATOMIC_RELAXED);
     /* Other threads begin when they look again. */
-    if (bytes && thread->here.within != SW__HEAP_LATE) {
+    if (bytes && thread->within != SW__HEAP_LATE) {
         sw__heap_samples_begin(thread);
     }
     unlock_busily(thread, before);

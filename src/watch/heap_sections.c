@@ -55,7 +55,7 @@ static void tell(struct sw__heap_thread *thread, const struct sw__heap_mark *mar
 /* The most of the thread while mark `depth` was open: its own and that of those inside. */
 static int64_t peak_of(const struct sw__heap_thread *thread, uint32_t depth)
 {
-    int64_t peak = thread->peak;
+    int64_t peak = sw__heap_net(thread) + thread->room;
     for (uint32_t i = depth; i < thread->depth; i++) {
         peak = thread->marks[i].peak > peak ? thread->marks[i].peak : peak;
     }
@@ -74,24 +74,26 @@ static void pop_to(struct sw__heap_thread *thread, uint32_t depth)
             thread->marks[last - 1].peak = peak;
         }
     }
-    thread->peak = thread->net;
+    thread->room = 0;
 }
 
 static void push(struct sw__heap_thread *thread, const struct sw__lane *lane,
                  const struct sw__fmt_frame *frame)
 {
+    const int64_t net = sw__heap_net(thread);
     if (thread->depth > 0) {
         struct sw__heap_mark *around = &thread->marks[thread->depth - 1];
-        around->peak = thread->peak > around->peak ? thread->peak : around->peak;
+        const int64_t peak = net + thread->room;
+        around->peak = peak > around->peak ? peak : around->peak;
     }
     thread->marks[thread->depth++] =
         (struct sw__heap_mark){.start = frame->start,
                                .node = frame->node,
                                .index = sw__node_at(lane, frame->node)->index,
-                               .net = thread->net,
-                               .peak = thread->net,
+                               .net = net,
+                               .peak = net,
                                .at = count_now(thread)};
-    thread->peak = thread->net;
+    thread->room = 0;
 }
 
 /* Marks and nodes belong to one recording. */
@@ -191,6 +193,7 @@ void sw__heap_sections_write(void)
         write_thread(at);
         /* Nothing is told twice. */
         at->gate = 0;
+        at->expect = SW__HEAP_NEVER;
         at->start = 0;
     }
 }

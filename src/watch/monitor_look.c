@@ -68,6 +68,7 @@ struct sw__looker {
     uint32_t source_count;
     struct series *series;
     uint32_t series_count, series_room;
+    uint32_t series_told; /* of them have rows */
     uint64_t period_ns;
     /* Thinning: of every `stride` looks one is written; each level has half of what is left of the budget. */
     uint64_t budget_left, level_left;
@@ -463,8 +464,11 @@ void sw__looker_look(struct sw__looker *looker, unsigned edge, bool late, bool a
     const uint64_t cpu = sw__os_thread_cpu_ns();
     looker->cpu_ns += cpu - looker->cpu_before;
     looker->cpu_before = cpu;
-    if (edge || look.now_ns >= looker->rows_at) {
+    /* Values of a series mean nothing without its row. */
+    if (edge || look.now_ns >= looker->rows_at ||
+        looker->series_count != looker->series_told) {
         write_rows(looker);
+        looker->series_told = looker->series_count;
         looker->rows_at = look.now_ns + ROWS_PERIOD_NS - looker->period_ns / 10;
     }
 }

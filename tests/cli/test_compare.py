@@ -142,10 +142,14 @@ def test_too_few_steps(stepwatch: Run, program: Path, slow: Path) -> None:
 def test_no_steps(stepwatch: Run, program: Path, slow: Path) -> None:
     stepwatch("run", "-o", "none", "--", program, "names", "one")
     run = compared(stepwatch("compare", slow, "none", "--json"))
+    assert (run["verdict"], run["why"]) == ("incomparable", "only one of them has steps")
     assert (run["basis"], run["tested"]) == ("duration", False)
     assert run["step_ms"]["after"] is None
     assert any("has no steps" in note for note in run["notes"])
-    assert "no test" in stepwatch("compare", slow, "none").stdout
+    assert "not comparable" in stepwatch("compare", slow, "none").stdout
+    run = compared(stepwatch("compare", "none", "none", "--json"))
+    assert (run["basis"], run["tested"]) == ("duration", False)
+    assert run["verdict"] != "incomparable"
 
 
 @pytest.mark.parametrize("width", [60, 80, 120, 200])

@@ -224,7 +224,10 @@ def test_s1_08_performance_monitoring(ran: dict[str, Any]) -> None:
     lines = last_lines(found, 3)
     assert lines[0] == f"CPU usage: {data['cpu_usage']}"
     assert lines[1] == f"Memory usage: {data['memory_usage']}"
-    assert lines[2] == "GPU memory usage: []"
+    assert lines[2] == f"GPU memory usage: {data['gpu_memory_usage']}"
+    import torch
+
+    assert bool(data["gpu_memory_usage"]) == torch.cuda.is_available()
     assert len(data["memory_usage"]) >= 2
 
 

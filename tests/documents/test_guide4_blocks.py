@@ -206,3 +206,125 @@ with cprofile_context(enabled=True, profile_name=NAME, output_dir="out", print_s
     found = [part for part in result["functions"] if part["name"] == "save"]
     assert sorted(Path(part["file"]).name for part in found) == ["one.py", "two.py"]
     assert [part["calls"] for part in found] == [{"before": 1, "after": 1}] * 2
+
+
+# What is there of a process: descriptors, threads, folders, memory that is a file's.
+THINGS = """
+import glob, os, tempfile, threading
+import stepwatch
+def memory():
+    return glob.glob(f"/dev/shm/stepwatch-*/{os.getpid()}-*")
+earlier = memory()  # of another process with the same number
+def things():
+    return {
+        "descriptors": len(os.listdir("/proc/self/fd")),
+        "threads": len(os.listdir("/proc/self/task")),
+        "folders": glob.glob(tempfile.gettempdir() + "/stepwatch-*"),
+        "memory": [path for path in memory() if path not in earlier],
+        "recording": stepwatch.is_recording(),
+    }
+"""
+
+
+def test_r4_007_nothing_is_there_between_blocks(run_text: RunText, tmp_path: Path) -> None:
+    (tmp_path / "tmp").mkdir()
+    text = """
+from ml_ops.profile import torch_profiler
+def block(number):
+    with torch_profiler(enabled=True, trace_name=f"n{number}", output_dir="out"):
+        with stepwatch.section("inside"):
+            return things()
+block(0)
+before, inside = things(), [block(number) for number in range(1, 40)]
+assert things() == before, (things(), before)
+assert before["folders"] == before["memory"] == [] and not before["recording"]
+# It lies in memory that no folder knows, and no thread is there for it.
+assert all(one["recording"] for one in inside)
+assert all(one["folders"] == one["memory"] == [] for one in inside)
+assert all(one["threads"] == before["threads"] for one in inside)
+"""
+    done = run_text(tmp_path, text, before=THINGS, TMPDIR=str(tmp_path / "tmp")).ok()
+    assert len(list((done.folder / "out").iterdir())) == 40
+
+
+def test_r4_032_children_of_a_fork_are_in_the_trace(run_text: RunText, tmp_path: Path) -> None:
+    (tmp_path / "tmp").mkdir()
+    text = """
+from ml_ops.profile import torch_profiler
+def child():
+    if os.fork() == 0:
+        with stepwatch.section("of the child"):
+            pass
+        stepwatch.stop()
+        os._exit(0)
+    os.wait()
+with torch_profiler(enabled=True, trace_name="outer", output_dir="out"):
+    with stepwatch.section("of the parent"):
+        pass
+    child()
+    with torch_profiler(enabled=True, trace_name="inner", output_dir="out"):
+        child()
+assert things()["folders"] == []
+child()  # There is nothing to record into.
+with torch_profiler(enabled=True, trace_name="alone", output_dir="out"):
+    pass
+assert things()["folders"] == []
+"""
+    done = run_text(tmp_path, text, before=THINGS, TMPDIR=str(tmp_path / "tmp")).ok()
+    assert done.err == ""
+    for name, children in (("outer", 2), ("inner", 1), ("alone", 0)):
+        spans = [(one["name"], one["pid"]) for one in events(done, name) if one["ph"] in "XB"]
+        found = [pid for span, pid in spans if span == "of the child"]
+        assert len(set(found)) == len(found) == children
+        assert [span for span, _ in spans].count("of the parent") == (name == "outer")
+        assert name in [span for span, _ in spans]
+
+
+def test_r4_032_a_kill_within_a_block_leaves_nothing(run_text: RunText, tmp_path: Path) -> None:
+    (tmp_path / "tmp").mkdir()
+    text = """
+import signal
+from ml_ops.profile import torch_profiler
+print(os.getpid(), len(earlier), flush=True)
+with torch_profiler(enabled=True, trace_name="lost", output_dir="out"):
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    done = run_text(tmp_path, text, before=THINGS, TMPDIR=str(tmp_path / "tmp"))
+    assert done.code != 0
+    assert list((tmp_path / "tmp").iterdir()) == []
+    pid, earlier = done.out.split()
+    left = list(Path("/dev/shm").glob(f"stepwatch-*/{pid}-*"))
+    assert len(left) == int(earlier)
+
+
+def test_r4_006_annotations_may_cross(run_text: RunText, tmp_path: Path) -> None:
+    needs("torch")
+    text = """
+import threading
+import torch
+from ml_ops.profile import torch_profiler
+with torch_profiler(enabled=True, trace_name="t", output_dir="out") as trace:
+    one, other = torch.profiler.record_function("one"), torch.profiler.record_function("other")
+    one.__enter__()
+    torch.ones(3, 4).cumsum(0)
+    other.__enter__()
+    one.__exit__(None, None, None)
+    with torch.profiler.record_function(""):
+        torch.zeros(2)
+    other.__exit__(None, None, None)
+    weight = torch.ones(4, 2, requires_grad=True)
+    (torch.ones(3, 4) @ weight).sum().backward()
+rows = {(row["name"], row["shapes"]): row for row in trace.operators()}
+product = rows["aten::mm", "[[3, 4], [4, 2]]"]
+assert product["phase"] == "forward" and product["flops"] == 2 * 3 * 4 * 2, product
+assert rows["aten::cumsum", "[[3, 4], [], []]"]["bytes"] == 3 * 4 * 4
+backward = [row for row in rows.values() if row["phase"] == "backward"]
+assert any(row["name"] == "aten::mm" for row in backward)
+assert all(row["self_ns"] <= row["total_ns"] for row in rows.values())
+"""
+    done = run_text(tmp_path, text).ok()
+    spans = {one["name"]: one for one in events(done, "t") if one["ph"] == "X"}
+    first, second = spans["one"], spans["other"]
+    assert first["ts"] < second["ts"] < first["ts"] + first["dur"] < second["ts"] + second["dur"]
+    assert second["ts"] < spans["aten::zeros"]["ts"]
+    assert spans["aten::zeros"]["ts"] < second["ts"] + second["dur"]

@@ -317,6 +317,53 @@ print(sum(float(numpy.asarray(w, "float64").sum()) for w in model.get_weights())
     check_parts(report)
 
 
+def test_keras_on_torch_with_a_step_of_its_own(python: Program, tmp_path: Path) -> None:
+    """The update is no forward, and neither is what train_step does beside the model."""
+    if find_spec("keras") is None:
+        pytest.skip("keras is not installed")
+    program = (
+        "BACKEND = 'torch'\n"
+        + KERAS
+        + """
+import torch
+
+class Model(keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.one, self.two = keras.layers.Dense(4), keras.layers.Dense(2)
+
+    def call(self, x):
+        return self.two(self.one(x))
+
+    def train_step(self, data):
+        x, y = data
+        self.zero_grad()
+        loss = self.compute_loss(y=y, y_pred=self(x, training=True))
+        loss.backward()
+        weights = list(self.trainable_weights)
+        with torch.no_grad():
+            self.optimizer.apply([v.value.grad for v in weights], weights)
+        return {"loss": loss.item()}
+
+model = Model()
+model.compile("adam", loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+model.fit(x, y, batch_size=6, epochs=2, verbose=0)
+"""
+    )
+    python(program, watched=True)
+    report = report_of(tmp_path / "run")
+    assert (report["steps"]["count"], report["steps"]["updates"]) == (20, 20)
+    phases = phases_of(report)
+    assert phases["optimizer"] > 0
+    assert phases["backward"] > 0
+    rows = {"/".join(row["path"]): row for row in report["sections"]}
+    assert rows["train_function"]["phase"] == "other"
+    assert rows["train_function/optimizer"]["calls"] == 20
+    # The model in its steps, and nothing beside it.
+    assert phases["forward"] * 20 <= rows["train_function/Model"]["total_ms"] * 1.01
+    check_parts(report)
+
+
 def test_keras_callback(python: Program, tmp_path: Path) -> None:
     if find_spec("keras") is None:
         pytest.skip("keras is not installed")

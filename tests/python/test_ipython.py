@@ -114,6 +114,24 @@ def test_the_cell_runs_as_it_would(
     assert str(out) in printed or "forward" in printed
 
 
+def test_frameworks_are_watched_while_the_cell_runs(shell: Any) -> None:
+    from stepwatch import integrations
+
+    run(
+        shell,
+        """\
+        %%stepwatch
+        from stepwatch import integrations
+        watched = integrations.is_installed()
+        """,
+    )
+    assert shell.user_ns["watched"]
+    assert not integrations.is_installed()
+    with pytest.raises(ZeroDivisionError):
+        run(shell, "%%stepwatch\n1 / 0")
+    assert not integrations.is_installed()
+
+
 def test_lines_of_a_cell(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     run(shell, "def work():\n    return 1\n")
     run(shell, "%%stepwatch --lines work --lines textwrap:nothing_there\nwork()\nwork()")

@@ -563,3 +563,42 @@ def test_whether_a_batch_is_being_made(tmp_path: Path) -> None:
         assert not _core.train_waits()
         """,
     )
+
+
+def test_samples_after_the_last_update_are_in_no_step(tmp_path: Path) -> None:
+    """What a program does once it has trained is not what its steps do."""
+    run = record(
+        tmp_path,
+        """
+        import time
+
+        def spin(name):
+            until = time.monotonic() + 60
+            while time.monotonic() < until and not any(
+                name in [frame[0] for frame in one["frames"]] for one in s.stacks()
+            ):
+                pass
+
+        def trains():
+            spin("trains")
+
+        def evaluates():
+            spin("evaluates")
+
+        optimizer = Optimizer()
+        with stepwatch.sample(hz=500) as s:
+            for _ in range(5):
+                train(optimizer)
+                trains()
+            train(optimizer)
+            evaluates()
+            stepwatch.stop()
+        """,
+    )
+    assert steps_of(run)["count"] == 6
+    phases: dict[str, set[Any]] = {"trains": set(), "evaluates": set()}
+    for row in run.stacks:
+        for name, found in phases.items():
+            if name in row["stack"].split(";") and row["running"] + row["waiting"] > 0:
+                found.add(row["phase"])
+    assert phases == {"trains": {"other"}, "evaluates": {None}}

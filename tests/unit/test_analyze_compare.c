@@ -351,13 +351,21 @@ static void too_few_steps(void **state)
 static void runs_without_steps(void **state)
 {
     (void)state;
-    struct plan after = usual;
-    after.steps = 0;
-    sw_comparison *comparison = compare(&usual, &after);
+    struct plan none = usual;
+    none.steps = 0;
+    sw_comparison *comparison = compare(&none, &none);
     const sw_compared *run = sw_comparison_get(comparison, 0);
     assert_int_equal(run->basis, SW_BASIS_DURATION);
+    assert_int_not_equal(run->verdict, SW_VERDICT_INCOMPARABLE);
     assert_false(run->tested);
     assert_true(noted(comparison, "has no steps: the durations of the whole runs"));
+    sw_comparison_free(comparison);
+    /* A training that failed before its first step took little time, and is not faster. */
+    comparison = compare(&usual, &none);
+    run = sw_comparison_get(comparison, 0);
+    assert_int_equal(run->verdict, SW_VERDICT_INCOMPARABLE);
+    assert_string_equal(run->why, "only one of them has steps");
+    assert_true(noted(comparison, "has no steps: it did something else"));
     sw_comparison_free(comparison);
 }
 

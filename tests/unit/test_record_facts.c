@@ -54,7 +54,7 @@ static void collect_all(const sw_config *config)
     facts.count = 0;
     assert_int_equal(
         sw__settings_load(&settings, config, sizeof *config, NULL, NULL, NULL), SW_OK);
-    sw__facts_collect(&settings, collect, &facts);
+    sw__facts_collect(&settings, false, collect, &facts);
 }
 
 static char output[100000];
@@ -308,7 +308,7 @@ static int as_child(const char *what)
         fputs(name, stdout);
     } else {
         const struct sw__settings settings = {0};
-        sw__facts_collect(&settings, print_command, NULL);
+        sw__facts_collect(&settings, false, print_command, NULL);
     }
     return 0;
 }

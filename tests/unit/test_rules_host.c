@@ -43,6 +43,29 @@ static void python_code_in_the_step(void **state)
     scene_free(scene);
 }
 
+/* What a loop calls goes with it: the title says where the gain comes from. */
+static void python_code_and_what_it_calls(void **state)
+{
+    (void)state;
+    struct scene *scene = scene_new();
+    scene_steps(scene, 100, PHASES(COMPUTE, [SW_PHASE_OTHER] = 6));
+    usual_samples(scene);
+    scene_samples(scene, SW_PHASE_OTHER,
+                  FRAMES(TRAIN(27), {"batch", "/home/u/batch.py", 3, 7}), 300, 20);
+    scene_samples(scene, SW_PHASE_OTHER,
+                  FRAMES(TRAIN(27), {"batch", "/home/u/batch.py", 3, 7},
+                         {"sort", "/v/lib/python3.11/site-packages/numpy/core.py", 1, 2}),
+                  300, 300);
+    scene_look(scene);
+    const sw_finding *finding = found(scene, SW_FINDING_PYTHON_OVERHEAD);
+    assert_non_null(finding);
+    assert_string_equal(finding->title, "20 % of a step is Python code in batch "
+                                        "(batch.py:7), 20 % more is what it calls");
+    assert_true(fabs(evidence(finding, "called_ms") - 3) < 0.1);
+    assert_true(finding->speedup > 1.4);
+    scene_free(scene);
+}
+
 /* The standard library is at the charge of who calls it, a package is not. */
 static void whose_code_it_is(void **state)
 {
@@ -710,6 +733,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(python_code_in_the_step),
+        cmocka_unit_test(python_code_and_what_it_calls),
         cmocka_unit_test(whose_code_it_is),
         cmocka_unit_test(few_samples_show_nothing),
         cmocka_unit_test(native_work_is_not_python),

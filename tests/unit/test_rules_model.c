@@ -203,6 +203,11 @@ static void jax_outside_jit(void **state)
                       FRAMES(TRAIN(20), {"update", "/home/u/train.py", 5, 7},
                              JAX("apply_primitive")),
                       500, 200);
+        /* A method of a named tuple is text that collections has made. */
+        scene_samples(scene, eager ? SW_PHASE_OTHER : SW_PHASE_FORWARD,
+                      FRAMES(TRAIN(20), {"update", "/home/u/train.py", 5, 7},
+                             JAX("apply_primitive"), {"<lambda>", "<string>", 1, 1}),
+                      900, 200);
         scene_samples(scene, SW_PHASE_OTHER, FRAMES(TRAIN(22)), 50, 50);
         scene_look(scene);
         const sw_finding *finding = found(scene, SW_FINDING_LAUNCH_BOUND);
@@ -257,6 +262,7 @@ static void a_module_that_the_backward_leaves_out(void **state)
     } cases[] = {{"NoiseLoss", 0.3, true},
                  {"NoiseLoss", 3.5, false},
                  {"Teacher", 0, false},
+                 {"OptimizedModule", 0.3, false}, /* all of a model, compiled */
                  {"Dropout", 0.3, false}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct scene *scene = scene_new();
@@ -278,6 +284,27 @@ static void a_module_that_the_backward_leaves_out(void **state)
             assert_string_equal(finding->name, "NoiseLoss.forward");
             assert_int_equal(finding->line, 9);
         }
+        scene_free(scene);
+    }
+}
+
+/* The first call of a compiled model takes seconds, and is part of no step that counts; Keras takes long to call a layer. */
+static void a_module_that_is_long_in_the_forward_only(void **state)
+{
+    (void)state;
+    for (unsigned keras = 0; keras < 2; keras++) {
+        struct scene *scene = scene_new();
+        if (keras) {
+            tb_fact(scene->tb, "framework.keras", "3.15.1");
+        }
+        scene_steps(scene, 100,
+                    PHASES([SW_PHASE_FORWARD] = keras ? 8 : 2, [SW_PHASE_BACKWARD] = 5));
+        scene_samples(scene, SW_PHASE_FORWARD, FRAMES(TRAIN(20), TORCH("f")), 300, 300);
+        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 800, 800);
+        /* The mean of all calls: 20 ms and more, where a step has 7. */
+        part(scene, "Net", "Net", keras ? 8 : 20, keras ? 1 : 2.5, 1000);
+        scene_look(scene);
+        assert_null(found(scene, SW_FINDING_REDUNDANT_WORK));
         scene_free(scene);
     }
 }
@@ -453,6 +480,7 @@ int main(void)
         cmocka_unit_test(jax_outside_jit),
         cmocka_unit_test(a_table_that_is_updated_whole),
         cmocka_unit_test(a_module_that_the_backward_leaves_out),
+        cmocka_unit_test(a_module_that_is_long_in_the_forward_only),
         cmocka_unit_test(a_layer_of_an_unusual_kind),
         cmocka_unit_test(a_part_that_computes_by_itself),
         cmocka_unit_test(a_backward_for_nobody),

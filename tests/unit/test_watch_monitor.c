@@ -128,6 +128,49 @@ static void unknown_is_not_zero(void **state)
 }
 
 /* Levels count where they were seen; growth only where it happened altogether. */
+/* Whoever watches a program that runs finds a series as soon as it has values. */
+static void series_that_come_later(void **state)
+{
+    (void)state;
+    fails = true;
+    struct watching *watching = watch(&fake);
+    at(watching, SW_LOOK_FIRST, 0, 0);
+    fails = false;
+    at(watching, 0, 10, 100);
+    at(watching, SW_LOOK_ASKED, 20, 100);
+    seen(watching);
+    const sw_monitor_series *gauge = series_of(watching, "level");
+    assert_int_equal(gauge->known, 2);
+    assert_value(gauge->last, 20);
+    forget(watching);
+}
+
+/* A program may ask for looks, whatever the period. */
+static void looks_that_are_asked_for(void **state)
+{
+    (void)state;
+    assert_false(sw_monitor_look());
+    ru_start((sw_config){0});
+    assert_false(sw_monitor_look());
+    assert_int_equal(sw_monitor_start(3600, NULL), SW_OK);
+    for (int i = 0; i < 5; i++) {
+        assert_true(sw_monitor_look());
+    }
+    const pid_t child = fork();
+    if (child == 0) {
+        _exit(sw_monitor_look() ? 1 : 0);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_true(sw_monitor_look()); /* which brings it back */
+    sw_monitor_stop();
+    assert_false(sw_monitor_look());
+    struct ru_trace trace = ru_finish();
+    assert_int_equal(ru_count(&trace, 1u << SW_RECORD_LOOK), 8); /* first and last, too */
+    ru_free(&trace);
+}
+
 static void sections_steps_and_phases(void **state)
 {
     (void)state;
@@ -453,6 +496,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ru_test(levels_and_sums),
         ru_test(unknown_is_not_zero),
+        ru_test(series_that_come_later),
+        ru_test(looks_that_are_asked_for),
         ru_test(sections_steps_and_phases),
         ru_test(sources_with_periods),
         ru_test(a_long_run),

@@ -19,15 +19,18 @@ _LOCK = ".lock"
 class Scratch:
     """A folder of this process; ``remove`` ends it."""
 
-    def __init__(self, prefix: str) -> None:
-        """Make it, named with ``prefix``, and remove those of the same kind that nobody has."""
+    def __init__(self, prefix: str, name: str | None = None) -> None:
+        """Make it, named with ``prefix``, and remove those of the same kind that nobody has.
+
+        ``name`` is what follows the prefix, where that is known before.
+        """
         _sweep(prefix)
         # It gets its name once it is locked: nobody may take it for one that was left.
         new = tempfile.mkdtemp(prefix="stepwatch-new-")
         try:
             self._lock = os.open(f"{new}/{_LOCK}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self.path = str(Path(new).with_name(prefix + new.rpartition("-")[2]))
+            self.path = str(Path(new).with_name(prefix + (name or new.rpartition("-")[2])))
             os.rename(new, self.path)  # noqa: PTH104
         except BaseException:
             shutil.rmtree(new, ignore_errors=True)

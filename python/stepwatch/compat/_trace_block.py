@@ -1,17 +1,22 @@
 """A block of a program that is traced because somebody asked for it, now.
 
-It is recorded as any other run is, in a folder of its own that goes away again. Where something is
-being recorded already, that recording goes on, and the block is cut out of it.
+It is recorded as any other run is, but in memory, which goes away again. Where something is being
+recorded already, that recording goes on, and the block is cut out of it.
 """
 
 from __future__ import annotations
 
+import os
 import sys
+import tempfile
 import threading
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import stepwatch
+from stepwatch import _core
+from stepwatch._record import _FIRST_PID
 from stepwatch.compat._scratch import Scratch
 from stepwatch.integrations._notes import note_once
 
@@ -19,6 +24,9 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from stepwatch import Run
+
+    # name, shapes, phase, device: calls, ns without and with inner ones, bytes, flops
+    Totals = dict[tuple[str, str, int, int], list[int]]
 
 _OPTIONS: dict[str, Any] = {
     "config": "none",
@@ -36,52 +44,96 @@ _OPTIONS: dict[str, Any] = {
 }
 
 
-_SUMS = ("calls", "self_ns", "total_ns", "bytes", "flops")
+_PREFIX = "stepwatch-trace-"
 
 
 class _Own:
     """A recording that a block has begun; blocks of other tasks may outlast that one.
 
-    It ends with the last block that is open, and its files go with the last that is closed.
+    It lies in memory, for nobody else reads it, ends with the last block that is open, and goes
+    with the last that is closed. Only where the program forks meanwhile is there a folder, for what
+    its children record.
     """
 
     def __init__(self, name: str) -> None:
-        self._folder = Scratch("stepwatch-trace-")
-        out = f"{self._folder.path}/run"
-        self._record = stepwatch.record(name, out=out, **_OPTIONS)
+        self._name = name
+        self._mark = os.urandom(8).hex()
+        self._folder: Scratch | None = None
+        self._run: Run | None = None
         self._runs: list[Run] = []
+        self._fd = -1
+        self._number = 0
+        self._pid = os.getpid()
         self._open = 0
         self._held = 0
 
-    def enter(self) -> Run:
+    def begin(self) -> bool:
         """Begin it, for one block."""
-        run = self._record.__enter__()
-        self.join(run)
-        return run
+        out = f"{tempfile.gettempdir()}/{_PREFIX}{self._mark}/run"
+        _core._start_brief(name=self._name, out=out, **_OPTIONS)
+        made = _core._brief_run()
+        if made is None:
+            return False
+        self._run, self._fd = made
+        self._number = _core._recording(self._pid)[1]
+        self.join()
+        return True
 
-    def join(self, run: Run) -> None:
+    def join(self) -> None:
         """Let one more block be a part of it."""
-        self._runs.append(run)
         self._open += 1
         self._held += 1
 
-    def leave(self, *error: Any) -> None:
+    def before_fork(self) -> None:
+        """Make the folder that children of the program record into, with this recording in it."""
+        if self._folder is None and self._fd >= 0 and self._pid == os.getpid():
+            self._folder = Scratch(_PREFIX, self._mark)
+            run = Path(self._folder.path, "run")
+            run.mkdir(0o700)
+            (run / f"own-{self._pid}.stepwatch").symlink_to(f"/proc/self/fd/{self._fd}")
+
+    def run(self) -> Run:
+        """Return what is recorded by now."""
+        if self._folder is not None:
+            # Children may have come since.
+            self._runs.append(stepwatch.open(f"{self._folder.path}/run"))
+            return self._runs[-1]
+        assert self._run is not None
+        self._run._renew()
+        return self._run
+
+    def leave(self) -> None:
         """End it, if this block was the last."""
         self._open -= 1
         if self._open == 0:
             global _own
             if _own is self:
                 _own = None
-            self._record.__exit__(*error)
+            here = self._pid == os.getpid()
+            if here and self._number == _core._recording(self._pid)[1]:
+                _core.stop()
 
     def let_go(self) -> None:
-        """Remove its files, if nobody needs them any more."""
+        """Remove it, if nobody needs it any more."""
         self._held -= 1
-        if self._held == 0:
-            for run in self._runs:
+        if self._held > 0 or self._pid != os.getpid():
+            return
+        for run in (self._run, *self._runs):
+            if run is not None:
                 run.close()
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+        if self._folder is not None:
             self._folder.remove()
 
+
+def _before_fork() -> None:
+    if _own is not None:
+        _own.before_fork()
+
+
+os.register_at_fork(before=_before_fork)
 
 _own: _Own | None = None  # The one that is under way.
 
@@ -133,7 +185,8 @@ class _Operators:
         if self._block is None:
             from stepwatch.integrations.torch_operators import Block
 
-            self._block = Block(torch, **self._wanted[0]._operators)
+            # Of a recording of our own nobody reads the table.
+            self._block = Block(torch, rows=_own is None, **self._wanted[0]._operators)
             self._members = list(self._wanted)
             cuda = getattr(torch, "cuda", None)
             self._on_device = bool(cuda and cuda.is_initialized())
@@ -143,7 +196,7 @@ class _Operators:
         if block is not None:
             block.close()
             for one in self._members:
-                one._add(block.rows)
+                one._add(block.totals)
 
 
 _torch = _Operators()
@@ -196,7 +249,7 @@ class TraceBlock:
         self._own: _Own | None = None
         self._recorded = False
         self._span: stepwatch.section | stepwatch.record | None = None
-        self._rows: dict[tuple[Any, ...], dict[str, Any]] = {}
+        self.totals: Totals = {}  # what torch did, by operator and shapes of its inputs
         self._begin_ns = self._end_ns = 0
         self._has_turn = False
 
@@ -218,6 +271,8 @@ class TraceBlock:
 
     def _start(self) -> bool:
         global _own
+        # Below ``stepwatch run`` recording begins with the first that is recorded.
+        _core._recording(_FIRST_PID)
         if stepwatch.is_recording():
             # Joining makes the block a section of that name.
             joining = stepwatch.record(self.name)
@@ -227,18 +282,18 @@ class TraceBlock:
             self._span = joining
             if _own is not None:
                 self._own = _own
-                self._own.join(self.run)
+                self._own.join()
                 self._recorded = True
             return True
-        self._own = own = _Own(self.name)
-        self.run = own.enter()
-        self._recorded = True
-        if not stepwatch.is_recording():
-            note_once("recording is switched off (STEPWATCH_ENABLED): nothing is traced")
+        own = _Own(self.name)
+        if not own.begin():
+            if not stepwatch.is_recording():
+                note_once("recording is switched off (STEPWATCH_ENABLED): nothing is traced")
             self.stop()
             self.close()
             return False
-        _own = own
+        self._own = _own = own
+        self._recorded = True
         _torch.begins(self)
         span = stepwatch.section(self.name)
         self._begin_ns = time.monotonic_ns()
@@ -260,28 +315,23 @@ class TraceBlock:
         _torch.ends(self)
         if self._own is not None and self._recorded:
             self._recorded = False
-            self._own.leave(exc_type, exc, traceback)
+            self._own.leave()
 
-    def operators(self) -> list[dict[str, Any]]:
-        """Return what torch did in the block, a row for each operator and shape of its inputs."""
-        return list(self._rows.values())
-
-    def _add(self, rows: list[dict[str, Any]]) -> None:
+    def _add(self, totals: Totals) -> None:
         """Add what torch did in a part of the block."""
-        for row in rows:
-            key = tuple(row[name] for name in ("name", "shapes", "phase", "device"))
-            known = self._rows.get(key)
-            if known is None:
-                self._rows[key] = dict(row)
-                continue
-            for name in _SUMS:
-                known[name] += row[name]
+        if not self.totals:
+            self.totals = {key: list(values) for key, values in totals.items()}
+            return
+        for key, values in totals.items():
+            known = self.totals.setdefault(key, [0] * len(values))
+            known[:] = [one + other for one, other in zip(known, values)]
 
     def export(self, path: str) -> str:
         """Write the block as a trace in Chrome's format; return where it is."""
-        if self.run is None:
+        run = self.run if self._own is None else self._own.run()
+        if run is None:
             raise ValueError("nothing was recorded")
-        return self.run.export("chrome", path, window=(self._begin_ns, self._end_ns))
+        return run.export("chrome", path, window=(self._begin_ns, self._end_ns))
 
     def close(self) -> None:
         """Let go of the files that the block was recorded in."""

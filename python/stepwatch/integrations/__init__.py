@@ -52,6 +52,11 @@ def install() -> None:
         _imports.watch(framework, _beginner(name))
 
 
+def is_installed() -> bool:
+    """Tell whether the frameworks are watched."""
+    return _installed
+
+
 def remove() -> None:
     """Put everything back."""
     global _installed

@@ -1,6 +1,6 @@
 """What torch's profiler saw in a window: nesting, own time, phase, and what goes on the timeline.
 
-One profiler tells of whole calls, the other of their begins and ends; both become the same.
+This is for the profiler of ``torch.profiler``; what the plain one saw is read in C.
 """
 
 from __future__ import annotations
@@ -107,16 +107,11 @@ class Reader:
         self._texts: dict[tuple[str, ...], str | None] = {}
         self._before: int | None = None  # to add to each number
         self.count = 0
-        if isinstance(seen, list):
-            self._read_plain(seen)
-        else:
-            self._read(seen)
+        self._read(seen)
         for track in self._host.values():
             self._nest(track)
         self._link()
         self._allocate()
-
-    # --- the profiler of torch.profiler ---
 
     def _read(self, result: Any) -> None:
         global _windows_before
@@ -222,54 +217,6 @@ class Reader:
                 self._memory = found
         except (AttributeError, TypeError, ValueError, RuntimeError):
             pass  # It is not for everybody, and may look otherwise in another torch.
-
-    # --- the plain profiler ---
-
-    def _read_plain(self, threads: list[list[Any]]) -> None:
-        starts = [event for events in threads for event in events[:1] if event.kind() == "mark"]
-        if not starts:
-            return
-        start = starts[0]
-        began = round(start.start_us() * 1000)
-        tids = {start.thread_id(): self._window.tid}
-        held = 0
-        for events in threads:
-            opened: dict[int, _Operator] = {}
-            for event in events:
-                kind = event.kind()
-                at = began + round(start.cpu_elapsed_us(event) * 1000)
-                if kind == "pop":
-                    operator = opened.pop(event.handle(), None)
-                    if operator is not None:
-                        operator.end = at
-                    continue
-                # Of other threads only torch's own number is known, which no thread of ours has.
-                tid = tids.get(event.thread_id(), 0)
-                if kind == "push":
-                    opened[event.handle()] = self._push(event, at, tid)
-                elif kind == "memory_alloc":
-                    size = event.cpu_memory_usage()
-                    held += size
-                    self._memory.append((at, size, 0, max(0, held), 0, 1, tid))
-            for operator in opened.values():
-                operator.end = max(operator.begin, self._window.end[1])
-
-    def _push(self, event: Any, at: int, tid: int) -> _Operator:
-        self.count += 1
-        operator = _Operator(event.name()[:_LONGEST_NAME], at, at, (0, tid))
-        scope = event.scope()
-        if scope == _SCOPE_USER:
-            operator.flags = _IS_ANNOTATION
-        elif scope == _SCOPE_BACKWARD:
-            operator.flags = _IS_BACKWARD
-            operator.forward = self._window.tid
-        operator.sequence = event.sequence_nr()
-        operator.flops = max(0, event.flops())
-        self._inputs(operator, event.shapes())
-        self._host.setdefault(tid, []).append(operator)
-        return operator
-
-    # --- both ---
 
     @staticmethod
     def _inputs(operator: _Operator, shapes: list[Any]) -> None:

@@ -139,18 +139,23 @@ def _properties(number: int, cuda: Any) -> str:
 
 
 class _Plain(Window):
+    _configs: dict[tuple[bool, bool], Any] = {}  # noqa: RUF012
+
     def __init__(self, torch: Any, shapes: bool, memory: bool) -> None:
         super().__init__(torch, memory)
-        autograd, kinds = torch._C._autograd, torch._C._profiler
-        config = kinds.ProfilerConfig(
-            kinds.ProfilerState.CPU,
-            shapes,
-            memory,
-            False,  # stacks
-            shapes,  # floating-point operations
-            False,  # modules
-            kinds._ExperimentalConfig(),
-        )
+        autograd = torch._C._autograd
+        config = self._configs.get((shapes, memory))
+        if config is None:
+            kinds = torch._C._profiler
+            config = self._configs[shapes, memory] = kinds.ProfilerConfig(
+                kinds.ProfilerState.CPU,
+                shapes,
+                memory,
+                False,  # stacks
+                shapes,  # floating-point operations
+                False,  # modules
+                kinds._ExperimentalConfig(),
+            )
         self._disable: Callable[[], Any] = autograd._disable_profiler_legacy
         autograd._enable_profiler_legacy(config)
         self.begin = self.end = _clocks()

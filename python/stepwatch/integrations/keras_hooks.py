@@ -1,21 +1,26 @@
 """Keras 3, whatever its backend: its list of callbacks tells when batches begin and end.
 
 The time between the end of a batch and the beginning of the next is waiting for data; the batch
-itself is one call of a compiled function, unless the backend is torch, whose own hooks see inside.
+itself is one call of a compiled function, unless the backend is torch, whose own hooks see inside:
+there only what they see is forward, and Keras' own optimizers are told to the recorder here.
 """
 
 from __future__ import annotations
 
+import sys
+
 from stepwatch import _core, section
 from stepwatch.integrations import _notes, _patch
 from stepwatch.integrations._framework import FRAMEWORK
+from stepwatch.integrations._timed import timed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-_batch = section("train_function", phase="forward")
+_compiled = section("train_function", phase="forward")
+_eager = section("train_function", phase="other")
 _validation = section("validation", phase="validation")
 
 
@@ -28,6 +33,7 @@ class _Open:
     def __init__(self) -> None:
         self._sections: list[section] = []
         self.waits = False
+        self.batch = _compiled
 
     def enter(self, one: section) -> None:
         one.__enter__()
@@ -51,6 +57,11 @@ def install(module: Any) -> None:
     if callbacks is None:
         _notes.note_once("this version of keras has no CallbackList: its steps are not seen")
         return
+    torch = sys.modules.get("torch") if module.backend.backend() == "torch" else None
+    _open.batch = _compiled if torch is None else _eager
+    if torch is not None:
+        around = timed(section("optimizer", phase="optimizer"), torch)
+        _patch.replace(module.optimizers.Optimizer, "apply", around)
     for name, before, after in (
         ("on_epoch_begin", None, _epoch_began),
         ("on_train_batch_begin", _batch_begins, None),
@@ -81,7 +92,7 @@ def _around(
 
 
 def _epoch_began(callbacks: Any) -> None:
-    _open.leave(_batch)  # A fit before was left by an exception.
+    _open.leave(_open.batch)  # A fit before was left by an exception.
     _core.train_epoch(callbacks)
     _ask(callbacks)
 
@@ -97,12 +108,12 @@ def _batch_begins(callbacks: Any) -> None:
     if _open.waits:
         _open.waits = False
         _core.train_got(callbacks)
-    _open.enter(_batch)
+    _open.enter(_open.batch)
     _core.train_works(False)
 
 
 def _batch_ended(callbacks: Any) -> None:
-    _open.leave(_batch)
+    _open.leave(_open.batch)
     _core.train_update(callbacks)
 
 

@@ -211,12 +211,17 @@ class Block:
         device: bool = True,
         shapes: bool = True,
         memory: bool = False,
+        rows: bool = True,
     ) -> None:
-        """Open the window, or say why there are no operators."""
+        """Open the window, or say why there are no operators.
+
+        ``rows``: their totals go into the recording, too.
+        """
+        self._in_recording = rows
         self._window: Window | None = None
         self._thread = threading.get_ident()
         self._replaced: list[tuple[Any, str, Any]] = []
-        self.rows: list[dict[str, Any]] = []  # what it saw, as Run.operators has them
+        self.totals: dict[tuple[str, str, int, int], list[int]] = {}  # what it saw
         try:
             if torch._C._autograd._profiler_enabled():
                 _notes.note_once("torch.profiler is running already: the trace has no operators")
@@ -241,14 +246,18 @@ class Block:
             seen = window.close()
             if seen is None:
                 return
-            window.tell_devices()
-            read = Reader(window, seen)
-            rows = _totals.Totals(15)
-            for key, values in read.totals().items():
-                rows.add(key, values)
-                self.rows.append(_row(key, values))
-            for thread, spans in read.spans().items():
-                _core.put_operators(thread, spans)
+            if isinstance(seen, list):
+                self.totals = _core.put_torch_events(seen, window.tid, window.begin, window.end)
+            else:
+                window.tell_devices()
+                read = Reader(window, seen)
+                self.totals = read.totals()
+                for thread, spans in read.spans().items():
+                    _core.put_operators(thread, spans)
+            if self._in_recording:
+                rows = _totals.Totals(15)
+                for key, values in self.totals.items():
+                    rows.add(key, values)
         except Exception as error:
             _notes.note_once(f"the trace has no operators: {_sentence(error)}")
 
@@ -268,7 +277,8 @@ class Block:
                 setattr(profile, name, make(original))
 
 
-def _row(key: tuple[str, str, int, int], values: list[int]) -> dict[str, Any]:
+def row_of(key: tuple[str, str, int, int], values: list[int]) -> dict[str, Any]:
+    """Return the totals of an operator as Run.operators has them."""
     name, shapes, phase, device = key
     return {
         "name": name,

@@ -46,15 +46,18 @@ class Watching:
         recorder = self._recorder
         if self.running:
             return True
+        since, looks = time.monotonic(), stepwatch.monitor.running
         if not recorder.begin_use() or recorder.session is None or not recorder.session.alive:
             self.why = getattr(recorder.session, "why", None) or "profiling is off"
             return False
-        self._since = time.monotonic()
+        self._since = since
         # One that this profiler has started for its sections is stopped by the user's call, too.
         self._started = recorder.watches_gpu
         recorder.watches_gpu = False
-        if not stepwatch.monitor.look():
+        if not stepwatch.monitor.running:
             self._started = stepwatch.monitor.start(recorder.config.monitor_interval)
+        elif looks:  # One that begins now looks by itself.
+            stepwatch.monitor.look()
         return True
 
     def stop(self) -> None:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from types import TracebackType
 
+    from stepwatch.compat._trace_block import Totals
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 DEFAULT_DIR = "runs/profiling"
@@ -143,7 +145,7 @@ class Trace:
         """Take the block and where it will be written."""
         self._path, self._base = os.fspath(path), _switches.here()
         self._block = block
-        self._rows: list[dict[str, Any]] = []
+        self._totals: Totals = {}
 
     @property
     def path(self) -> Path:
@@ -157,11 +159,15 @@ class Trace:
 
     def operators(self) -> list[dict[str, Any]]:
         """Return torch's operators in the block, once it has ended; none before."""
-        return self._rows
+        if not self._totals:
+            return []
+        from stepwatch.integrations.torch_operators import row_of
+
+        return [row_of(key, values) for key, values in self._totals.items()]
 
     def table(self, sort_by: str | None = None, row_limit: int = 20) -> str:
         """Return the operators as text, those with most time of their own first."""
-        return _table(self._rows, sort_by, row_limit)
+        return _table(self._totals, sort_by, row_limit)
 
     def key_averages(self) -> Trace:
         """Return what has a ``table``, as torch's profiler does."""
@@ -170,47 +176,48 @@ class Trace:
     def finish(self) -> None:
         """Write the trace, log the table, let go of the recording."""
         try:
-            self._rows = self._block.operators()
-            if _written(self.path, self._block.export) and self._rows:
+            self._totals = self._block.totals
+            written = _written(self.path, self._block.export)
+            if written and self._totals and logger.isEnabledFor(logging.INFO):
                 logger.info("%s", self.table())
         finally:
             self._block.close()
 
 
-def _table(rows: list[dict[str, Any]], sort_by: str | None, row_limit: int) -> str:
+def _table(totals: Totals, sort_by: str | None, row_limit: int) -> str:
     """Lay out operators as torch's profiler does: by time of the device if there is one."""
-    names: dict[str, dict[str, Any]] = {}
-    for row in rows:
-        one = names.setdefault(
-            row["name"],
-            {"self": 0, "total": 0, "device": 0, "calls": 0, "bytes": 0, "shapes": set()},
-        )
-        if row["device"] != "cpu":
-            one["device"] += row["self_ns"]
+    # name: own, total, device, bytes, calls, shapes
+    names: dict[str, list[Any]] = {}
+    for (name, shapes, _, device), (calls, own, whole, size, _) in totals.items():
+        one = names.get(name)
+        if one is None:
+            one = names[name] = [0, 0, 0, 0, 0, set()]
+        if device:
+            one[2] += own
         else:
-            one["self"] += row["self_ns"]
-            one["total"] += row["total_ns"]
-            one["bytes"] += row["bytes"] or 0
-        one["calls"] += row["calls"]
-        if row["shapes"]:
-            one["shapes"].add(row["shapes"])
-    on_device = any(one["device"] for one in names.values())
+            one[0] += own
+            one[1] += whole
+            one[3] += size
+        one[4] += calls
+        if shapes:
+            one[5].add(shapes)
+    on_device = any(one[2] for one in names.values())
     order = _ORDERS.get(sort_by or "", "device" if on_device else "self")
-    most = sum(one["self"] for one in names.values()) or 1
+    place = ("self", "total", "device").index(order)
+    most = sum(one[0] for one in names.values()) or 1
     lines = [f"Sorted by {'self CUDA' if order == 'device' else order + ' CPU'} time"]
     head = f"{'Name':<44} {'Self CPU':>10} {'%':>5} {'CPU total':>10} "
     head += f"{'Self CUDA':>10} " if on_device else ""
     head += f"{'Allocated':>10} {'Calls':>6}  Input shapes"
     lines += [head, "-" * len(head)]
-    ranked = sorted(names.items(), key=lambda item: (-item[1][order], item[0]))
-    for name, one in ranked[:row_limit]:
-        line = f"{name[:44]:<44} {one['self'] / 1e6:>8.3f}ms {100 * one['self'] / most:>5.1f} "
-        line += f"{one['total'] / 1e6:>8.3f}ms "
-        line += f"{one['device'] / 1e6:>8.3f}ms " if on_device else ""
-        shapes = sorted(one["shapes"])
-        more = f" and {len(shapes) - 1} more" if len(shapes) > 1 else ""
-        line += f"{one['bytes'] / 1024:>7.1f}KiB {one['calls']:>6}  "
-        lines.append((line + (shapes[0] + more if shapes else "")).rstrip())
+    ranked = sorted(names.items(), key=lambda item: (-item[1][place], item[0]))
+    for name, (own, whole, kernels, size, calls, seen) in ranked[:row_limit]:
+        gpu = f"{kernels / 1e6:>8.3f}ms " if on_device else ""
+        more = f" and {len(seen) - 1} more" if len(seen) > 1 else ""
+        lines.append(
+            f"{name[:44]:<44} {own / 1e6:>8.3f}ms {100 * own / most:>5.1f} {whole / 1e6:>8.3f}ms "
+            f"{gpu}{size / 1024:>7.1f}KiB {calls:>6}  {min(seen, default='')}{more}".rstrip()
+        )
     return "\n".join(lines)
 
 

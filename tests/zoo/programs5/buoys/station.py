@@ -4,6 +4,7 @@ import socket
 import struct
 import threading
 import time
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -23,10 +24,14 @@ def answer(connection, delay):
     with connection:
         while len(request := connection.recv(4)) == 4:
             time.sleep(delay)
-            connection.sendall(measured(*struct.unpack("<I", request)))
+            connection.sendall(RECORDS[struct.unpack("<I", request)[0] % len(RECORDS)])
+
+
+RECORDS = []
 
 
 def serve(ready, delay):
+    RECORDS.extend(map(measured, range(2000)))
     with socket.create_server(("127.0.0.1", 0)) as server:
         ready.put(server.getsockname()[1])
         while True:
@@ -49,11 +54,29 @@ class Archive:
         return np.frombuffer(answer, "<f4")
 
 
-def batches(archive, n_records, batch_size, n_batches, at_once=1, seed=0):
+def choose(n_records, batch_size, n_batches, seed=0):
     rng = np.random.default_rng(seed)
+    for _ in range(n_batches):
+        yield rng.integers(n_records, size=batch_size)
+
+
+def split(records):
+    records = np.stack(records)
+    return records[:, :-1], records[:, -1]
+
+
+def batches(archive, chosen):
+    for wanted in chosen:
+        yield split([archive.record(number) for number in wanted])
+
+
+def batches_ahead(archive, chosen, at_once, ahead=4):
+    """Ask for several records at once, and for those of the next batches while one is used."""
     with ThreadPoolExecutor(at_once) as pool:
-        for _ in range(n_batches):
-            wanted = rng.integers(n_records, size=batch_size)
-            get = pool.map if at_once > 1 else map
-            records = np.stack(list(get(archive.record, wanted)))
-            yield records[:, :-1], records[:, -1]
+        waiting = deque()
+        for wanted in chosen:
+            waiting.append([pool.submit(archive.record, number) for number in wanted])
+            if len(waiting) > ahead:
+                yield split([answer.result() for answer in waiting.popleft()])
+        for answers in waiting:
+            yield split([answer.result() for answer in answers])

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import optax
 from flax import linen as nn
-from station import Archive, batches, serve
+from station import Archive, batches, batches_ahead, choose, serve
 
 
 class WaveNet(nn.Module):
@@ -44,10 +44,12 @@ def main():
         updates, state = optimizer.update(grads, state)
         return optax.apply_updates(params, updates), state, loss
 
+    chosen = choose(100000, args.batch, args.steps)
+    data = batches(archive, chosen)
+    if args.at_once > 1:
+        data = batches_ahead(archive, chosen, args.at_once)
     start = time.perf_counter()
-    for step, (waves, height) in enumerate(
-        batches(archive, 100000, args.batch, args.steps, args.at_once)
-    ):
+    for step, (waves, height) in enumerate(data):
         params, state, loss = train_step(params, state, waves, height)
         if step % 40 == 0:
             print(f"step {step}: {float(loss):.4f}")

@@ -25,7 +25,7 @@ class Player(nn.Module):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--games", type=int, default=1920)
+    parser.add_argument("--games", type=int, default=960)
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--multiple", type=int, default=1)
     args = parser.parse_args()

@@ -27,7 +27,7 @@ def main():
         ]
     )
     model.compile(
-        "adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True), ["accuracy"]
+        "adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True), metrics=["accuracy"]
     )
     start = time.perf_counter()
     model.fit(

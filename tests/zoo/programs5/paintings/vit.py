@@ -10,12 +10,12 @@ from torch.utils.data import DataLoader, TensorDataset
 
 
 class ViT(L.LightningModule):
-    def __init__(self, dim=384, depth=3, n_schools=8):
+    def __init__(self, dim=256, depth=2, n_schools=8):
         super().__init__()
         self.patches = nn.Conv2d(3, dim, 8, 8)
         self.position = nn.Parameter(0.02 * torch.randn(1, 64, dim))
         layer = nn.TransformerEncoderLayer(
-            dim, 6, 4 * dim, 0.0, "gelu", batch_first=True, norm_first=True
+            dim, 4, 4 * dim, 0.0, "gelu", batch_first=True, norm_first=True
         )
         self.encoder = nn.TransformerEncoder(layer, depth, enable_nested_tensor=False)
         self.head = nn.Linear(dim, n_schools)
@@ -38,10 +38,10 @@ def main():
     parser.add_argument("--steps", type=int, default=60)
     args = parser.parse_args()
     L.seed_everything(0)
-    torch.set_num_threads(2)
+    torch.set_num_threads(1)
     schools = torch.randint(8, (960,))
     paintings = torch.randn(960, 3, 64, 64) + schools[:, None, None, None] / 4
-    loader = DataLoader(TensorDataset(paintings, schools), 16, shuffle=True)
+    loader = DataLoader(TensorDataset(paintings, schools), 12, shuffle=True)
     trainer = L.Trainer(
         accelerator="cpu",
         max_steps=args.steps,

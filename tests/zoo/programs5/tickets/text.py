@@ -17,8 +17,8 @@ def make_tickets(n, seed=0):
     rng = random.Random(seed)
     tickets = []
     for _ in range(n):
-        words = rng.choices(WORDS, k=rng.randint(40, 120))
-        topic = sum(word in ("VPN", "network", "server", "login") for word in words) > 12
+        words = rng.choices(WORDS, k=rng.randint(200, 400))
+        topic = sum(word in ("VPN", "network", "server", "login") for word in words) > 48
         tickets.append((" ".join(words) + "!", int(topic)))
     return tickets
 

@@ -64,7 +64,7 @@ def main():
     rng = np.random.default_rng(1)
     levels = make_tides(3000, 12)
     model = Forecaster(96, 24, jax.random.key(0))
-    optimizer = optax.adamw(1e-3)
+    optimizer = optax.adam(1e-3)
     state = optimizer.init(eqx.filter(model, eqx.is_array))
     epoch_of = train_epoch_shared if args.shared_step else train_epoch
     start = time.perf_counter()

@@ -9,7 +9,7 @@ from torch import nn
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--steps", type=int, default=240)
-    parser.add_argument("--items", type=int, default=2000)
+    parser.add_argument("--items", type=int, default=4000)
     parser.add_argument("--refresh", type=int, default=40)
     parser.add_argument("--together", action="store_true")
     args = parser.parse_args()

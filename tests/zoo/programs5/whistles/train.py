@@ -6,21 +6,13 @@ from pods import Whistles
 from torch import nn
 from torch.utils.data import DataLoader
 
-THREADS = 8
-
-
-def start_worker(worker):
-    torch.set_num_threads(THREADS)
-
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--workers", type=int, default=8)
-    parser.add_argument("--threads", type=int, default=8)
-    parser.add_argument("--sounds", type=int, default=1600)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=16)
+    parser.add_argument("--sounds", type=int, default=1280)
     args = parser.parse_args()
-    global THREADS
-    THREADS = args.threads
     torch.manual_seed(0)
     torch.set_num_threads(args.threads)
     loader = DataLoader(
@@ -28,7 +20,6 @@ def main():
         batch_size=16,
         shuffle=True,
         num_workers=args.workers,
-        worker_init_fn=start_worker,
     )
     net = nn.Sequential(
         nn.Conv2d(1, 16, 5, 2, 2), nn.ReLU(), nn.Conv2d(16, 32, 3, 2, 1), nn.ReLU(),
