@@ -55,19 +55,33 @@ static bool is_python(const char *file)
     return HAS_ONE_OF(file, packages);
 }
 
-/* Whether a function writes down what happens: a package for that, or one of the user's that is named so. */
-static bool writes_logs(const sw_stack_frame *frame)
+/* Whether a package is there to write down or to draw what happens. */
+static bool logs_package(const char *file)
 {
     static const char *const packages[] = {
         "/loggers/", "/wandb/",   "/mlflow/",     "/tensorboard", "/comet_ml/",
         "/neptune/", "/aim/",     "/clearml/",    "/matplotlib/", "/seaborn/",
         "/plotly/",  "/tabulate", "/prettytable", "/rich/",       "/pandas/io/formats/"};
+    return installed(file) && HAS_ONE_OF(file, packages);
+}
+
+/* Whether code waits for other threads or processes of the program. */
+static bool waits_for_others(const char *file)
+{
+    static const char *const files[] = {"/concurrent/futures/", "/threading.py",
+                                        "/queue.py", "/multiprocessing/"};
+    return HAS_ONE_OF(file, files);
+}
+
+/* Whether a function writes down what happens: of a package for that, or one of the user's that is named so. */
+static bool writes_logs(const sw_stack_frame *frame)
+{
     static const char *const classes[] = {"Logger.", "Tracker.", "Reporter.",
                                           "Recorder."};
     static const char *const values[] = {"log_prob", "log_softmax", "log_lik", "log_det",
                                          "log_sum",  "log_norm",    "log_sigm"};
     if (!sw__user_file(frame->file)) {
-        return installed(frame->file) && HAS_ONE_OF(frame->file, packages);
+        return logs_package(frame->file);
     }
     const char *inner = strstr(frame->name, ".<locals>");
     const size_t length = inner ? (size_t)(inner - frame->name) : strlen(frame->name);
@@ -420,7 +434,7 @@ static void add_stack(struct reading *reading, const sw_stack *stack, int phase,
     }
     size_t loop = 0;
     enum sw__hot_when when = SW__HOT_UNKNOWN;
-    if (!outside && phase != SW_PHASE_BACKWARD) {
+    if (outside ? phase == SW_PHASE_VALIDATION : phase != SW_PHASE_BACKWARD) {
         when = place_in_step(reading, phase, frames, depth, &loop);
     }
     const bool closure =
@@ -429,6 +443,8 @@ static void add_stack(struct reading *reading, const sw_stack *stack, int phase,
     bool package = depth < stack->depth; /* what was left out is deep in something */
     bool machinery = false;
     bool copies = false;
+    bool logs = false;
+    bool pools = false;
     size_t inner = depth;
     while (inner > 0) {
         const sw_stack_frame *frame =
@@ -438,6 +454,8 @@ static void add_stack(struct reading *reading, const sw_stack *stack, int phase,
             break;
         }
         copies = copies || strcmp(frame->name, "deepcopy") == 0;
+        logs = logs || logs_package(file);
+        pools = pools || waits_for_others(file);
         package = package || !*file || (installed(file) && !is_python(file));
         machinery = machinery || strstr(file, "/torch/utils/data/") ||
                     strstr(file, "/stepwatch/integrations/");
@@ -456,7 +474,7 @@ static void add_stack(struct reading *reading, const sw_stack *stack, int phase,
         const sw_stack_frame *caller = sw_stacks_get_frame(reading->stacks, frames[loop]);
         key.loop = sw__user_file(caller->file) ? caller : NULL;
         /* The first of the user's functions on the way from there. */
-        for (size_t i = loop + 1; i < inner && !key.entry; i++) {
+        for (size_t i = loop + 1; !outside && i < inner && !key.entry; i++) {
             const sw_stack_frame *frame = sw_stacks_get_frame(reading->stacks, frames[i]);
             key.entry = sw__user_file(frame->file) ? frame : NULL;
         }
@@ -487,6 +505,8 @@ static void add_stack(struct reading *reading, const sw_stack *stack, int phase,
         line->interpreted += package ? 0 : sw__sub(samples, stack->in_call);
         line->copied += copies ? samples : 0;
         line->waiting += stack->waiting;
+        line->pooled += pools ? stack->waiting : 0;
+        line->logged += logs && phase == SW_PHASE_VALIDATION ? samples : 0;
         line->repeated += !package && comes_again(reading, frames, inner) ? samples : 0;
     }
 }

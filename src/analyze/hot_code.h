@@ -31,6 +31,8 @@ struct sw__hot_line {
     uint64_t interpreted; /* of `own`, outside native calls */
     uint64_t copied;      /* of `samples`, in copy.deepcopy */
     uint64_t waiting;     /* of `samples`, without wanting a core */
+    uint64_t pooled; /* of `waiting`, for threads or processes of the program itself */
+    uint64_t logged; /* of `samples` of validation, in packages that draw or keep logs */
     uint64_t
         repeated; /* of `own`, where a loop inside the step comes to it, or may do so */
 };
@@ -71,6 +73,9 @@ enum sw__hot_loop {
     SW__LOOP_INNER     /* in another one, inside of a step */
 };
 enum sw__hot_loop sw__hot_loop(sw_findings *all, const sw_stack_frame *frame);
+/* Whether what makes batches spends its time on things that it does over and over for each of them: in the interpreter, or in a
+ * loop inside. One call for a whole batch is as fast as it is. */
+bool sw__hot_by_pieces(sw_findings *all, const struct sw__hot_function *function);
 /* Whether a line calls what it is given many times without a loop in its source: map, sort by a key, apply. */
 bool sw__hot_hands_over(const sw_stack_frame *frame);
 

@@ -157,6 +157,21 @@ static bool comprehends(const sw_stack_frame *frame)
     return does;
 }
 
+/* Whether a line lies in a loop inside a loop, of which neither is the one that trains. */
+static bool nested(sw_findings *all, const sw_stack_frame *frame)
+{
+    size_t length = 0;
+    char *text = sw__source_text(frame->file, &length);
+    const uint32_t inner =
+        text ? sw__source_loop(text, length, frame->first_line, frame->line) : 0;
+    const uint32_t outer =
+        inner ? sw__source_loop_around(text, length, frame->first_line, inner) : 0;
+    sw__free(text);
+    sw_stack_frame around = *frame;
+    around.line = outer;
+    return outer > 0 && sw__hot_loop(all, &around) == SW__LOOP_INNER;
+}
+
 bool sw__hot_interpreted(sw_findings *all, const struct sw__hot_function *function)
 {
     const double low = sw_share_of(function->interpreted, function->own).low;
@@ -169,13 +184,30 @@ bool sw__hot_interpreted(sw_findings *all, const struct sw__hot_function *functi
     case SW__LOOP_INNER:
         /* A loop over few large arrays has operators, some of which end while they are looked at, but no Python between
          * them that takes time. */
-        return low > LITTLE || function->plain >= 3 || comprehends(&function->frame);
+        return low > LITTLE || function->plain >= 3 || comprehends(&function->frame) ||
+               (low > INTERPRETED && nested(all, &function->frame));
     case SW__LOOP_NONE:
         /* What a step does once takes no time in the interpreter, however it looks: it frees memory, say. */
         return low > INTERPRETED && 2 * function->repeated >= function->own;
     default:
         return low > INTERPRETED;
     }
+}
+
+bool sw__hot_by_pieces(sw_findings *all, const struct sw__hot_function *function)
+{
+    if (sw__hot_interpreted(all, function)) {
+        return true;
+    }
+    const sw_stack_frame *frame = &function->frame;
+    size_t length = 0;
+    char *text = sw__source_text(frame->file, &length);
+    const uint32_t loop =
+        text ? sw__source_loop(text, length, frame->first_line, frame->line) : 0;
+    const bool inside = loop > 0 && !sw__source_yields(text, length, loop) &&
+                        sw__hot_loop(all, frame) == SW__LOOP_INNER;
+    sw__free(text);
+    return inside;
 }
 
 const struct sw__hot_function *sw__hot_where(sw_findings *all, struct sw__draft *draft,

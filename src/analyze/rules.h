@@ -17,6 +17,8 @@ struct sw__hot_function;
 
 /* A share of the time that validation may have. */
 #define SW__VALIDATION_LEAST 0.2
+/* Files or answers that are waited for at once, where they were waited for one after the other. */
+#define SW__IO_AT_ONCE 8
 
 /* Of autograd's graph: so many nodes are many, the same function comes so often again where something goes round, and a node
  * takes no longer than this to go back through, or to be made, where the call of an operation is most of it. */

@@ -15,8 +15,11 @@
 #define EACH_STEP 0.9
 /* Of it, on lines that write something: then it is there to be written. */
 #define WRITES_LEAST 0.1
-/* As often as this it must have happened before doing it less often makes sense. */
-#define TIMES_LEAST 2
+/* Of these lines, in packages that draw or keep logs: then that is what it is for. */
+#define LOGS_LEAST 0.5
+/* As often as this it must have happened before doing it less often makes sense: the last one stays, and one alone shows no
+ * habit. */
+#define TIMES_LEAST 3
 /* What slow steps take beyond the usual, as share of all time. */
 #define EXCESS_LEAST 0.1
 #define EXCESS_PERIODIC_LEAST 0.05
@@ -34,18 +37,39 @@ static uint64_t steps_with(const sw_findings *all, unsigned phase)
     return steps;
 }
 
-static bool in_each_step(const sw_findings *all, unsigned phase)
+/* Steps before which something as long as half of what a step has of it, on average, lies between it and the one before. What
+ * comes now and then makes few gaps longer than that. */
+static uint64_t gaps_with(const sw_findings *all, double outside_ns)
 {
-    return (double)steps_with(all, phase) > EACH_STEP * (double)all->it.count;
+    const double least = 0.5 * outside_ns / (double)all->it.count;
+    uint64_t gaps = 0;
+    for (size_t i = 1; i < all->it.count && outside_ns > 0; i++) {
+        const sw_summary_step *step = &all->it.step[i];
+        const double gap = (double)step->begin_ns - (double)step[-1].end_ns;
+        gaps += step->number == step[-1].number + 1 && gap > least;
+    }
+    return gaps;
+}
+
+/* In the steps or right between them. */
+static bool in_each_step(const sw_findings *all, unsigned phase, double ns)
+{
+    const double most = EACH_STEP * (double)(all->it.count - 1);
+    double inside = 0;
+    for (size_t i = 0; i < all->it.count; i++) {
+        inside += (double)all->it.step[i].phase_ns[phase];
+    }
+    return (double)steps_with(all, phase) > most ||
+           (2 * inside < ns && (double)gaps_with(all, ns - inside) > most);
 }
 
 /* Times that it happened: stretches of steps that have the phase, and gaps between steps that hold it. */
-static uint64_t happened(const sw_findings *all, unsigned phase)
+static uint64_t happened(const sw_findings *all, unsigned phase, bool each)
 {
     uint64_t times = 0;
     bool before = false;
-    if (in_each_step(all, phase)) {
-        return steps_with(all, phase);
+    if (each) {
+        return all->it.count;
     }
     for (size_t i = 0; i < all->it.count; i++) {
         const bool here = all->it.step[i].phase_ns[phase] > 0;
@@ -89,11 +113,18 @@ static double not_validation(const sw_findings *all)
     return excess;
 }
 
+/* What goes of it when it is done once where it was done `every` times: the last one stays in any case. */
+static double less_often(double every, uint64_t times)
+{
+    const double left = 1 / every, last = 1 / (double)times;
+    return 1 - (left > last ? left : last);
+}
+
 /* Of what is saved, only the part that lies in steps makes them shorter. */
 static void saves_aside(sw_findings *all, struct sw__draft *draft, unsigned phase,
                         double ns, double part)
 {
-    sw__draft_saves(all, draft, part * ns, 0.5 * ns, ns);
+    sw__draft_saves(all, draft, part * ns, 0.5 * part * ns, ns);
     const struct sw__estimate inside = sw__phase_time(all, SW__PHASE_BIT(phase));
     const double step =
         all->it.steps->mean_ns - (inside.mean > 0 ? part * inside.mean : 0);
@@ -117,14 +148,14 @@ static bool writes(const sw_stack_frame *frame)
     return does;
 }
 
-/* What the samples say of a validation that every step has: how many there are, come after the backward, and write. */
-struct each_step {
-    uint64_t samples, after, writes;
+/* What the samples say of validation: how many there are, come after the backward, write, and are in packages for that. */
+struct validated {
+    uint64_t samples, after, writes, logged;
 };
 
-static struct each_step look_at_each(sw_findings *all)
+static struct validated look_at_validation(sw_findings *all)
 {
-    struct each_step sum = {0};
+    struct validated sum = {0};
     const struct sw__hot *hot = sw__hot_code(all);
     for (size_t i = 0; i < hot->count; i++) {
         const struct sw__hot_line *line = &hot->lines[i];
@@ -132,14 +163,15 @@ static struct each_step look_at_each(sw_findings *all)
             sum.samples += line->samples;
             sum.after += line->when == SW__HOT_AFTER ? line->samples : 0;
             sum.writes += writes(line->frame) ? line->samples : 0;
+            sum.logged += line->logged;
         }
     }
     return sum;
 }
 
-/* The model is asked in every step for something that is then written: pictures, samples of text. */
-static void samples_of_each_step(sw_findings *all, const sw_stack_frame *at, double ns,
-                                 double share)
+/* The model is asked for something that is then written or drawn: pictures, samples of text. */
+static void samples_of_model(sw_findings *all, const sw_stack_frame *at, double ns,
+                             double share, uint64_t times, bool each)
 {
     struct sw__draft *draft = sw__draft(all, SW_FINDING_LOGGING, "RULE-44");
     sw__draft_rule(draft, "RULE-62");
@@ -147,15 +179,24 @@ static void samples_of_each_step(sw_findings *all, const sw_stack_frame *at, dou
     sw__draft_where(all, draft, at->file, at->line, at->name);
     sw__draft_title(all, draft,
                     "%.0f %% of the time is what %s (%s:%u) computes and writes after "
-                    "every step",
-                    share * 100, at->name, sw__file_name(at->file), at->line);
+                    "%s",
+                    share * 100, at->name, sw__file_name(at->file), at->line,
+                    each ? "every step" : "some steps");
     sw__draft_number(draft, "logging_share", share);
     sw__draft_number(draft, "logging_s", ns / 1e9);
+    sw__draft_number(draft, "steps_between",
+                     (double)all->it.steps->counted / (double)times);
     draft->finding.share = share;
     draft->finding.confidence = 0.75;
-    sw__draft_advise(all, draft, "Do it every 50 steps in %s, line %u, not in every one.",
-                     sw__file_name(at->file), at->line);
-    saves_aside(all, draft, SW_PHASE_VALIDATION, ns, 0.98);
+    if (each) {
+        sw__draft_advise(all, draft,
+                         "Do it every 50 steps in %s, line %u, not in every one.",
+                         sw__file_name(at->file), at->line);
+    } else {
+        sw__draft_advise(all, draft, "Do it a tenth as often in %s, line %u.",
+                         sw__file_name(at->file), at->line);
+    }
+    saves_aside(all, draft, SW_PHASE_VALIDATION, ns, less_often(each ? 50 : 10, times));
 }
 
 static void validation(sw_findings *all)
@@ -167,7 +208,8 @@ static void validation(sw_findings *all)
     /* Of a short run, what comes once is much. */
     const double steady = (double)all->it.base_ns - training;
     const double share = steady > 0 ? ns / steady : 0;
-    const uint64_t times = happened(all, SW_PHASE_VALIDATION);
+    const bool each = in_each_step(all, SW_PHASE_VALIDATION, ns);
+    const uint64_t times = happened(all, SW_PHASE_VALIDATION, each);
     if (!(share > SW__VALIDATION_LEAST) || times < TIMES_LEAST) {
         return;
     }
@@ -175,15 +217,14 @@ static void validation(sw_findings *all)
     const struct sw__hot_function *top = sw__hot_functions(
         all, SW__PHASE_BIT(SW_PHASE_VALIDATION), SW__HOT_ANY, true, &count);
     const sw_stack_frame *at = top && top->entry ? top->entry : top ? &top->frame : NULL;
-    if (in_each_step(all, SW_PHASE_VALIDATION)) {
-        const struct each_step each = look_at_each(all);
-        if (2 * each.after <= each.samples || !at) {
-            return; /* what the step trains on may be made so: moves in a game, labels */
-        }
-        if (sw_share_of(each.writes, each.samples).low > WRITES_LEAST) {
-            samples_of_each_step(all, at, ns, share);
-            return;
-        }
+    const struct validated seen = look_at_validation(all);
+    if (each && (2 * seen.after <= seen.samples || !at)) {
+        return; /* what the step trains on may be made so: moves in a game, labels, what a teacher says */
+    }
+    if (at && ((each && sw_share_of(seen.writes, seen.samples).low > WRITES_LEAST) ||
+               sw_share_of(seen.logged, seen.samples).low > LOGS_LEAST)) {
+        samples_of_model(all, at, ns, share, times, each);
+        return;
     }
     struct sw__draft *draft = sw__draft(all, SW_FINDING_VALIDATION, "RULE-62");
     if (at) {
@@ -210,7 +251,7 @@ static void validation(sw_findings *all)
     sw__draft_advise(all, draft,
                      "Larger batches and torch.inference_mode() make it cheaper, for "
                      "nothing is kept for a backward.");
-    saves_aside(all, draft, SW_PHASE_VALIDATION, ns, 0.9);
+    saves_aside(all, draft, SW_PHASE_VALIDATION, ns, less_often(10, times));
 }
 
 /* Whether a function of the user's saves, and is no part of what trains: then what else it does (making folders, fsync,
@@ -271,7 +312,7 @@ static void checkpoint(sw_findings *all)
                      "Copy the state and write it in a thread beside training "
                      "(torch.distributed.checkpoint.async_save), and to a fast disk.");
     sw__checkpoint_calls(all, draft);
-    saves_aside(all, draft, SW_PHASE_CHECKPOINT, ns, 0.95);
+    saves_aside(all, draft, SW_PHASE_CHECKPOINT, ns, less_often(20, times));
 }
 
 /* --- slow steps --- */

@@ -318,9 +318,31 @@ static bool depends_on_model(const sw_stack_frame *at)
     return depends;
 }
 
+/* What is left of waiting for batches: several at once are waited for no longer than the rest of the step takes. Where threads
+ * of the program ask for them already, they can only work ahead. */
+static struct sw__estimate waited_at_once(sw_findings *all, struct sw__estimate time,
+                                          bool pooled)
+{
+    const double step = all->it.mean_ns;
+    double rest = step - time.mean;
+    if (!pooled) {
+        const double left = time.mean / SW__IO_AT_ONCE;
+        time.low *= 0.5;
+        time.mean = step - (left > rest ? left : rest);
+        return time;
+    }
+    if (sw__is_asynchronous(all)) { /* what was begun is computed meanwhile */
+        rest -= sw__case_phases(&all->it, SW__PHASE_BIT(SW_PHASE_SYNC)).mean;
+    }
+    rest = rest > 0 ? rest : 0;
+    time.mean = time.mean < rest ? time.mean : rest;
+    time.low = 0;
+    return time;
+}
+
 /* What the loop does before it calls the model is waiting, and not work. */
 static void waits_for_batch(sw_findings *all, const sw_stack_frame *at,
-                            struct sw__estimate time, double waiting)
+                            struct sw__estimate time, double waiting, bool pooled)
 {
     const double share = time.mean / all->it.mean_ns;
     struct sw__draft *draft = sw__draft(all, SW_FINDING_LOADER_IO, "RULE-06");
@@ -337,13 +359,81 @@ static void waits_for_batch(sw_findings *all, const sw_stack_frame *at,
     sw__draft_number(draft, "samples", (double)time.count);
     draft->finding.share = share;
     draft->finding.confidence = time.count >= 100 ? 0.8 : 0.65;
-    sw__draft_advise(all, draft,
-                     "Ask for many at once: let threads run %s (%s, line %u) ahead "
-                     "for the next batches while this one is trained on.",
-                     at->name, sw__file_name(at->file), at->line);
+    if (pooled) {
+        sw__draft_advise(all, draft,
+                         "Threads ask for many at once already: let them begin with the "
+                         "next batch while this one is trained on (%s, line %u).",
+                         sw__file_name(at->file), at->line);
+    } else {
+        sw__draft_advise(all, draft,
+                         "Ask for many at once: let threads run %s (%s, line %u) ahead "
+                         "for the next batches while this one is trained on. The "
+                         "prediction is for %d at once.",
+                         at->name, sw__file_name(at->file), at->line, SW__IO_AT_ONCE);
+    }
     sw__draft_advise(all, draft,
                      "Keep what is read again in memory, or on a local disk.");
-    sw__draft_saves_in_steps(all, draft, time, 0.97, 0.5, 1);
+    const struct sw__estimate saved = waited_at_once(all, time, pooled);
+    /* What is left is waiting, which gets no faster by itself. */
+    const double least = pooled ? 0 : time.mean / SW__IO_AT_ONCE;
+    sw__draft_saves_down_to(all, draft, sw__saved_per_step(all, saved.mean),
+                            sw__saved_per_step(all, saved.low),
+                            sw__saved_per_step(all, saved.high),
+                            sw__saved_per_step(all, least));
+}
+
+/* Whether a line of the loop is its head: what it calls there makes the batches. */
+static bool is_head(const sw_stack_frame *loop)
+{
+    size_t length = 0;
+    char *text = loop ? sw__source_text(loop->file, &length) : NULL;
+    struct sw__source_line line;
+    const bool head = text && sw__source_line_get(text, length, loop->line, &line) &&
+                      sw__source_is_loop(&line);
+    sw__free(text);
+    return head;
+}
+
+/* One line takes most of what the loop asks its batches from, over and over for each: cheaper code gains more than moving it. */
+static bool line_makes_batches(sw_findings *all, const struct sw__hot_line *top,
+                               uint64_t samples, double moved)
+{
+    uint64_t sum[SW_PHASE_COUNT] = {0};
+    sum[top->phase] = top->samples;
+    const struct sw__estimate time = sw__hot_time(all, sum);
+    const sw_share share = sw_share_of(top->samples, samples);
+    const struct sw__hot_function made = {.frame = *top->frame,
+                                          .own = top->own,
+                                          .interpreted = top->interpreted,
+                                          .repeated = top->repeated};
+    if (!(share.low > 0.5) || !is_head(top->loop) || !(0.9 * time.mean > moved) ||
+        !sw__hot_by_pieces(all, &made)) {
+        return false;
+    }
+    const sw_stack_frame *at = top->frame;
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_LOADER_TRANSFORM, "RULE-38");
+    draft->group = SW__GROUP_LOADER;
+    sw__draft_where(all, draft, at->file, at->line, at->name);
+    sw__draft_title(all, draft,
+                    "%s makes batches while training waits: %.0f %% of a step, most of "
+                    "it one line (%s:%u)",
+                    at->name, percent(time.mean / all->it.mean_ns),
+                    sw__file_name(at->file), at->line);
+    sw__draft_number(draft, "stage_share", share.share);
+    sw__draft_number(draft, "work_ms", time.mean / 1e6);
+    sw__draft_number(draft, "work_share", time.mean / all->it.mean_ns);
+    sw__draft_number(draft, "samples", (double)samples);
+    draft->finding.share = time.mean / all->it.mean_ns;
+    draft->finding.confidence = time.count >= 100 ? 0.8 : 0.65;
+    sw__draft_advise(all, draft,
+                     "Make line %u of %s cheaper: do it for the whole batch at once, or "
+                     "once beforehand. The prediction is for a tenth of its time.",
+                     at->line, sw__file_name(at->file));
+    sw__draft_advise(all, draft,
+                     "The training thread makes the batches itself: make the next one "
+                     "in another process while this one is trained on.");
+    sw__draft_saves_in_steps(all, draft, time, 0.9, 0.5, 1);
+    return true;
 }
 
 static void loader_main_process(sw_findings *all, struct sw__draft *python)
@@ -351,10 +441,11 @@ static void loader_main_process(sw_findings *all, struct sw__draft *python)
     const struct sw__hot *hot = sw__hot_code(all);
     const struct sw__hot_line *top = NULL;
     uint64_t sum[SW_PHASE_COUNT] = {0};
-    uint64_t samples = 0, waiting = 0;
+    uint64_t samples = 0, waiting = 0, pooled = 0;
     for (size_t i = 0; i < hot->count; i++) {
         const struct sw__hot_line *line = &hot->lines[i];
         if (on_batches(all, line)) {
+            pooled += line->pooled;
             sum[line->phase] += line->samples;
             samples += line->samples;
             waiting += line->waiting;
@@ -383,12 +474,17 @@ static void loader_main_process(sw_findings *all, struct sw__draft *python)
         return; /* nobody can do it ahead */
     }
     if (sw_share_of(waiting, samples).low > 0.5) {
-        waits_for_batch(all, top->frame, time, (double)waiting / (double)samples);
+        waits_for_batch(all, top->frame, time, (double)waiting / (double)samples,
+                        2 * pooled > waiting);
         return;
     }
     if (python && 2 * interpreted_on_batches(all) > samples) {
         /* Making it fast gains more than moving it. */
         python->finding.also |= (uint64_t)1 << SW_FINDING_LOADER_MAIN_PROCESS;
+        return;
+    }
+    struct sw__estimate saved = moved_to_workers(all, time);
+    if (line_makes_batches(all, top, samples, saved.mean)) {
         return;
     }
     struct sw__draft *draft = sw__draft(all, SW_FINDING_LOADER_MAIN_PROCESS, "RULE-29");
@@ -415,7 +511,6 @@ static void loader_main_process(sw_findings *all, struct sw__draft *python)
         all->it.loader && all->it.loader->worker_count ? "" : ", with num_workers > 0");
     sw__draft_advise(all, draft,
                      "If it is the same for every epoch, do it once before training.");
-    struct sw__estimate saved = moved_to_workers(all, time);
     /* Done once beforehand, it costs nothing. */
     saved.high = time.high;
     sw__draft_saves(all, draft, sw__saved_per_step(all, saved.mean),
@@ -612,6 +707,19 @@ static struct collections count_collections(const sw_findings *all)
     return sum;
 }
 
+/* Whether a line may call the collector, as far as its source can be read; one of a package may do it for the line. */
+static bool may_collect(const struct sw__hot_function *at)
+{
+    size_t length = 0;
+    char *text = sw__source_text(at->frame.file, &length);
+    struct sw__source_line line;
+    const bool read = text && sw__source_line_get(text, length, at->frame.line, &line);
+    const bool may = !read || 2 * at->own < at->samples ||
+                     memmem(line.text, line.length, "collect", 7) != NULL;
+    sw__free(text);
+    return may;
+}
+
 static void garbage(sw_findings *all)
 {
     const uint64_t phase = SW__PHASE_BIT(SW_PHASE_GC);
@@ -629,7 +737,8 @@ static void garbage(sw_findings *all)
      * over, has asked for it. */
     const bool asked =
         at && samples >= 5 && 10 * at->line_samples >= 7 * samples &&
-        (2 * sum.full >= sum.count || 10 * sum.full >= all->it.steps->count);
+        (2 * sum.full >= sum.count || 10 * sum.full >= all->it.steps->count) &&
+        may_collect(at);
     struct sw__draft *draft = sw__draft(all, SW_FINDING_GC, "RULE-14");
     draft->group = SW__GROUP_GC;
     sw__draft_title(all, draft, "%.1f %% of a step is the garbage collector%s",

@@ -11,6 +11,8 @@
 #include "analyze/rules.h"
 #include "analyze/summary.h"
 
+/* Fewer samples show nothing. */
+#define SAMPLES_LEAST 20
 /* One stage dominates from this share of making a batch on (RULE-38), waiting from this one. */
 #define DOMINATES 0.5
 
@@ -38,6 +40,9 @@ static void draft_saves(sw_findings *all, struct sw__draft *draft,
     const double all_ns = (double)all->it.steps->total_ns;
     sw__draft_saves(all, draft, range->mean * all_ns, range->low * all_ns,
                     range->high * all_ns);
+    if (range->low <= 0 && draft->finding.severity == SW_SEVERITY_MEDIUM) {
+        draft->finding.severity = SW_SEVERITY_LOW; /* little, and maybe nothing */
+    }
 }
 
 /* --- stages that dominate --- */
@@ -97,6 +102,66 @@ static bool transform_dominates(sw_findings *all, const struct sw__loader_facts 
         sw__loader_advise_workers(all, draft, facts, workers, facts->prefetch);
     }
     sw__loader_where(all, draft, name);
+    sw__loader_common(all, draft, facts);
+    draft_saves(all, draft, &range);
+    return true;
+}
+
+/* One line of the user's takes most of making a batch on the training thread: cheaper code gains more than workers that go on
+ * doing it. */
+static bool line_dominates(sw_findings *all, const struct sw__loader_facts *facts,
+                           unsigned workers)
+{
+    if (facts->way != SW__LOADER_ITSELF || facts->blocked >= DOMINATES) {
+        return false;
+    }
+    const struct sw__hot *hot = sw__hot_code(all);
+    uint64_t samples = 0;
+    for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
+        samples += facts->phases & SW__PHASE_BIT(p) ? hot->phase_samples[p] : 0;
+    }
+    size_t count;
+    const struct sw__hot_function *list =
+        sw__hot_functions(all, facts->phases, SW__HOT_ANY, false, &count);
+    const struct sw__hot_function *top = NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (!sw__hot_trains(hot, &list[i].frame) &&
+            (!top || list[i].line_samples > top->line_samples)) {
+            top = &list[i];
+        }
+    }
+    const sw_share share = sw_share_of(top ? top->line_samples : 0, samples);
+    if (!top || samples < SAMPLES_LEAST || !(share.low > DOMINATES)) {
+        return false;
+    }
+    const struct sw__loader_change change = {
+        .workers = workers, .prefetch = facts->prefetch, .make_scale = {1, 1, 1}};
+    const double more =
+        workers > facts->workers ? sw__loader_saves(all, facts, &change).mean : 0;
+    const struct sw__replay_range range = cheaper(all, facts, share.share);
+    if (!worth_it(facts, &range) || range.mean < more) {
+        return false;
+    }
+    const sw_stack_frame *at = &top->frame;
+    struct sw__draft *draft =
+        draft_loader(all, SW_FINDING_LOADER_TRANSFORM, "RULE-38", TRANSFORMS);
+    sw__draft_where(all, draft, at->file, at->line, at->name);
+    sw__draft_title(
+        all, draft,
+        "One line of %s (%s:%u) takes %.0f %% of making a batch, and training "
+        "waits for it",
+        at->name, sw__file_name(at->file), at->line, share.share * 100);
+    sw__draft_number(draft, "stage_share", share.share);
+    sw__draft_number(draft, "samples", (double)samples);
+    advise_cheaper(all, draft, "it",
+                   sw__findings_format(all,
+                                       "Make line %u of %s cheaper, do it for many "
+                                       "samples at once, or once beforehand and keep "
+                                       "the result",
+                                       at->line, sw__file_name(at->file)));
+    if (workers > facts->workers) { /* which hides a part of it */
+        sw__loader_advise_workers(all, draft, facts, workers, facts->prefetch);
+    }
     sw__loader_common(all, draft, facts);
     draft_saves(all, draft, &range);
     return true;
@@ -182,10 +247,10 @@ static bool waits_for_files(sw_findings *all, const struct sw__loader_facts *fac
 
 static bool comes_in_bursts(sw_findings *all, const struct sw__loader_facts *facts)
 {
-    /* Enough on average, and some waits are far longer than the usual one. */
+    /* Enough on average, and some waits are far longer than the usual one: however few there are, they hold most of it. */
     const double each = facts->made_ns / facts->workers;
     if (facts->way != SW__LOADER_WORKERS || !facts->distinct ||
-        each > 0.9 * facts->compute_ns || facts->wait_p95 < 3 * facts->wait_p50) {
+        each > 0.9 * facts->compute_ns || !(facts->bursts > DOMINATES)) {
         return false;
     }
     struct sw__replay_range range = {0};
@@ -194,11 +259,10 @@ static bool comes_in_bursts(sw_findings *all, const struct sw__loader_facts *fac
         const struct sw__loader_change change = {
             .workers = facts->workers, .prefetch = next, .make_scale = {1, 1, 1}};
         const struct sw__replay_range more = sw__loader_saves(all, facts, &change);
-        if (more.mean < range.mean + 0.01) {
-            break;
+        if (more.mean > range.mean + 0.01) { /* a long burst needs many */
+            range = more;
+            prefetch = next;
         }
-        range = more;
-        prefetch = next;
     }
     if (range.mean < SW__LOADER_GAIN || range.low <= 0) {
         return false;
@@ -210,6 +274,7 @@ static bool comes_in_bursts(sw_findings *all, const struct sw__loader_facts *fac
         "Batches come in bursts: there are enough workers, yet training waits");
     sw__draft_number(draft, "wait_p50_ms", facts->wait_p50 / 1e6);
     sw__draft_number(draft, "wait_p95_ms", facts->wait_p95 / 1e6);
+    sw__draft_number(draft, "bursts_share", facts->bursts);
     sw__draft_number(draft, "prefetch_proposed", prefetch);
     sw__loader_advise_workers(all, draft, facts, facts->workers, prefetch);
     sw__loader_where(all, draft, NULL);
@@ -325,8 +390,27 @@ static bool loader_in_samples(sw_findings *all, const struct sw__loader_facts *f
     const sw_share made = sw_share_of(top ? top->samples : 0, samples);
     const sw_share waiting = sw_share_of(hot->phase_waiting[SW_PHASE_DATA_WAIT], samples);
     const bool io = waiting.low > 0.5;
-    if (samples < 20 || !(made.low > 0.4) || (!io && waiting.high > 0.4)) {
+    if (samples < SAMPLES_LEAST || !(made.low > 0.4) || (!io && waiting.high > 0.4)) {
         return false;
+    }
+    const double share = facts->share.mean * made.share;
+    const bool pieces = !io && sw__hot_by_pieces(all, top);
+    struct sw__replay_range range = {0.9 * share, 0.5 * facts->share.low * made.low,
+                                     facts->share.high};
+    if (io) {
+        /* What is left of it where several are waited for at once, while the step before is trained on. */
+        const double left = share / SW__IO_AT_ONCE, rest = 1 - share;
+        range.mean = 1 - (left > rest ? left : rest);
+    } else if (!pieces) {
+        /* Nothing says that it could be faster, but another process may do it. */
+        const double most = range.high;
+        const struct sw__loader_change change = {
+            .workers = 1, .prefetch = 2, .make_scale = {1, 1, 1}};
+        range = sw__loader_saves(all, facts, &change);
+        range.high = most > range.high ? most : range.high;
+        if (range.mean < SW__LOADER_REWRITE) {
+            return true;
+        }
     }
     struct sw__draft *draft =
         draft_loader(all, io ? SW_FINDING_LOADER_IO : SW_FINDING_LOADER_TRANSFORM,
@@ -343,25 +427,29 @@ static bool loader_in_samples(sw_findings *all, const struct sw__loader_facts *f
     if (io) {
         sw__draft_advise(all, draft,
                          "Ask for many at once: let threads run %s (%s, line %u) ahead "
-                         "for the next batches while this one is trained on.",
-                         top->frame.name, file, top->frame.line);
+                         "for the next batches while this one is trained on. The "
+                         "prediction is for %d at once.",
+                         top->frame.name, file, top->frame.line, SW__IO_AT_ONCE);
         sw__draft_advise(all, draft,
                          "Keep what is read again in memory, or on a local disk.");
     } else {
-        sw__draft_advise(all, draft,
-                         "Make %s (%s, line %u) cheaper, or do it once beforehand and "
-                         "keep the result.",
-                         top->frame.name, file, top->frame.line);
+        if (pieces) {
+            sw__draft_advise(all, draft,
+                             "Make %s (%s, line %u) cheaper, or do it once beforehand "
+                             "and keep the result.",
+                             top->frame.name, file, top->frame.line);
+        }
         sw__draft_advise(
             all, draft,
             "The training thread makes the batches itself: make the next one "
             "in another process while this one is trained on.");
     }
     sw__loader_common(all, draft, facts);
-    const double share = facts->share.mean * made.share;
-    const struct sw__replay_range range = {
-        (io ? 0.97 : 0.9) * share, 0.5 * facts->share.low * made.low, facts->share.high};
-    draft_saves(all, draft, &range);
+    const double all_ns = (double)all->it.steps->total_ns;
+    /* Waiting that is left gets no faster by itself. */
+    sw__draft_saves_down_to(all, draft, range.mean * all_ns, range.low * all_ns,
+                            range.high * all_ns,
+                            io ? share / SW__IO_AT_ONCE * all_ns : 0);
     return true;
 }
 
@@ -380,6 +468,16 @@ static void unknown_loader(sw_findings *all, const struct sw__loader_facts *fact
     }
     /* The thread was busy while it waited: it makes the batches itself. */
     const bool itself = wait > 0 && cpu > time - wait / 2;
+    const struct sw__loader_change change = {
+        .workers = 1, .prefetch = 2, .make_scale = {1, 1, 1}};
+    struct sw__replay_range range = {0};
+    if (itself) {
+        range = sw__loader_saves(all, facts, &change);
+        range.low = range.low < 0 ? range.low : 0;
+        if (range.mean < SW__LOADER_GAIN) {
+            return; /* handing batches over costs as much */
+        }
+    }
     struct sw__draft *draft =
         draft_loader(all, SW_FINDING_LOADER_WORKERS, NULL, ANY_WORKERS);
     sw__draft_title(all, draft, "Training waits %.0f %% of a step for batches",
@@ -401,10 +499,6 @@ static void unknown_loader(sw_findings *all, const struct sw__loader_facts *fact
                               : facts->share.mean > 0.2 ? SW_SEVERITY_HIGH
                                                         : SW_SEVERITY_MEDIUM;
     if (itself) {
-        const struct sw__loader_change change = {
-            .workers = 1, .prefetch = 2, .make_scale = {1, 1, 1}};
-        struct sw__replay_range range = sw__loader_saves(all, facts, &change);
-        range.low = range.low < 0 ? range.low : 0;
         draft_saves(all, draft, &range);
     }
 }
@@ -436,6 +530,8 @@ static void loop_waits(sw_findings *all, const struct sw__loader_facts *facts)
         const char *name = facts->transform.stage->name;
         told |= transform_dominates(all, facts, &facts->transform,
                                     name ? name : "a transform", workers);
+    } else if (facts->collate.share < DOMINATES) {
+        told |= line_dominates(all, facts, workers);
     }
     told |= waits_for_files(all, facts, workers);
     told |= comes_in_bursts(all, facts);

@@ -41,13 +41,16 @@ struct sw__loader_facts {
     bool steady;               /* there were enough such steps */
     double late; /* the lower end of the share, less taking over what is there */
     double wait_p50, wait_p95;
+    double
+        bursts; /* share of the waiting that lies in waits of more than three usual ones */
     double compute_ns; /* of a step, without waiting */
     double made_ns;    /* from begin to end of making a batch */
-    double cpu_ns;     /* of these, time on a processor */
-    double blocked;    /* share of made_ns in which it waits for files, network, locks */
-    double delay;      /* time runnable without a processor, against time on one */
-    double delay_ns;   /* the same, of a step */
-    double used_ns;    /* time of the training thread on a processor, of a step */
+    double gc;      /* share of the garbage collector's time in steps that making takes */
+    double cpu_ns;  /* of these, time on a processor */
+    double blocked; /* share of made_ns in which it waits for files, network, locks */
+    double delay;   /* time runnable without a processor, against time on one */
+    double delay_ns; /* the same, of a step */
+    double used_ns;  /* time of the training thread on a processor, of a step */
     double crowd; /* the same, of whichever waits more: the training thread or workers */
     double unpack_ns, send_ns, bytes;
     double pin_ns; /* of a batch in the thread that pins them; NaN where there is none */

@@ -77,6 +77,12 @@ static bool measure_waits(sw_findings *all, struct sw__loader_facts *facts)
     qsort(waits, rest.count, sizeof *waits, ascending);
     facts->wait_p50 = waits[sw__rank(rest.count, 0.5)];
     facts->wait_p95 = waits[sw__rank(rest.count, 0.95)];
+    double long_ns = 0, all_ns = 0;
+    for (size_t i = 0; i < rest.count; i++) {
+        all_ns += waits[i];
+        long_ns += waits[i] > 3 * facts->wait_p50 ? waits[i] - facts->wait_p50 : 0;
+    }
+    facts->bursts = all_ns > 0 ? long_ns / all_ns : 0;
     sw__free(waits);
     sw__free(rest.step);
     return true;
@@ -232,6 +238,17 @@ static void measure_stages(sw_findings *all, struct sw__loader_facts *facts)
     facts->blocked = facts->blocked > most ? (most > 0 ? most : 0) : facts->blocked;
 }
 
+/* What the training thread makes batches with, it also collects the garbage of: the clock of the loader goes on meanwhile, that
+ * of the phases does not. */
+static void measure_gc(const struct sw__case *it, struct sw__loader_facts *facts)
+{
+    const double gc = sw__case_phases(it, SW__PHASE_BIT(SW_PHASE_GC)).mean;
+    const double beyond = facts->made_ns - facts->wait.mean;
+    if (facts->way == SW__LOADER_ITSELF && gc > 0 && beyond > 0) {
+        facts->gc = beyond < gc ? beyond / gc : 1;
+    }
+}
+
 /* --- the steps to replay --- */
 
 /* Work of making the batch of a step, and waiting within. */
@@ -293,7 +310,8 @@ static bool make_steps(sw_findings *all, struct sw__loader_facts *facts)
     const double on_cpu = facts->way == SW__LOADER_WORKERS ? 1 : 0;
     for (size_t i = begin; i < it->count; i++) {
         struct sw__replay_step *step = &facts->steps[i - begin];
-        const double wait = in_phases(&it->step[i], facts->phases);
+        const double wait = in_phases(&it->step[i], facts->phases) +
+                            facts->gc * (double)it->step[i].phase_ns[SW_PHASE_GC];
         const struct sw__batch *batch =
             sw__batches_of_step(list, known, it->step[i].number);
         step->first = first_of_epoch(it, i);
@@ -376,6 +394,7 @@ bool sw__loader_begin(sw_findings *all, struct sw__loader_facts *facts, const ch
     }
     if (it->loader) {
         measure_stages(all, facts);
+        measure_gc(it, facts);
     }
     if (facts->way == SW__LOADER_WORKERS && !(facts->made_ns > 0)) {
         *why = "what workers do was not recorded";

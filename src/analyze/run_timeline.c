@@ -97,9 +97,10 @@ static void move_outside(struct walk *walk, const struct sw__aside *aside,
         for (size_t i = 0; i < walk->gap_count; i++) {
             const struct sw__gap *gap = &walk->gaps[i];
             const uint64_t here = gap->aside[kind] < left ? gap->aside[kind] : left;
-            if (to == CHECKPOINT && gap->part == STARTUP && walk->ns[STEPS] > 0) {
-                left -=
-                    here; /* files that are written before the first step are no state of the training */
+            if (gap->part == STARTUP && walk->ns[STEPS] > 0) {
+                /* Before the first step there is no state of the training to write, and none to validate: what the model
+                 * is asked then is often made once for all steps. */
+                left -= here;
                 continue;
             }
             left -= here - move(walk, gap->part, to, here);

@@ -59,6 +59,16 @@ uint32_t sw__source_loop(const char *text, size_t length, uint32_t first, uint32
     if (sw__source_is_loop(&here) || (holds(&here, " for ") && holds(&here, " in "))) {
         return line;
     }
+    return sw__source_loop_around(text, length, first, line);
+}
+
+uint32_t sw__source_loop_around(const char *text, size_t length, uint32_t first,
+                                uint32_t line)
+{
+    struct sw__source_line here;
+    if (line == 0 || !sw__source_line_get(text, length, line, &here)) {
+        return 0;
+    }
     size_t indent = here.indent;
     for (uint32_t at = line - 1; at > first && at > 0 && indent > 0; at--) {
         if (!sw__source_line_get(text, length, at, &here) || here.length == 0 ||
@@ -71,4 +81,24 @@ uint32_t sw__source_loop(const char *text, size_t length, uint32_t first, uint32
         indent = here.indent;
     }
     return 0;
+}
+
+bool sw__source_yields(const char *text, size_t length, uint32_t loop)
+{
+    struct sw__source_line head, here;
+    if (loop == 0 || !sw__source_line_get(text, length, loop, &head)) {
+        return false;
+    }
+    for (uint32_t at = loop + 1; sw__source_line_get(text, length, at, &here); at++) {
+        if (here.length == 0 || here.text[0] == '#' || here.text[0] == '\r') {
+            continue;
+        }
+        if (here.indent <= head.indent) {
+            return false;
+        }
+        if (starts(&here, "yield")) {
+            return true;
+        }
+    }
+    return false;
 }

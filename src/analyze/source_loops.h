@@ -20,4 +20,11 @@ bool sw__source_is_loop(const struct sw__source_line *line);
  * own line. */
 uint32_t sw__source_loop(const char *text, size_t length, uint32_t first, uint32_t line);
 
+/* The same, but a line that is a loop by itself does not count: the next loop around it. */
+uint32_t sw__source_loop_around(const char *text, size_t length, uint32_t first,
+                                uint32_t line);
+
+/* Whether the loop in line `loop` gives something to whoever goes through it: a pass of it is a sample or a batch. */
+bool sw__source_yields(const char *text, size_t length, uint32_t loop);
+
 #endif

@@ -127,19 +127,19 @@ static inline void scene_steps(struct scene *scene, unsigned count,
     }
 }
 
-/* Samples of the step thread. Frames root first; a NULL name ends them. */
+/* Samples of the step thread, in a section or (0) in none. Frames root first; a NULL name ends them. */
 struct scene_frame {
     const char *name, *file;
     uint32_t first_line, line;
 };
-static inline void scene_samples_of(struct scene *scene, unsigned phase,
+static inline void scene_samples_in(struct scene *scene, uint32_t section, unsigned phase,
                                     const struct scene_frame *frames, uint64_t running,
                                     uint64_t waiting, uint64_t in_call)
 {
     if (scene->rows[SW_TABLE_SAMPLER] == 0) {
         (void)scene_row(scene, SW_TABLE_SAMPLER, 0, KEY(100), VALUE(1000, 1000));
     }
-    uint32_t parent = scene_row(scene, SW_TABLE_CONTEXT, 0, KEY(0, 0, phase, 0),
+    uint32_t parent = scene_row(scene, SW_TABLE_CONTEXT, 0, KEY(0, section, phase, 0),
                                 VALUE(running, waiting));
     unsigned flags = SW_ROW_IN_CONTEXT;
     for (const struct scene_frame *at = frames; at->name; at++) {
@@ -153,6 +153,14 @@ static inline void scene_samples_of(struct scene *scene, unsigned phase,
                       VALUE(leaf ? running : 0, leaf ? waiting : 0, leaf ? in_call : 0));
         flags = 0;
     }
+}
+
+/* In no section of the program's. */
+static inline void scene_samples_of(struct scene *scene, unsigned phase,
+                                    const struct scene_frame *frames, uint64_t running,
+                                    uint64_t waiting, uint64_t in_call)
+{
+    scene_samples_in(scene, 0, phase, frames, running, waiting, in_call);
 }
 
 /* All of them running. */

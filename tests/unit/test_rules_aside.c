@@ -127,6 +127,125 @@ static void validation_in_every_step(void **state)
     }
 }
 
+/* The model is asked between steps: before each of them, which is part of it, or now and then. */
+static void validation_between_steps(void **state)
+{
+    (void)state;
+    static const char text[] = "for batch in batches:\n"
+                               "    wanted = teacher(batch)\n"
+                               "    loss = model(batch)\n"
+                               "    loss.backward()\n"
+                               "    look(model)\n";
+    static const struct {
+        unsigned every, line;
+        bool told;
+    } cases[] = {{1, 2, false}, {1, 5, true}, {10, 2, true}, {10, 5, true}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct scene *scene = scene_new();
+        const char *path = scene_source(scene, text);
+        const uint32_t section = scene_section(scene, "validation", SW_PHASE_VALIDATION);
+        for (unsigned k = 0; k < 100; k++) {
+            scene_step(scene, PHASES(USUAL), 0);
+            if (k % cases[i].every == cases[i].every - 1) {
+                const uint64_t ns = 6 * cases[i].every * MS;
+                call(scene->tb, scene->lane, section, scene->at, ns);
+                scene->at += ns;
+            }
+        }
+        scene_step(scene, PHASES(USUAL), 0);
+        scene_samples(
+            scene, SW_PHASE_FORWARD,
+            FRAMES({"train", path, 1, 3}, {"call", "/v/site-packages/torch/x.py", 1, 2}),
+            400, 400);
+        scene_samples(
+            scene, SW_PHASE_BACKWARD,
+            FRAMES({"train", path, 1, 4}, {"b", "/v/site-packages/torch/x.py", 1, 2}),
+            500, 500);
+        scene_samples_in(scene, section, SW_PHASE_INHERIT,
+                         FRAMES({"train", path, 1, cases[i].line},
+                                {"call", "/v/site-packages/torch/x.py", 1, 2}),
+                         600, 0, 600);
+        scene_look(scene);
+        assert_int_equal(found(scene, SW_FINDING_VALIDATION) != NULL, cases[i].told);
+        scene_free(scene);
+    }
+}
+
+/* What the model is asked before there is anything to validate. */
+static void asked_before_the_first_step(void **state)
+{
+    (void)state;
+    for (unsigned later = 0; later < 2; later++) {
+        struct scene *scene = scene_new();
+        const uint32_t section = scene_section(scene, "validation", SW_PHASE_VALIDATION);
+        for (unsigned k = 0; k < 8; k++) {
+            if (later) {
+                scene_steps(scene, 12, PHASES(USUAL));
+            }
+            call(scene->tb, scene->lane, section, scene->at, 150 * MS);
+            scene->at += 150 * MS;
+        }
+        scene_steps(scene, 100, PHASES(USUAL));
+        scene_look(scene);
+        assert_int_equal(found(scene, SW_FINDING_VALIDATION) != NULL, later);
+        scene_free(scene);
+    }
+}
+
+/* What draws for most of a validation is there to draw. */
+static void pictures_now_and_then(void **state)
+{
+    (void)state;
+    for (unsigned draws = 0; draws < 2; draws++) {
+        struct scene *scene = periodic(60, 5, SW_PHASE_VALIDATION, 60);
+        const char *drawn = draws ? "/v/site-packages/matplotlib/figure.py"
+                                  : "/v/site-packages/torch/x.py";
+        scene_samples(scene, SW_PHASE_FORWARD, FRAMES(TRAIN(20), TORCH("call")), 400,
+                      400);
+        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 500, 500);
+        scene_samples(scene, SW_PHASE_VALIDATION,
+                      FRAMES(TRAIN(30), {"Gallery.show", "/home/u/show.py", 6, 7},
+                             {"draw", drawn, 1, 2}),
+                      900, 900);
+        scene_samples(
+            scene, SW_PHASE_VALIDATION,
+            FRAMES(TRAIN(30), {"Gallery.show", "/home/u/show.py", 6, 9}, TORCH("call")),
+            300, 300);
+        scene_look(scene);
+        const sw_finding *logging = found(scene, SW_FINDING_LOGGING);
+        assert_int_equal(logging != NULL, draws);
+        assert_int_equal(found(scene, SW_FINDING_VALIDATION) != NULL, !draws);
+        if (logging) {
+            assert_string_equal(logging->name, "Gallery.show");
+            assert_non_null(strstr(logging->advice[0], "a tenth as often"));
+            assert_true(fabs(logging->speedup - relieved(22, 10.8)) < 0.1);
+        }
+        scene_free(scene);
+    }
+}
+
+/* The last state stays; one more shows no habit. */
+static void few_checkpoints(void **state)
+{
+    (void)state;
+    for (unsigned times = 2; times <= 4; times += 2) {
+        struct scene *scene =
+            periodic(100, 100 / times, SW_PHASE_CHECKPOINT, 500.0 / times);
+        const uint32_t section = scene_section(scene, "checkpoint", SW_PHASE_CHECKPOINT);
+        for (unsigned i = 1; i <= times; i++) {
+            call(scene->tb, scene->lane, section,
+                 START + i * (1500 / times) * MS - 400 / times * MS, 500 / times * MS);
+        }
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_CHECKPOINT);
+        assert_int_equal(finding != NULL, times == 4);
+        if (finding) { /* three of four go */
+            assert_true(fabs(finding->speedup - relieved(15, 3.75)) < 0.05);
+        }
+        scene_free(scene);
+    }
+}
+
 static void checkpoints(void **state)
 {
     (void)state;
@@ -342,6 +461,10 @@ int main(void)
         cmocka_unit_test(validation_that_takes_too_long),
         cmocka_unit_test(validation_that_is_short_or_was_once),
         cmocka_unit_test(validation_in_every_step),
+        cmocka_unit_test(validation_between_steps),
+        cmocka_unit_test(asked_before_the_first_step),
+        cmocka_unit_test(pictures_now_and_then),
+        cmocka_unit_test(few_checkpoints),
         cmocka_unit_test(checkpoints),
         cmocka_unit_test(slow_steps_with_a_period),
         cmocka_unit_test(slow_steps_that_wait_for_a_core_are_not_the_programs),

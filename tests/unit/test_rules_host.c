@@ -358,6 +358,107 @@ static void waiting_before_the_model(void **state)
     }
 }
 
+/* What is waited for one after the other is asked for at once; what threads ask for already can only come earlier. */
+static void waiting_for_many(void **state)
+{
+    (void)state;
+    for (unsigned pooled = 0; pooled < 2; pooled++) {
+        struct scene *scene = scene_new();
+        scene_steps(scene, 100,
+                    PHASES([SW_PHASE_FORWARD] = 0.4, [SW_PHASE_BACKWARD] = 0.5,
+                           [SW_PHASE_OTHER] = 9.1));
+        usual_samples(scene);
+        const char *inner = pooled ? "/usr/lib/python3.12/concurrent/futures/_base.py"
+                                   : "/usr/lib/python3.12/socket.py";
+        scene_samples_of(scene, SW_PHASE_OTHER,
+                         FRAMES(TRAIN(17), {"Store.batch", "/home/u/store.py", 3, 7},
+                                {"result", inner, 10, 20}),
+                         100, 9000, 9100);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_LOADER_IO);
+        assert_non_null(finding);
+        /* 0.9 of 10 ms are not waiting: an eighth of 9.1 is more, and it gets no faster. */
+        assert_true(pooled ? finding->speedup < 1.2
+                           : fabs(finding->speedup - 8 * 10 / 9.1) < 0.3);
+        assert_int_equal(strstr(finding->advice[0], "already") != NULL, pooled);
+        assert_true(!pooled || finding->severity == SW_SEVERITY_LOW);
+        scene_free(scene);
+    }
+}
+
+/* What the loop goes through makes the batches: one line that it does over and over for each, or once for a batch. */
+static void a_line_that_makes_batches(void **state)
+{
+    (void)state;
+    static const char text[] = "def train():\n"
+                               "    for batch in batches():\n"
+                               "        batch = cut(batch)\n"
+                               "        loss = model(batch)\n"
+                               "        loss.backward()\n"
+                               "def batches():\n"
+                               "    for _ in range(n):\n"
+                               "        while len(chosen) < size:\n"
+                               "            chosen.append(order.pop(0))\n"
+                               "        x = rng.normal(shape)\n"
+                               "        yield x\n";
+    static const struct {
+        unsigned from, at;
+        bool told;
+    } cases[] = {{2, 9, true}, {3, 9, false}, {2, 10, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct scene *scene = scene_new();
+        const char *path = scene_source(scene, text);
+        scene_steps(scene, 25, PHASES(COMPUTE, [SW_PHASE_OTHER] = 60));
+        scene_samples(scene, SW_PHASE_FORWARD, FRAMES(OWN("train", 1, 4), TORCH("call")),
+                      400, 390);
+        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(OWN("train", 1, 5), TORCH("b")),
+                      500, 500);
+        scene_samples(
+            scene, SW_PHASE_OTHER,
+            FRAMES(OWN("train", 1, cases[i].from), OWN("batches", 6, cases[i].at)), 5990,
+            5990);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_LOADER_TRANSFORM);
+        assert_int_equal(finding != NULL, cases[i].told);
+        assert_int_equal(found(scene, SW_FINDING_LOADER_MAIN_PROCESS) != NULL,
+                         !cases[i].told);
+        if (finding) {
+            assert_int_equal(finding->line, 9);
+            assert_true(finding->speedup > 2);
+        }
+        scene_free(scene);
+    }
+}
+
+/* Calls that are short in a loop inside a loop are many. */
+static void a_loop_in_a_loop(void **state)
+{
+    (void)state;
+    for (unsigned nested = 0; nested < 2; nested++) {
+        struct scene *scene = scene_new();
+        char text[300];
+        snprintf(text, sizeof text,
+                 "def train(batches):\n"
+                 "    for batch in batches:\n"
+                 "        loss = model(batch)\n"
+                 "        loss.backward()\n"
+                 "        count(batch)\n"
+                 "def count(rows):\n"
+                 "    %s row in rows:\n"
+                 "        for j in row:\n"
+                 "            sums[j] += row[j]\n",
+                 nested ? "for" : "if");
+        const char *path = scene_source(scene, text);
+        scene_steps(scene, 100, PHASES(COMPUTE, [SW_PHASE_OTHER] = 6));
+        model_samples(scene, path);
+        scene_samples(scene, SW_PHASE_OTHER,
+                      FRAMES(OWN("train", 1, 5), OWN("count", 6, 9)), 600, 560);
+        scene_look(scene);
+        assert_int_equal(found(scene, SW_FINDING_PYTHON_OVERHEAD) != NULL, nested);
+        scene_free(scene);
+    }
+}
+
 /* A source file of its own, removed at the end. */
 static char source_path[64];
 static void write_source(const char *text)
@@ -496,9 +597,9 @@ static void logging_in_steps(void **state)
     scene_free(scene);
 }
 
-static void collections_that_the_program_asks_for(void **state)
+/* Whole collections in every step. */
+static struct scene *collecting(void)
 {
-    (void)state;
     struct scene *scene = scene_new();
     scene_steps(scene, 100, PHASES(COMPUTE, [SW_PHASE_GC] = 3));
     for (unsigned i = 0; i < 100; i++) {
@@ -511,6 +612,13 @@ static void collections_that_the_program_asks_for(void **state)
         tb_record(scene->tb, 0, &record);
     }
     usual_samples(scene);
+    return scene;
+}
+
+static void collections_that_the_program_asks_for(void **state)
+{
+    (void)state;
+    struct scene *scene = collecting();
     scene_samples(scene, SW_PHASE_GC, FRAMES(TRAIN(33)), 300, 300);
     scene_look(scene);
     const sw_finding *finding = found(scene, SW_FINDING_GC);
@@ -519,6 +627,24 @@ static void collections_that_the_program_asks_for(void **state)
     assert_non_null(strstr(finding->advice[0], "gc.collect()"));
     assert_true(fabs(finding->speedup - relieved(12, 2.94)) < 0.03);
     scene_free(scene);
+}
+
+/* One line takes so much memory that the collector runs there by itself. */
+static void collections_that_a_line_causes(void **state)
+{
+    (void)state;
+    for (unsigned asks = 0; asks < 2; asks++) {
+        struct scene *scene = collecting();
+        const char *path = scene_source(
+            scene, asks ? "gc.collect()\n" : "table = [[0, 0] for _ in range(n)]\n");
+        scene_samples(scene, SW_PHASE_GC, FRAMES(TRAIN(20), {"pad", path, 1, 1}), 300,
+                      300);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_GC);
+        assert_non_null(finding);
+        assert_int_equal(strstr(finding->advice[0], "gc.collect()") != NULL, asks);
+        scene_free(scene);
+    }
 }
 
 static void collections_that_come_by_themselves(void **state)
@@ -623,6 +749,10 @@ int main(void)
         cmocka_unit_test(the_same_again),
         cmocka_unit_test(pictures_and_tables),
         cmocka_unit_test(logging_in_steps),
+        cmocka_unit_test(waiting_for_many),
+        cmocka_unit_test(a_line_that_makes_batches),
+        cmocka_unit_test(a_loop_in_a_loop),
+        cmocka_unit_test(collections_that_a_line_causes),
         cmocka_unit_test(collections_that_the_program_asks_for),
         cmocka_unit_test(collections_that_come_by_themselves),
         cmocka_unit_test(values_that_the_host_asks_for),

@@ -31,7 +31,8 @@ enum {
     T_COLLATE,
     T_FETCH,
     T_STAGE,
-    T_COPY
+    T_COPY,
+    T_PARSE
 };
 
 /* A run in words. Times are ms; those of stages are means. */
@@ -50,7 +51,9 @@ struct plan {
     double cpu, delay;                /* of a step: on a core, and waiting for one */
     double h2d;                       /* of a step */
     double take;                      /* of a batch that is there; 0: 0.1 */
-    unsigned reads, small, times;     /* calls of another process, and how often over */
+    double gc;                        /* of a step, while its batch is made */
+    unsigned line, others;        /* samples of making: of one line, and of the rest */
+    unsigned reads, small, times; /* calls of another process, and how often over */
 };
 
 static double of_step(const struct plan *plan, unsigned i)
@@ -83,11 +86,11 @@ static struct tb *new_trace(void)
     static const struct {
         uint32_t id;
         const char *text;
-    } texts[] = {{T_FILE, "/src/train.py"}, {T_LOADER, "train_loader"},
-                 {T_DATASET, "Images"},     {T_GETITEM, "getitem"},
-                 {T_DECODE, "Decode"},      {T_NOISE, "Noise"},
-                 {T_COLLATE, "pad"},        {T_FETCH, "fetch"},
-                 {T_STAGE, "stage"},        {T_COPY, "Tensor.to"}};
+    } texts[] = {
+        {T_FILE, "/src/train.py"}, {T_LOADER, "train_loader"}, {T_DATASET, "Images"},
+        {T_GETITEM, "getitem"},    {T_DECODE, "Decode"},       {T_NOISE, "Noise"},
+        {T_COLLATE, "pad"},        {T_FETCH, "fetch"},         {T_STAGE, "stage"},
+        {T_COPY, "Tensor.to"},     {T_PARSE, "parse"}};
     struct tb *tb = tb_new(SW_CLOCK_MONOTONIC);
     for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++) {
         tb_name(tb, sections[i].id, sections[i].text, 1, sections[i].phase);
@@ -181,6 +184,34 @@ static void making(struct tb *tb, const struct plan *plan, uint32_t worker,
     stage(tb, worker, SW_STAGE_COLLATE, T_COLLATE, calls, plan->collate, plan->collate);
 }
 
+/* Samples of the training thread while it makes batches: one line of a function, and four of another. */
+static void sampled(struct tb *tb, const struct plan *plan)
+{
+    const uint64_t all = plan->line + plan->others;
+    const sw_row rows[] = {
+        {.table = SW_TABLE_SAMPLER, .key = {100}, .value = {1000, 1000}},
+        {.table = SW_TABLE_CONTEXT, .key = {0, 0, SW_PHASE_PREPROCESS}, .value = {all}},
+        {.table = SW_TABLE_CODE, .key = {T_FILE, T_PARSE, 60, T_PARSE}},
+        {.table = SW_TABLE_CODE, .index = 1, .key = {T_FILE, T_GETITEM, 70, T_GETITEM}},
+        {.table = SW_TABLE_STACK,
+         .flags = SW_ROW_IN_CONTEXT,
+         .key = {0, 0, 61},
+         .value = {plan->line, 0, plan->line}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        tb_row(tb, &rows[i]);
+    }
+    for (uint32_t i = 1; i <= 4; i++) {
+        const uint64_t part = plan->others / 4;
+        const sw_row row = {.table = SW_TABLE_STACK,
+                            .index = i,
+                            .flags = SW_ROW_IN_CONTEXT,
+                            .key = {0, 1, 70 + i},
+                            .value = {part, 0, part}};
+        tb_row(tb, &row);
+    }
+}
+
 static struct tb *training_trace(const struct plan *plan)
 {
     struct tb *tb = new_trace();
@@ -198,6 +229,7 @@ static struct tb *training_trace(const struct plan *plan)
         phases[SW_PHASE_DATA_WAIT] += ticks(0.01);
         phases[SW_PHASE_FORWARD] = ticks(plan->compute * (1 + 0.002 * (i % 5)));
         phases[SW_PHASE_H2D] = ticks(plan->h2d);
+        phases[SW_PHASE_GC] = ticks(plan->gc);
         at += i && i % plan->steps == 0 ? ticks(plan->start + plan->shutdown) : 0;
         if (plan->workers) {
             batch(tb, plan, i, at, false);
@@ -220,6 +252,9 @@ static struct tb *training_trace(const struct plan *plan)
         if (plan->workers == 0) {
             making(tb, plan, NONE, all);
         }
+    }
+    if (plan->line + plan->others > 0) {
+        sampled(tb, plan);
     }
     if (plan->h2d > 0) {
         const sw_row row = {SW_TABLE_WAIT,
@@ -582,6 +617,56 @@ static void a_transform_dominates(void **state)
     assert_none(&plan);
 }
 
+/* One line of a sample that gains more than workers do. */
+static void a_line_dominates(void **state)
+{
+    (void)state;
+    struct plan plan = slow_samples;
+    plan.compute = 5;
+    plan.cores = "2.00";
+    plan.line = 900;
+    plan.others = 100;
+    struct result result = find(&plan);
+    const sw_finding *it = assert_one(&result, SW_FINDING_LOADER_TRANSFORM);
+    assert_string_equal(it->name, "parse");
+    assert_int_equal(it->line, 61);
+    assert_true(fabs(number(it, "stage_share") - 0.9) < 0.01);
+    assert_true(it->also & (uint64_t)1 << SW_FINDING_LOADER_WORKERS);
+    assert_true(fabs(it->speedup - relieved(35, 0.81 * 30)) < 0.1);
+    done(&result);
+    plan.line = 400; /* of many */
+    plan.others = 600;
+    result = find(&plan);
+    assert_one(&result, SW_FINDING_LOADER_WORKERS);
+    done(&result);
+    plan.line = 600; /* workers hide it all */
+    plan.others = 400;
+    plan.compute = 30;
+    plan.cores = "16.00";
+    result = find(&plan);
+    assert_one(&result, SW_FINDING_LOADER_WORKERS);
+    done(&result);
+}
+
+/* What is collected while a batch is made goes with what made it. */
+static void garbage_of_making(void **state)
+{
+    (void)state;
+    struct plan plan = slow_samples;
+    plan.getitem = plan.getitem_cpu = 1;
+    plan.collate = 39;
+    plan.gc = 10;
+    struct result result = find(&plan);
+    const sw_finding *it = assert_one(&result, SW_FINDING_LOADER_COLLATE);
+    assert_true(fabs(it->speedup - relieved(70, 0.9 * 39)) < 0.1);
+    done(&result);
+    plan.collate = 29; /* it comes elsewhere in the step */
+    result = find(&plan);
+    it = assert_one(&result, SW_FINDING_LOADER_COLLATE);
+    assert_true(fabs(it->speedup - relieved(70, 0.9 * 29)) < 0.1);
+    done(&result);
+}
+
 static void collating_dominates(void **state)
 {
     (void)state;
@@ -790,6 +875,31 @@ static void bursts_of_waiting(void **state)
     done(&result);
 }
 
+/* One long batch in fifty: no quantile shows it, and it is nearly all of the waiting. */
+static double seldom_made(unsigned i)
+{
+    return i % 50 < 2 ? 400 : 1;
+}
+
+static double seldom_wait(unsigned i)
+{
+    return i >= 50 && i % 50 == 0 ? 330 : 0.2;
+}
+
+static void bursts_that_are_few(void **state)
+{
+    (void)state;
+    struct plan plan = bursts;
+    plan.steps = 400;
+    plan.made_of = seldom_made;
+    plan.wait_of = seldom_wait;
+    struct result result = find(&plan);
+    const sw_finding *it = assert_one(&result, SW_FINDING_LOADER_BURSTY);
+    assert_true(number(it, "bursts_share") > 0.9);
+    assert_true(number(it, "prefetch_proposed") >= 8);
+    done(&result);
+}
+
 static void bursts_that_the_queue_bridges(void **state)
 {
     (void)state;
@@ -821,6 +931,24 @@ static void a_loader_of_someone_else(void **state)
     if (about_loaders(&result, &first)) {
         assert_false(advises(first, "DataLoader") || advises(first, "num_workers"));
     }
+    done(&result);
+}
+
+/* Handing a batch over costs as much as making it. */
+static void a_short_wait_for_someone_elses_loader(void **state)
+{
+    (void)state;
+    struct plan plan = slow_samples;
+    plan.no_loader = true;
+    plan.compute = 2;
+    plan.wait = 0.25;
+    plan.cpu = 2.25;
+    assert_none(&plan);
+    plan.compute = 20;
+    plan.wait = 5;
+    plan.cpu = 25;
+    struct result result = find(&plan);
+    assert_one(&result, SW_FINDING_LOADER_WORKERS);
     done(&result);
 }
 
@@ -929,6 +1057,8 @@ int main(void)
         cmocka_unit_test(one_core_has_no_room_for_workers),
         cmocka_unit_test(cores_that_are_used_up),
         cmocka_unit_test(a_transform_dominates),
+        cmocka_unit_test(a_line_dominates),
+        cmocka_unit_test(garbage_of_making),
         cmocka_unit_test(collating_dominates),
         cmocka_unit_test(workers_that_are_nearly_in_time),
         cmocka_unit_test(samples_wait_for_files),
@@ -938,8 +1068,10 @@ int main(void)
         cmocka_unit_test(a_loader_built_in_every_epoch),
         cmocka_unit_test(batches_come_in_bursts),
         cmocka_unit_test(bursts_of_waiting),
+        cmocka_unit_test(bursts_that_are_few),
         cmocka_unit_test(bursts_that_the_queue_bridges),
         cmocka_unit_test(a_loader_of_someone_else),
+        cmocka_unit_test(a_short_wait_for_someone_elses_loader),
         cmocka_unit_test(pages_are_pinned_for_a_gpu_only),
         cmocka_unit_test(missing_places_and_sizes),
         cmocka_unit_test(too_few_steps_say_nothing),
