@@ -25,6 +25,7 @@
 #define COMPILE_WARMUP_LEAST 5
 /* So many steps without a compilation show what one takes. */
 #define FREE_LEAST 5
+#define SAMPLES_LEAST 50
 
 /* --- optimizer --- */
 
@@ -270,6 +271,18 @@ static void optimizer(sw_findings *all)
 
 /* --- data types --- */
 
+/* In JAX the step thread sleeps while others compute. A library may wait inside its call of the compiled step (Equinox does):
+ * that is time of no phase. As shares of a step. */
+static struct sw__estimate waits_inside(sw_findings *all)
+{
+    const struct sw__hot *hot = sw__hot_code(all);
+    const sw_share asleep = sw_share_of(hot->phase_waiting[SW_PHASE_OTHER], hot->samples);
+    return hot->samples < SAMPLES_LEAST
+               ? (struct sw__estimate){0}
+               : (struct sw__estimate){
+                     .mean = asleep.share, .low = asleep.low, .high = asleep.high};
+}
+
 static void dtype(sw_findings *all)
 {
     size_t count;
@@ -301,8 +314,14 @@ static void dtype(sw_findings *all)
     /* What was handed out is waited for. */
     const uint64_t phases = SW__COMPUTE_PHASES | SW__PHASE_BIT(SW_PHASE_OPTIMIZER) |
                             (jax ? SW__PHASE_BIT(SW_PHASE_SYNC) : 0);
-    const struct sw__estimate share = sw__case_share(&all->it, phases);
-    const struct sw__estimate time = sw__phase_time(all, phases);
+    const struct sw__estimate asleep = jax ? waits_inside(all) : (struct sw__estimate){0};
+    struct sw__estimate share = sw__case_share(&all->it, phases);
+    share.mean += asleep.mean;
+    share.low += asleep.low;
+    struct sw__estimate time = sw__phase_time(all, phases);
+    time.mean += asleep.mean * all->it.mean_ns;
+    time.low += asleep.low * all->it.mean_ns;
+    time.high += asleep.high * all->it.mean_ns;
     if (2 * wide <= parameters || !(share.low > 0.1)) {
         return;
     }
