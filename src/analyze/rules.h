@@ -65,6 +65,9 @@ uint64_t sw__phase_calls(const sw_findings *all, unsigned phase, const char **na
 bool sw__has_device(const sw_findings *all);
 /* Whether calls return before their results are there: with an accelerator, and always in JAX. */
 bool sw__is_asynchronous(const sw_findings *all);
+/* What other threads compute in a step, in ns of a core, where calls return before their results are there and no device has
+ * them: a step never takes less, however fast the program's own code gets. 0: unknown, or there are none. */
+double sw__computed_beside(const sw_findings *all);
 /* How busy the accelerator is while steps are made, as shares; of several the busiest. NaN: unknown. The most is over the looks
  * of the monitor, a second apart as a rule. */
 struct sw__device_use {

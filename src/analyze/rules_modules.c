@@ -535,9 +535,17 @@ static bool eager_jax(sw_findings *all)
     const double other =
         sw__phase_time(all, SW__PHASE_BIT(SW_PHASE_OTHER)).mean / all->it.mean_ns;
     const double traced = other > eager.share ? 0.8 * (other - eager.share) : 0;
-    const struct sw__estimate time = {.mean = (eager.share + traced) * all->it.mean_ns,
-                                      .low = eager.low * all->it.mean_ns,
-                                      .high = all->it.mean_ns};
+    /* Where the thread sleeps, others compute what was compiled: that stays, and cores that are free then may share it. */
+    const double step = all->it.mean_ns;
+    const sw_share asleep = sw_share_of(hot->phase_waiting[SW_PHASE_OTHER], hot->samples);
+    const double stays = fmin(asleep.share * step, sw__computed_beside(all));
+    const double cores = all->it.cores > 1 ? all->it.cores : 1;
+    if (stays > 0) {
+        sw__draft_number(draft, "computed_beside_ms", stays / 1e6);
+    }
+    const struct sw__estimate time = {.mean = (eager.share + traced) * step - stays,
+                                      .low = eager.low * step - stays,
+                                      .high = step - stays / cores};
     sw__draft_saves_in_steps(all, draft, time, 0.98, 0.7, 0.99);
     return true;
 }
