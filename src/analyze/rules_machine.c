@@ -213,17 +213,19 @@ static double cores_in_training(const sw_findings *all, const struct pressure *p
  * many slices as there are threads, however little there is to compute. What there is lies between the least that is
  * divided and a slice; with nothing else known, every order of magnitude between them is as likely. */
 static void one_core(sw_findings *all, struct sw__draft *draft,
-                     const struct pressure *pressure, double slice_ns)
+                     const struct pressure *pressure, double threads, double slice_ns)
 {
     const double step = all->it.mean_ns;
     const double orders = log(slice_ns / DIVIDED_NS);
     const double ran = (1 - pressure->delay.mean) * step;
-    const double computed = ran / orders;
-    const double least = ran * sqrt(DIVIDED_NS / slice_ns);
+    /* Its own threads get as much as it does; what it waited beyond that, others had the core. */
+    const double own = fmin(pressure->delay.mean * step, (threads - 1) * ran);
     sw__draft_number(draft, "slice_ms", slice_ns / 1e6);
-    const struct sw__estimate saved = {.mean = step - computed,
-                                       .low = pressure->delay.low * step,
-                                       .high = step - least};
+    const struct sw__estimate saved = {.mean = own + ran - ran / orders,
+                                       .low = own * pressure->delay.low /
+                                              pressure->delay.mean,
+                                       .high =
+                                           own + ran - ran * sqrt(DIVIDED_NS / slice_ns)};
     sw__draft_saves_in_steps(all, draft, saved, 1, 1, 1);
 }
 
@@ -276,7 +278,7 @@ static void oversubscribed(sw_findings *all, const struct pressure *pressure,
     const double slice =
         (1 - pressure->delay.mean) * 1e9 / (pressure->involuntary_per_s + 1e-9);
     if (cores < 1.5 && threads > 1 && slice > SLICE_NS && slice < 1e9) {
-        one_core(all, draft, pressure, slice);
+        one_core(all, draft, pressure, threads, slice);
         return;
     }
     const struct sw__estimate compute =

@@ -338,17 +338,17 @@ static void parts_that_compute_by_themselves(void **state)
 {
     (void)state;
     for (unsigned slow = 0; slow < 2; slow++) {
-        const double forward = slow ? 15 : 2;
+        const double forward = slow ? 1.5 : 0.2;
         struct scene *scene = scene_new();
         scene_steps(scene, 100,
-                    PHASES([SW_PHASE_FORWARD] = 2 * forward + 6,
-                           [SW_PHASE_BACKWARD] = 2 * forward + 6));
-        part(scene, "Net", "Net", 2 * forward + 6, 2 * forward + 6, 0);
-        part_around_at(scene, "Net.down", "SelfAttention", forward, 0.3);
-        part_around_at(scene, "Net.up", "SelfAttention", forward + 0.5, 0.3);
-        part(scene, "Net.a", "Linear", 1, 1, 10000);
-        part(scene, "Net.b", "Linear", 1, 1, 10000);
-        part(scene, "Net.c", "Linear", 1, 1, 10000);
+                    PHASES([SW_PHASE_FORWARD] = 2 * forward + 0.6,
+                           [SW_PHASE_BACKWARD] = 2 * forward + 0.6));
+        part(scene, "Net", "Net", 2 * forward + 0.6, 2 * forward + 0.6, 0);
+        part_around_at(scene, "Net.down", "SelfAttention", forward, 0.03);
+        part_around_at(scene, "Net.up", "SelfAttention", forward + 0.05, 0.03);
+        part(scene, "Net.a", "Linear", 0.1, 0.1, 10000);
+        part(scene, "Net.b", "Linear", 0.1, 0.1, 10000);
+        part(scene, "Net.c", "Linear", 0.1, 0.1, 10000);
         scene_look(scene);
         const sw_finding *finding = found(scene, SW_FINDING_SLOW_MODULE);
         assert_int_equal(finding != NULL, slow);
