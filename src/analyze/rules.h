@@ -30,7 +30,7 @@ void sw__rules_waits(sw_findings *all);   /* host_sync, transfer */
 void sw__rules_modules(sw_findings *all); /* slow_module, launch_bound */
 void sw__rules_graph(sw_findings *all); /* launch_bound: outside of the model's forward */
 void sw__rules_redundant(sw_findings *all);
-bool sw__rules_frozen(sw_findings *all); /* redundant_work; whether there is some */
+bool sw__rules_frozen(sw_findings *all);  /* redundant_work; whether there is some */
 void sw__rules_ranks(sw_findings *all);   /* straggler, communication */
 void sw__rules_gpu(sw_findings *all);     /* gpu_throttle */
 void sw__rules_memory(sw_findings *all);  /* memory_growth, memory_pressure */

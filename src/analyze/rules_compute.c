@@ -292,10 +292,10 @@ static struct sw__estimate waits_inside(sw_findings *all)
 {
     const struct sw__hot *hot = sw__hot_code(all);
     const sw_share asleep = sw_share_of(hot->phase_waiting[SW_PHASE_OTHER], hot->samples);
-    return hot->samples < SAMPLES_LEAST
-               ? (struct sw__estimate){0}
-               : (struct sw__estimate){
-                     .mean = asleep.share, .low = asleep.low, .high = asleep.high};
+    return hot->samples < SAMPLES_LEAST ? (struct sw__estimate){0}
+                                        : (struct sw__estimate){.mean = asleep.share,
+                                                                .low = asleep.low,
+                                                                .high = asleep.high};
 }
 
 static void dtype(sw_findings *all)
@@ -516,10 +516,10 @@ static void recompile(sw_findings *all)
         const double more_ns =
             sum.more_ns * (double)all->it.steps->counted / (double)all->it.count;
         /* Shapes that are made alike are larger ones: some of what a step computes then is padding. */
-        const double padded =
-            by_shape(at) ? sw__phase_time(all, SW__COMPUTE_PHASES).mean *
-                               (double)all->it.steps->counted
-                         : 0;
+        const double padded = by_shape(at)
+                                  ? sw__phase_time(all, SW__COMPUTE_PHASES).mean *
+                                        (double)all->it.steps->counted
+                                  : 0;
         sw__draft_saves(all, draft, 0.998 * steps_ns + more_ns - PADDED * padded,
                         0.95 * steps_ns - PADDED_MOST * padded, steps_ns + more_ns);
     } else {

@@ -70,8 +70,8 @@ static bool changes(const struct sw__source_line *line)
         const size_t left = line->length - i;
         moves |= (left > 4 && memcmp(at, ".to(", 4) == 0) ||
                  (left > 6 && memcmp(at, ".cuda(", 6) == 0);
-        const bool before = i > 0 && (at[-1] == '=' || at[-1] == '!' || at[-1] == '<' ||
-                                      at[-1] == '>');
+        const bool before =
+            i > 0 && (at[-1] == '=' || at[-1] == '!' || at[-1] == '<' || at[-1] == '>');
         assigns |= *at == '=' && !before && !(left > 1 && at[1] == '=');
     }
     return assigns && !moves;
@@ -116,8 +116,8 @@ bool sw__rules_frozen(sw_findings *all)
     double ns;
     /* Of other data sets nobody knows whether a sample is the same when it comes again. */
     if (sw__has_device(all) || !loader || !loader->dataset ||
-        strcmp(loader->dataset, "TensorDataset") != 0 ||
-        loader->passes == SW_UNKNOWN || loader->passes < PASSES_LEAST) {
+        strcmp(loader->dataset, "TensorDataset") != 0 || loader->passes == SW_UNKNOWN ||
+        loader->passes < PASSES_LEAST) {
         return false;
     }
     const sw_training_module *top = find_frozen(all, &ns);
@@ -143,11 +143,12 @@ bool sw__rules_frozen(sw_findings *all)
     sw__draft_number(draft, "passes", (double)loader->passes);
     draft->finding.share = ns / step;
     draft->finding.confidence = 0.7;
-    sw__draft_advise(all, draft,
-                     "Compute what %s makes of the samples once, before the loop (%s:%u), "
-                     "and train with that: its parameters are frozen, and nothing changes "
-                     "the samples on their way to it.",
-                     top->name, sw__file_name(call->loop->file), call->loop->line);
+    sw__draft_advise(
+        all, draft,
+        "Compute what %s makes of the samples once, before the loop (%s:%u), "
+        "and train with that: its parameters are frozen, and nothing changes "
+        "the samples on their way to it.",
+        top->name, sw__file_name(call->loop->file), call->loop->line);
     const struct sw__estimate time = {.mean = ns, .low = ns, .high = ns};
     /* Once it has to be computed: that is one of the passes. */
     sw__draft_saves_in_steps(all, draft, time, 0.97, 1 - 1 / (double)loader->passes, 1);

@@ -221,11 +221,10 @@ static void one_core(sw_findings *all, struct sw__draft *draft,
     /* Its own threads get as much as it does; what it waited beyond that, others had the core. */
     const double own = fmin(pressure->delay.mean * step, (threads - 1) * ran);
     sw__draft_number(draft, "slice_ms", slice_ns / 1e6);
-    const struct sw__estimate saved = {.mean = own + ran - ran / orders,
-                                       .low = own * pressure->delay.low /
-                                              pressure->delay.mean,
-                                       .high =
-                                           own + ran - ran * sqrt(DIVIDED_NS / slice_ns)};
+    const struct sw__estimate saved = {
+        .mean = own + ran - ran / orders,
+        .low = own * pressure->delay.low / pressure->delay.mean,
+        .high = own + ran - ran * sqrt(DIVIDED_NS / slice_ns)};
     sw__draft_saves_in_steps(all, draft, saved, 1, 1, 1);
 }
 

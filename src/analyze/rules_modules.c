@@ -453,8 +453,7 @@ static void slow_module(sw_findings *all, const struct model *model)
     const double most = compute.high < excess ? compute.high : excess;
     const struct sw__estimate saved = {.mean = most, .low = most, .high = most};
     /* What it computes may have to be computed, in a cheaper way. */
-    sw__draft_saves_in_steps(all, draft, saved, 1, worst.by_itself ? 0.5 : 0.8,
-                             1.04);
+    sw__draft_saves_in_steps(all, draft, saved, 1, worst.by_itself ? 0.5 : 0.8, 1.04);
 }
 
 /* --- operations that are too small --- */

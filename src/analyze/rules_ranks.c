@@ -9,8 +9,8 @@
 
 #define COMMUNICATION_LEAST 0.3
 #define DDP_LEAST 0.4
-#define ADDING_SHARE 0.2 /* of exchanges that nobody needs */
-#define ADDING_LEAST 6   /* steps with an update, and without */
+#define ADDING_SHARE 0.2             /* of exchanges that nobody needs */
+#define ADDING_LEAST 6               /* steps with an update, and without */
 #define COMMUNICATION_MANY_LEAST 0.1 /* of collectives that could be one */
 #define MANY_COLLECTIVES 8
 #define STRAGGLER_LEAST 0.05 /* of the step */
@@ -388,10 +388,10 @@ static void too_often(sw_findings *all, struct sw__draft *draft,
                      adding->passes);
     /* Threads that exchange while the backward computes take cores from it, unless there are some to spare. */
     const double times = adding->passes_a_step * (1 - 1 / adding->passes);
-    const struct sw__estimate saved = {
-        .mean = times * (exchange->exposed + exchange->all) / 2,
-        .low = times * exchange->exposed,
-        .high = times * exchange->all};
+    const struct sw__estimate saved = {.mean = times *
+                                               (exchange->exposed + exchange->all) / 2,
+                                       .low = times * exchange->exposed,
+                                       .high = times * exchange->all};
     sw__draft_saves_in_steps(all, draft, saved, 1, 0.5, 1);
 }
 
@@ -405,8 +405,8 @@ static void communication(sw_findings *all)
     const struct exchange exchange = find_exchange(all);
     const struct adding adding = find_adding(all, exchange.exposed);
     const bool again = adding.passes > 1.9 && adding.each;
-    const double hidden = exchange.exposed * (adding.each ? adding.passes_a_step
-                                                          : 1 / adding.passes);
+    const double hidden =
+        exchange.exposed * (adding.each ? adding.passes_a_step : 1 / adding.passes);
     const double calls = (double)sw__phase_calls(all, SW_PHASE_COMMUNICATION, &name) /
                          (double)all->it.steps->count;
     const bool many = calls >= MANY_COLLECTIVES;

@@ -340,9 +340,10 @@ static void parts_that_compute_by_themselves(void **state)
     for (unsigned slow = 0; slow < 2; slow++) {
         const double forward = slow ? 1.5 : 0.2;
         struct scene *scene = scene_new();
-        scene_steps(scene, 100,
-                    PHASES([SW_PHASE_FORWARD] = 2 * forward + 0.6,
-                           [SW_PHASE_BACKWARD] = 2 * forward + 0.6));
+        scene_steps(
+            scene, 100,
+            PHASES([SW_PHASE_FORWARD] = 2 * forward + 0.6, [SW_PHASE_BACKWARD] =
+                                                               2 * forward + 0.6));
         part(scene, "Net", "Net", 2 * forward + 0.6, 2 * forward + 0.6, 0);
         part_around_at(scene, "Net.down", "SelfAttention", forward, 0.03);
         part_around_at(scene, "Net.up", "SelfAttention", forward + 0.05, 0.03);
@@ -475,8 +476,8 @@ static void a_frozen_model(void **state)
                              {"Backbone.forward", "/home/u/backbone.py", 3, 7},
                              TORCH("conv")),
                       500, 500);
-        scene_samples(scene, SW_PHASE_BACKWARD,
-                      FRAMES({"train", path, 1, 5}, TORCH("b")), 500, 500);
+        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES({"train", path, 1, 5}, TORCH("b")),
+                      500, 500);
         scene_look(scene);
         const sw_finding *finding = found(scene, SW_FINDING_REDUNDANT_WORK);
         assert_int_equal(finding != NULL, cases[i].again);
@@ -546,10 +547,10 @@ static void doubles_that_are_waited_for_inside(void **state)
         tb_fact(scene->tb, "jax_backend", "cpu");
         scene_steps(scene, 100, PHASES([SW_PHASE_FORWARD] = 0.2, [SW_PHASE_OTHER] = 9));
         scene_setting(scene, "jax", "float64_elements", NULL, 400000);
-        scene_samples_of(scene, SW_PHASE_OTHER,
-                         FRAMES(TRAIN(20), {"call", "/v/site-packages/equinox/_jit.py",
-                                            200, 229}),
-                         sleeps ? 50 : 950, sleeps ? 900 : 0, 0);
+        scene_samples_of(
+            scene, SW_PHASE_OTHER,
+            FRAMES(TRAIN(20), {"call", "/v/site-packages/equinox/_jit.py", 200, 229}),
+            sleeps ? 50 : 950, sleeps ? 900 : 0, 0);
         scene_look(scene);
         const sw_finding *finding = found(scene, SW_FINDING_DTYPE);
         assert_int_equal(finding != NULL, sleeps);
