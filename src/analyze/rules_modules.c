@@ -28,6 +28,8 @@
 #define NODES_A_PART_LEAST 8
 #define ROW_COUNTED 8
 #define BETWEEN_NODES_LEAST 0.05
+/* Of nodes of one function so many stay, whatever is put together. */
+#define STAY_LEAST 4
 /* Of a node that takes longer than this the rest is what it computes. */
 #define CALL_NS 15e3
 
@@ -625,8 +627,9 @@ static void launch_bound(sw_findings *all, const struct model *model)
                          at->name, at->line, sw__file_name(at->file));
     }
     sw__draft_advise(all, draft,
-                     "torch.compile puts small operations together; larger batches make "
-                     "each of them worth its call.");
+                     "torch.compile puts small operations together, also where each turn "
+                     "of a loop needs the one before; larger batches make each of them "
+                     "worth its call.");
     if (by_graph) {
         /* The repeated ones become one; some stay, and the mathematics. */
         const double calls =
@@ -635,7 +638,9 @@ static void launch_bound(sw_findings *all, const struct model *model)
             idles ? 4 : 12; /* a device that waits has little to compute */
         const double most = (1 - stay / graph.again) * calls;
         const double usual = most < 0.3 ? 0.3 : most;
-        sw__draft_saves_in_steps(all, draft, both, usual, 0.5 * usual, 0.99);
+        const double few = 1 - STAY_LEAST / graph.again;
+        sw__draft_saves_in_steps(all, draft, both, usual, 0.5 * usual,
+                                 few > usual ? few : usual);
     } else {
         sw__draft_saves_in_steps(all, draft, both, by_code ? 0.93 : 0.4,
                                  by_code ? 0.5 : 0.1, by_code ? 0.99 : 0.7);
