@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "analyze/line_profile.h"
+#include "analyze/source_loops.h"
 #include "analyze/summary.h"
 
 enum { DEEPEST = 512, REFERENCES = 256, CALLERS = 64, TAGS = 256 };
@@ -381,6 +383,47 @@ static bool passes_on(const sw_stack_frame *frame)
     return HAS_ONE_OF(frame->file, files);
 }
 
+static uint32_t loop_around(const sw_stack_frame *at)
+{
+    size_t length = 0;
+    char *text = sw__source_text(at->file, &length);
+    const uint32_t loop =
+        text ? sw__source_loop(text, length, at->first_line, at->line) : 0;
+    sw__free(text);
+    return loop;
+}
+
+/* Whether a frame is the call of a module, on its way to what the module does. */
+static bool is_call(const sw_stack_frame *frame)
+{
+    return strstr(frame->file, "/torch/nn/modules/module.py") ||
+           strstr(frame->file, "/stepwatch/integrations/torch_modules.py");
+}
+
+/* Whether the loop around a line calls the model in another one, as a rollout does. What the line calls then takes turns with
+ * the model, each waits for what the other gives, and nothing can be put together. */
+static bool takes_turns(const struct reading *reading, const sw_stack_frame *frame)
+{
+    const struct references *from = &reading->forward;
+    const uint32_t loop = loop_around(frame);
+    for (size_t k = 0; loop > 0 && k < from->count; k++) {
+        for (size_t i = 0; i < from->depth[k]; i++) {
+            const uint32_t *at = &from->frames[k * DEEPEST + i];
+            const sw_stack_frame *other = sw_stacks_get_frame(reading->stacks, at[0]);
+            const bool calls = i + 1 == from->depth[k] ||
+                               is_call(sw_stacks_get_frame(reading->stacks, at[1]));
+            if (is_call(other)) {
+                break; /* what follows is the model's own code */
+            }
+            if (calls && sw__same_function(other, frame) && other->line != frame->line &&
+                loop_around(other) == loop) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 static enum repeats repeats_of(struct reading *reading, uint32_t number)
 {
     const sw_stack_frame *frame = sw_stacks_get_frame(reading->stacks, number);
@@ -388,6 +431,9 @@ static enum repeats repeats_of(struct reading *reading, uint32_t number)
         return passes_on(frame) ? REPEATS_SAME : REPEATS_OFTEN;
     }
     const enum sw__hot_loop loop = sw__hot_loop(reading->all, frame);
+    if (loop == SW__LOOP_INNER && takes_turns(reading, frame)) {
+        return REPEATS_SAME;
+    }
     if (loop == SW__LOOP_UNKNOWN || loop == SW__LOOP_INNER || sw__hot_hands_over(frame)) {
         return REPEATS_OFTEN;
     }

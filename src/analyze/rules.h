@@ -32,6 +32,7 @@ void sw__rules_waits(sw_findings *all);   /* host_sync, transfer */
 void sw__rules_modules(sw_findings *all); /* slow_module, launch_bound */
 void sw__rules_graph(sw_findings *all); /* launch_bound: outside of the model's forward */
 void sw__rules_redundant(sw_findings *all);
+bool sw__rules_frozen(sw_findings *all);  /* redundant_work; whether there is some */
 void sw__rules_ranks(sw_findings *all);   /* straggler, communication */
 void sw__rules_gpu(sw_findings *all);     /* gpu_throttle */
 void sw__rules_memory(sw_findings *all);  /* memory_growth, memory_pressure */
@@ -66,6 +67,9 @@ uint64_t sw__phase_calls(const sw_findings *all, unsigned phase, const char **na
 bool sw__has_device(const sw_findings *all);
 /* Whether calls return before their results are there: with an accelerator, and always in JAX. */
 bool sw__is_asynchronous(const sw_findings *all);
+/* What other threads compute in a step, in ns of a core, where calls return before their results are there and no device has
+ * them: a step never takes less, however fast the program's own code gets. 0: unknown, or there are none. */
+double sw__computed_beside(const sw_findings *all);
 /* How busy the accelerator is while steps are made, as shares; of several the busiest. NaN: unknown. The most is over the looks
  * of the monitor, a second apart as a rule. */
 struct sw__device_use {

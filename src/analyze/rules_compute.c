@@ -14,6 +14,7 @@
 #define OPTIMIZER_TABLE_LEAST 0.4
 /* So many tensors are many. */
 #define TENSORS_LEAST 50
+#define TABLE_LEAST 0.1 /* of the parameters: a large one */
 #define COMPILE_LEAST 0.02
 /* By the monitor: shares of the device, of its multiprocessors and of its matrix units. */
 #define AMP_BUSY 0.7
@@ -25,6 +26,10 @@
 #define COMPILE_WARMUP_LEAST 5
 /* So many steps without a compilation show what one takes. */
 #define FREE_LEAST 5
+#define SAMPLES_LEAST 50
+/* What padding adds to forward and backward: with a few sizes, and with one. */
+#define PADDED 0.2
+#define PADDED_MOST 0.5
 
 /* --- optimizer --- */
 
@@ -90,11 +95,13 @@ static struct sw__estimate part_of(struct sw__estimate of, double part)
     return of;
 }
 
-/* The table of vectors that is most of the model; NULL: none is. */
-static const sw_training_module *large_table(const sw_findings *all, double *part)
+/* The largest table of vectors, where tables are most of the model; NULL: they are not. `*part`: of the parameters, in all
+ * tables that are large; `*back`: their backward, ns a call. */
+static const sw_training_module *large_table(const sw_findings *all, double *part,
+                                             double *back)
 {
     size_t count;
-    double sum = 0;
+    double sum = 0, tables = 0;
     const sw_training_module *top = NULL;
     const sw_training_module *modules = sw_training_modules(all->it.training, &count);
     for (size_t i = 0; i < count; i++) {
@@ -104,7 +111,17 @@ static const sw_training_module *large_table(const sw_findings *all, double *par
             top = &modules[i];
         }
     }
-    *part = top && sum > 0 ? (double)top->trainable / sum : 0;
+    *back = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (modules[i].type && strncmp(modules[i].type, "Embedding", 9) == 0 &&
+            (double)modules[i].trainable > TABLE_LEAST * sum) {
+            tables += (double)modules[i].trainable;
+            *back += modules[i].backward_calls ? (double)modules[i].backward_ns /
+                                                     (double)modules[i].backward_calls
+                                               : 0;
+        }
+    }
+    *part = sum > 0 ? tables / sum : 0;
     return *part > 0.7 ? top : NULL;
 }
 
@@ -112,8 +129,8 @@ static const sw_training_module *large_table(const sw_findings *all, double *par
 static bool whole_table(sw_findings *all, struct sw__estimate share,
                         struct sw__estimate time, const struct optimizer *is)
 {
-    double part;
-    const sw_training_module *table = large_table(all, &part);
+    double part, back;
+    const sw_training_module *table = large_table(all, &part, &back);
     if (!table || !(share.low > OPTIMIZER_TABLE_LEAST) || table->backward_calls == 0 ||
         !((double)table->backward_ns / (double)table->backward_calls >
           3 * (double)table->total_ns / (double)(table->calls + 1))) {
@@ -121,7 +138,6 @@ static bool whole_table(sw_findings *all, struct sw__estimate share,
     }
     const struct sw__estimate backward =
         sw__phase_time(all, SW__PHASE_BIT(SW_PHASE_BACKWARD));
-    const double back = (double)table->backward_ns / (double)table->backward_calls;
     struct sw__draft *draft = sw__draft(all, SW_FINDING_OPTIMIZER, "RULE-23");
     const sw_training_site *site = sw__site_of(all, SW_SITE_OPTIMIZER);
     if (site) {
@@ -270,6 +286,18 @@ static void optimizer(sw_findings *all)
 
 /* --- data types --- */
 
+/* In JAX the step thread sleeps while others compute. A library may wait inside its call of the compiled step (Equinox does):
+ * that is time of no phase. As shares of a step. */
+static struct sw__estimate waits_inside(sw_findings *all)
+{
+    const struct sw__hot *hot = sw__hot_code(all);
+    const sw_share asleep = sw_share_of(hot->phase_waiting[SW_PHASE_OTHER], hot->samples);
+    return hot->samples < SAMPLES_LEAST ? (struct sw__estimate){0}
+                                        : (struct sw__estimate){.mean = asleep.share,
+                                                                .low = asleep.low,
+                                                                .high = asleep.high};
+}
+
 static void dtype(sw_findings *all)
 {
     size_t count;
@@ -301,8 +329,14 @@ static void dtype(sw_findings *all)
     /* What was handed out is waited for. */
     const uint64_t phases = SW__COMPUTE_PHASES | SW__PHASE_BIT(SW_PHASE_OPTIMIZER) |
                             (jax ? SW__PHASE_BIT(SW_PHASE_SYNC) : 0);
-    const struct sw__estimate share = sw__case_share(&all->it, phases);
-    const struct sw__estimate time = sw__phase_time(all, phases);
+    const struct sw__estimate asleep = jax ? waits_inside(all) : (struct sw__estimate){0};
+    struct sw__estimate share = sw__case_share(&all->it, phases);
+    share.mean += asleep.mean;
+    share.low += asleep.low;
+    struct sw__estimate time = sw__phase_time(all, phases);
+    time.mean += asleep.mean * all->it.mean_ns;
+    time.low += asleep.low * all->it.mean_ns;
+    time.high += asleep.high * all->it.mean_ns;
     if (2 * wide <= parameters || !(share.low > 0.1)) {
         return;
     }
@@ -412,6 +446,12 @@ static struct compiling find_compiling(const sw_findings *all)
     return sum;
 }
 
+/* Whether sizes that differ are the reason. */
+static bool by_shape(const sw_training_compilation *at)
+{
+    return at->reason && (strstr(at->reason, "size") || strstr(at->reason, "shape"));
+}
+
 static void advise_compiled(sw_findings *all, struct sw__draft *draft,
                             const sw_training_compilation *at)
 {
@@ -475,8 +515,13 @@ static void recompile(sw_findings *all)
         /* Steps that compile also trace and look things up, for which there is no section. */
         const double more_ns =
             sum.more_ns * (double)all->it.steps->counted / (double)all->it.count;
-        sw__draft_saves(all, draft, 0.998 * steps_ns + more_ns, 0.95 * steps_ns,
-                        steps_ns + more_ns);
+        /* Shapes that are made alike are larger ones: some of what a step computes then is padding. */
+        const double padded = by_shape(at)
+                                  ? sw__phase_time(all, SW__COMPUTE_PHASES).mean *
+                                        (double)all->it.steps->counted
+                                  : 0;
+        sw__draft_saves(all, draft, 0.998 * steps_ns + more_ns - PADDED * padded,
+                        0.95 * steps_ns - PADDED_MOST * padded, steps_ns + more_ns);
     } else {
         draft->finding.share = NAN;
         draft->finding.severity =

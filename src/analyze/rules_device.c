@@ -1,6 +1,8 @@
 /* What rules ask of the accelerator: how busy it is while steps are made, by what the monitor saw. */
 #include <math.h>
 
+#include <stepwatch/monitor.h>
+
 #include "analyze/rules.h"
 #include "analyze/summary.h"
 
@@ -44,4 +46,25 @@ bool sw__device_idles(const sw_findings *all)
 {
     const struct sw__device_use use = sw__device_use(all);
     return use.looks >= SW__DEVICE_LOOKS && use.busy_most < IDLE_MOST;
+}
+
+double sw__computed_beside(const sw_findings *all)
+{
+    const sw_monitor *monitor = sw_summary_monitor(all->it.summary, 0);
+    const sw_monitor_series *user =
+        monitor ? sw_monitor_find(monitor, "process.cpu_user") : NULL;
+    if (!user || user->steps.samples < 2 || !sw__is_asynchronous(all) ||
+        sw__has_device(all)) {
+        return 0;
+    }
+    double own = 0;
+    double steps = 0;
+    for (size_t i = 0; i < all->it.count; i++) {
+        const sw_summary_step *at = &all->it.step[i];
+        own += at->usage_steps ? (double)at->cpu_ns : 0;
+        steps += at->usage_steps;
+    }
+    const double beside =
+        user->steps.mean * all->it.mean_ns - (steps > 0 ? own / steps : 0);
+    return steps > 0 && beside > 0 ? beside : 0;
 }

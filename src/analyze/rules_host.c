@@ -142,29 +142,6 @@ static void update_by_hand(sw_findings *all, const struct sw__hot_function *top,
     sw__draft_saves_in_steps(all, draft, time, 0.85, 0.5, 0.98);
 }
 
-/* What other threads compute in a step, in ns of a core, where calls return before their results are there and no device has
- * them: a step never takes less, however fast the program's own code gets. 0: unknown, or there are none. */
-static double computed_beside(const sw_findings *all)
-{
-    const sw_monitor *monitor = sw_summary_monitor(all->it.summary, 0);
-    const sw_monitor_series *user =
-        monitor ? sw_monitor_find(monitor, "process.cpu_user") : NULL;
-    if (!user || user->steps.samples < 2 || !sw__is_asynchronous(all) ||
-        sw__has_device(all)) {
-        return 0;
-    }
-    double own = 0;
-    double steps = 0;
-    for (size_t i = 0; i < all->it.count; i++) {
-        const sw_summary_step *at = &all->it.step[i];
-        own += at->usage_steps ? (double)at->cpu_ns : 0;
-        steps += at->usage_steps;
-    }
-    const double beside =
-        user->steps.mean * all->it.mean_ns - (steps > 0 ? own / steps : 0);
-    return steps > 0 && beside > 0 ? beside : 0;
-}
-
 static struct sw__draft *python_overhead(sw_findings *all)
 {
     uint64_t sum[SW_PHASE_COUNT] = {0};
@@ -230,7 +207,7 @@ static struct sw__draft *python_overhead(sw_findings *all)
     range.mean += CALLS_GONE * called;
     range.high += called;
     range.low = own.low < time.low ? own.low : time.low;
-    const double beside = computed_beside(all);
+    const double beside = sw__computed_beside(all);
     if (beside > 0) {
         /* Waiting for it takes the place of the code. Several cores may share it once they are free. */
         const double cores = all->it.cores > 1 ? all->it.cores : 1;

@@ -15,6 +15,15 @@
 #define THROTTLED 0.25
 #define STOLEN 0.1
 #define OTHERS 0.5
+/* The process is held to whole cores: its use is so close to their number, at all times, while its threads wait. */
+#define BOUND_WITHIN 0.03
+#define BOUND_MOST 0.06
+#define BOUND_LOOKS 5
+#define BOUND_DELAY 0.3
+/* Operations of less than this are not divided among threads; a thread that keeps its core for longer than SLICE_NS at a time
+ * is put aside by the clock. */
+#define DIVIDED_NS 15e3
+#define SLICE_NS 1e6
 /* Share of the limit on descriptors from which on it is worth a sentence. */
 #define DESCRIPTORS_FULL 0.8
 
@@ -176,15 +185,60 @@ static void put_seen(struct sw__draft *draft, const struct cores_seen *seen)
     }
 }
 
-static void oversubscribed(sw_findings *all, const struct pressure *pressure,
-                           const struct cores_seen *seen, double threads, double wanted)
+/* Cores that the process may use while it trains. It may have bound itself to fewer than it had at its start: it says so, or
+ * the monitor saw that it never got more than a whole number of them while its threads waited for one. */
+static double cores_in_training(const sw_findings *all, const struct pressure *pressure,
+                                double threads)
 {
-    const double cores = all->it.cores;
+    const double start = all->it.cores;
+    const double said = sw__setting_number(all, "threads", "cores");
+    if (said > 0) {
+        return said < start ? said : start;
+    }
+    const sw_monitor *monitor = sw_summary_monitor(all->it.summary, 0);
+    const sw_monitor_series *user = sw_monitor_find(monitor, "process.cpu_user");
+    const sw_monitor_series *system = sw_monitor_find(monitor, "process.cpu_system");
+    if (!user || !system || user->steps.samples < BOUND_LOOKS ||
+        !(pressure->delay.low > BOUND_DELAY)) {
+        return start;
+    }
+    const double used = user->steps.mean + system->steps.mean;
+    const double whole = round(used);
+    const bool held = whole >= 1 && fabs(used - whole) < BOUND_WITHIN &&
+                      user->steps.max < whole + BOUND_MOST;
+    return held && whole < start && whole < threads ? whole : start;
+}
+
+/* Threads on one core: each that waits for another keeps the core until the clock takes it away, so that an operation takes as
+ * many slices as there are threads, however little there is to compute. What there is lies between the least that is
+ * divided and a slice; with nothing else known, every order of magnitude between them is as likely. */
+static void one_core(sw_findings *all, struct sw__draft *draft,
+                     const struct pressure *pressure, double threads, double slice_ns)
+{
+    const double step = all->it.mean_ns;
+    const double orders = log(slice_ns / DIVIDED_NS);
+    const double ran = (1 - pressure->delay.mean) * step;
+    /* Its own threads get as much as it does; what it waited beyond that, others had the core. */
+    const double own = fmin(pressure->delay.mean * step, (threads - 1) * ran);
+    sw__draft_number(draft, "slice_ms", slice_ns / 1e6);
+    const struct sw__estimate saved = {
+        .mean = own + ran - ran / orders,
+        .low = own * pressure->delay.low / pressure->delay.mean,
+        .high = own + ran - ran * sqrt(DIVIDED_NS / slice_ns)};
+    sw__draft_saves_in_steps(all, draft, saved, 1, 1, 1);
+}
+
+static void oversubscribed(sw_findings *all, const struct pressure *pressure,
+                           const struct cores_seen *seen, double threads, double wanted,
+                           double cores)
+{
+    const bool bound = cores < all->it.cores - 0.5;
     const double ranks = ranks_here(all);
     struct sw__draft *draft = sw__draft(all, SW_FINDING_CPU_OVERSUBSCRIBED, "RULE-29");
     draft->group = SW__GROUP_CPU;
     draft->specific = 1;
-    sw__draft_title(all, draft, "%.0f threads want %.3g cores", wanted, cores);
+    sw__draft_title(all, draft, "%.0f threads want %.3g core%s", wanted, cores,
+                    cores > 1 ? "s" : "");
     sw__draft_number(draft, "threads_wanted", wanted);
     sw__draft_number(draft, "cores_usable", cores);
     sw__draft_number(draft, "threads_per_process", threads);
@@ -195,7 +249,17 @@ static void oversubscribed(sw_findings *all, const struct pressure *pressure,
     put_seen(draft, seen);
     draft->finding.share = pressure->delay.mean;
     draft->finding.confidence = 0.75;
-    const double fitting = floor(cores / ranks) > 1 ? floor(cores / ranks) : 1;
+    if (bound) {
+        sw__draft_number(draft, "cores_at_start", all->it.cores);
+        sw__draft_advise(all, draft,
+                         "The process has bound itself to %.3g of %.3g cores: give it as "
+                         "many as it has threads (os.sched_setaffinity, taskset, the "
+                         "launcher's binding).",
+                         cores, all->it.cores);
+    }
+    /* What each process is bound to is its own. */
+    const double each = bound ? floor(cores) : floor(cores / ranks);
+    const double fitting = each > 1 ? each : 1;
     if (threads > fitting) {
         sw__draft_advise(
             all, draft,
@@ -210,6 +274,12 @@ static void oversubscribed(sw_findings *all, const struct pressure *pressure,
     }
     /* Threads that wait for each other at the end of each operation lose more than the one that is looked at. */
     const double step = all->it.mean_ns;
+    const double slice =
+        (1 - pressure->delay.mean) * 1e9 / (pressure->involuntary_per_s + 1e-9);
+    if (cores < 1.5 && threads > 1 && slice > SLICE_NS && slice < 1e9) {
+        one_core(all, draft, pressure, threads, slice);
+        return;
+    }
     const struct sw__estimate compute =
         sw__phase_time(all, SW__COMPUTE_PHASES | SW__PHASE_BIT(SW_PHASE_OPTIMIZER));
     const double most = compute.mean * (1 - cores / wanted);
@@ -288,17 +358,20 @@ static void cpu(sw_findings *all)
         return;
     }
     const double threads = compute_threads(all);
-    const double own = (isnan(threads) ? 1 : threads) * ranks_here(all);
+    const double cores = cores_in_training(all, &pressure, threads);
+    const double here = cores < all->it.cores - 0.5 ? 1 : ranks_here(all);
+    const double own = (isnan(threads) ? 1 : threads) * here;
     const double wanted = own + busy_workers(all);
     const struct cores_seen seen = see_cores(all);
     /* Where something is known to take cores away, less waiting is enough to say so. */
     const double enough = seen.throttled > THROTTLED || seen.steal > STOLEN
                               ? DELAY_OVERSUBSCRIBED
                               : DELAY_STARVED;
-    const bool too_many = own > all->it.cores + 0.5 || wanted > 2 * all->it.cores + 0.5;
+    const bool too_many = own > cores + 0.5 || wanted > 2 * cores + 0.5;
     if (too_many && pressure.delay.low > DELAY_OVERSUBSCRIBED) {
-        oversubscribed(all, &pressure, &seen, isnan(threads) ? 1 : threads, wanted);
-    } else if (wanted <= all->it.cores + 0.5 && pressure.delay.low > enough) {
+        oversubscribed(all, &pressure, &seen, isnan(threads) ? 1 : threads, wanted,
+                       cores);
+    } else if (wanted <= cores + 0.5 && pressure.delay.low > enough) {
         starved(all, &pressure, &seen);
     } else if (pressure.delay.low > DELAY_REMARK) {
         sw__findings_note(

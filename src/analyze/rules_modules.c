@@ -28,6 +28,8 @@
 #define NODES_A_PART_LEAST 8
 #define ROW_COUNTED 8
 #define BETWEEN_NODES_LEAST 0.05
+/* Of nodes of one function so many stay, whatever is put together. */
+#define STAY_LEAST 4
 /* Of a node that takes longer than this the rest is what it computes. */
 #define CALL_NS 15e3
 
@@ -137,6 +139,9 @@ struct outlier {
     const struct part *part;
     double usual_ns; /* of its forward, if it were like its siblings */
     size_t siblings;
+    size_t alike;    /* parts of its class that are so, it included */
+    double step_ns;  /* of all those, with the backward */
+    bool by_itself;  /* it is slow outside its own parts */
     const char *how; /* "its siblings" */
 };
 
@@ -192,6 +197,8 @@ static bool block_outlier(const struct model *model, const struct part *part,
     *out = (struct outlier){.part = part,
                             .usual_ns = median(scratch, count),
                             .siblings = count,
+                            .alike = 1,
+                            .step_ns = part->step_ns,
                             .how = "the median of its siblings"};
     return part->forward_ns > BLOCK_TIMES * out->usual_ns;
 }
@@ -216,6 +223,8 @@ static bool layer_outlier(const struct model *model, const struct part *part,
     *out = (struct outlier){.part = part,
                             .usual_ns = second,
                             .siblings = count,
+                            .alike = 1,
+                            .step_ns = part->step_ns,
                             .how = "the second slowest of its type"};
     return count >= 2 && part->forward_ns > LAYER_TIMES * second;
 }
@@ -255,6 +264,8 @@ static bool other_outlier(const struct model *model, const struct part *part,
     *out = (struct outlier){.part = part,
                             .usual_ns = second * part->forward_ns / part->step_ns,
                             .siblings = count,
+                            .alike = 1,
+                            .step_ns = part->step_ns,
                             .how = "the next slowest layer"};
     return count >= 3 && part->step_ns > LAYER_TIMES * second;
 }
@@ -306,14 +317,16 @@ static bool own_outlier(const struct model *model, const struct part *part,
     *out = (struct outlier){.part = part,
                             .usual_ns = median(scratch, count),
                             .siblings = count,
+                            .alike = 1,
+                            .step_ns = part->step_ns,
                             .how = "the median of the layers that learn"};
     return part->forward_ns > BLOCK_TIMES * out->usual_ns;
 }
 
-/* A part of the program's own that computes more by itself, outside its parts, than all other layers
- * together: every position against every other one, and the like. */
+/* Parts of one class of the program's own that compute more by themselves, outside their parts, than all layers together, and
+ * each many times what any layer does: every position against every other one, and the like. `part` is the slowest of them. */
 static bool own_work(const struct model *model, const struct part *part,
-                     struct outlier *out)
+                     double compute_ns, struct outlier *out)
 {
     const sw_training_module *module = part->module;
     /* Attentions of the framework are left out: over long sequences they are meant to be most of a model. */
@@ -321,22 +334,37 @@ static bool own_work(const struct model *model, const struct part *part,
         module->self_ns < module->total_ns / 10 * 9) {
         return false;
     }
-    size_t count = 0;
-    double second = 0, sum = 0;
+    size_t count = 0, alike = 0;
+    double second = 0, sum = 0, own = 0, both = 0;
     for (size_t i = 0; i < model->count; i++) {
         const struct part *other = &model->parts[i];
-        if (other != part && other->leaf && other->module->parameters > 0) {
+        if (other->leaf && other->module->parameters > 0) {
             second = other->forward_ns > second ? other->forward_ns : second;
             sum += other->forward_ns;
             count++;
         }
     }
+    for (size_t i = 0; i < model->count; i++) {
+        const struct part *other = &model->parts[i];
+        if (!same_type(part, other) || !(other->forward_ns > OWN_TIMES * second)) {
+            continue;
+        }
+        if (other->forward_ns > part->forward_ns) {
+            return false;
+        }
+        own += other->forward_ns;
+        both += other->step_ns;
+        alike++;
+    }
     *out = (struct outlier){.part = part,
                             .usual_ns = second,
                             .siblings = count,
+                            .alike = alike,
+                            .step_ns = both,
+                            .by_itself = true,
                             .how = "the slowest of its layers"};
-    return count >= 4 && second > 0 && part->forward_ns > 1.5 * sum &&
-           part->forward_ns > OWN_TIMES * second;
+    return count >= 4 && second > 0 && own > 1.5 * sum &&
+           part->forward_ns > OWN_TIMES * second && both > LAYER_LEAST * compute_ns;
 }
 
 static bool worse(const struct outlier *a, const struct outlier *b)
@@ -365,7 +393,7 @@ static void slow_module(sw_findings *all, const struct model *model)
             (share > LAYER_LEAST && layer_outlier(model, part, &found)) ||
             (share > LAYER_LEAST && other_outlier(model, part, &found)) ||
             (share > OWN_LEAST && own_outlier(model, part, scratch, &found)) ||
-            (share > LAYER_LEAST && own_work(model, part, &found));
+            own_work(model, part, compute.mean, &found);
         if (is && worse(&found, &worst)) {
             worst = found;
         }
@@ -374,9 +402,10 @@ static void slow_module(sw_findings *all, const struct model *model)
         return;
     }
     const sw_training_module *module = worst.part->module;
-    const double share = worst.part->step_ns / compute.mean;
+    const double share = worst.step_ns / compute.mean;
     const double times = worst.part->forward_ns / worst.usual_ns;
     const double usual_ns = worst.part->step_ns / times;
+    const double alike = (double)worst.alike;
     struct sw__draft *draft = sw__draft(all, SW_FINDING_SLOW_MODULE, "RULE-05");
     sw__draft_rule(draft, "RULE-01");
     draft->group = SW__GROUP_COMPUTE;
@@ -385,15 +414,25 @@ static void slow_module(sw_findings *all, const struct model *model)
         module->site ? module->site : sw__site_of(all, SW_SITE_MODEL);
     sw__draft_where(all, draft, site ? site->file : NULL, site ? site->line : 0,
                     module->name);
-    sw__draft_title(all, draft, "%s takes %.0f %% of forward and backward, %.0f times %s",
-                    module->name, share * 100, times, worst.how);
-    sw__draft_number(draft, "module_ms", worst.part->step_ns / 1e6);
+    if (worst.alike > 1) {
+        sw__draft_title(all, draft,
+                        "%s and %zu more of class %s take %.0f %% of forward and "
+                        "backward, each up to %.0f times %s",
+                        module->name, worst.alike - 1, sw__text(module->type),
+                        share * 100, times, worst.how);
+        sw__draft_number(draft, "parts_alike", alike);
+    } else {
+        sw__draft_title(all, draft,
+                        "%s takes %.0f %% of forward and backward, %.0f times %s",
+                        module->name, share * 100, times, worst.how);
+    }
+    sw__draft_number(draft, "module_ms", worst.step_ns / 1e6);
     sw__draft_number(draft, "usual_ms", usual_ns / 1e6);
     sw__draft_number(draft, "compute_share", share);
     sw__draft_number(draft, "times_usual", times);
     sw__draft_number(draft, "siblings", (double)worst.siblings);
     sw__draft_number(draft, "parameters", (double)module->parameters);
-    draft->finding.share = worst.part->step_ns / all->it.mean_ns;
+    draft->finding.share = worst.step_ns / all->it.mean_ns;
     draft->finding.confidence = 0.75;
     sw__draft_advise(all, draft,
                      "Look at %s (%s)%s%s: is it meant to be %.0f times as costly as "
@@ -405,13 +444,18 @@ static void slow_module(sw_findings *all, const struct model *model)
         strncmp(sw__text(module->type), "Conv", 4) == 0
             ? "A smaller kernel, several small ones in a row, or a depthwise "
               "convolution computes much less."
+        : worst.by_itself
+            ? "Most of it is computed outside its layers: give it fewer positions (a "
+              "smaller resolution, a window), or, if it is an attention, use "
+              "torch.nn.functional.scaled_dot_product_attention."
             : "Make it as wide as its siblings, or use a cheaper kind of "
               "layer.");
     /* The backward of modules is measured in few steps. */
-    const double excess = worst.part->step_ns - usual_ns;
+    const double excess = worst.step_ns - alike * usual_ns;
     const double most = compute.high < excess ? compute.high : excess;
     const struct sw__estimate saved = {.mean = most, .low = most, .high = most};
-    sw__draft_saves_in_steps(all, draft, saved, 1, 0.8, 1.04);
+    /* What it computes may have to be computed, in a cheaper way. */
+    sw__draft_saves_in_steps(all, draft, saved, 1, worst.by_itself ? 0.5 : 0.8, 1.04);
 }
 
 /* --- operations that are too small --- */
@@ -492,9 +536,17 @@ static bool eager_jax(sw_findings *all)
     const double other =
         sw__phase_time(all, SW__PHASE_BIT(SW_PHASE_OTHER)).mean / all->it.mean_ns;
     const double traced = other > eager.share ? 0.8 * (other - eager.share) : 0;
-    const struct sw__estimate time = {.mean = (eager.share + traced) * all->it.mean_ns,
-                                      .low = eager.low * all->it.mean_ns,
-                                      .high = all->it.mean_ns};
+    /* Where the thread sleeps, others compute what was compiled: that stays, and cores that are free then may share it. */
+    const double step = all->it.mean_ns;
+    const sw_share asleep = sw_share_of(hot->phase_waiting[SW_PHASE_OTHER], hot->samples);
+    const double stays = fmin(asleep.share * step, sw__computed_beside(all));
+    const double cores = all->it.cores > 1 ? all->it.cores : 1;
+    if (stays > 0) {
+        sw__draft_number(draft, "computed_beside_ms", stays / 1e6);
+    }
+    const struct sw__estimate time = {.mean = (eager.share + traced) * step - stays,
+                                      .low = eager.low * step - stays,
+                                      .high = step - stays / cores};
     sw__draft_saves_in_steps(all, draft, time, 0.98, 0.7, 0.99);
     return true;
 }
@@ -575,8 +627,9 @@ static void launch_bound(sw_findings *all, const struct model *model)
                          at->name, at->line, sw__file_name(at->file));
     }
     sw__draft_advise(all, draft,
-                     "torch.compile puts small operations together; larger batches make "
-                     "each of them worth its call.");
+                     "torch.compile puts small operations together, also where each turn "
+                     "of a loop needs the one before; larger batches make each of them "
+                     "worth its call.");
     if (by_graph) {
         /* The repeated ones become one; some stay, and the mathematics. */
         const double calls =
@@ -585,7 +638,9 @@ static void launch_bound(sw_findings *all, const struct model *model)
             idles ? 4 : 12; /* a device that waits has little to compute */
         const double most = (1 - stay / graph.again) * calls;
         const double usual = most < 0.3 ? 0.3 : most;
-        sw__draft_saves_in_steps(all, draft, both, usual, 0.5 * usual, 0.99);
+        const double few = 1 - STAY_LEAST / graph.again;
+        sw__draft_saves_in_steps(all, draft, both, usual, 0.5 * usual,
+                                 few > usual ? few : usual);
     } else {
         sw__draft_saves_in_steps(all, draft, both, by_code ? 0.93 : 0.4,
                                  by_code ? 0.5 : 0.1, by_code ? 0.99 : 0.7);

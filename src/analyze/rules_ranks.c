@@ -9,6 +9,8 @@
 
 #define COMMUNICATION_LEAST 0.3
 #define DDP_LEAST 0.4
+#define ADDING_SHARE 0.2             /* of exchanges that nobody needs */
+#define ADDING_LEAST 6               /* steps with an update, and without */
 #define COMMUNICATION_MANY_LEAST 0.1 /* of collectives that could be one */
 #define MANY_COLLECTIVES 8
 #define STRAGGLER_LEAST 0.05 /* of the step */
@@ -314,15 +316,83 @@ static bool straggler(sw_findings *all, const struct rank *ranks, size_t count)
     return true;
 }
 
-/* Communication that DDP did not hide behind the backward, in ns a step, by its own measurements; 0: unknown. */
-static double ddp_exposed(const sw_findings *all)
+/* What DDP's own measurements say of one exchange of gradients, in ns. All 0: unknown. */
+struct exchange {
+    double all, exposed; /* exposed: the backward did not hide it */
+};
+
+static struct exchange find_exchange(const sw_findings *all)
 {
     const double communication = sw__setting_number(all, "ddp", "avg_backward_comm_time");
     const double overlap =
         sw__setting_number(all, "ddp", "avg_backward_compute_comm_overlap_time");
-    return communication > 0 && overlap >= 0 && communication > overlap
-               ? communication - overlap
-               : 0;
+    struct exchange found = {0};
+    if (communication > 0 && overlap >= 0 && communication > overlap) {
+        found = (struct exchange){communication, communication - overlap};
+    }
+    return found;
+}
+
+/* Gradients that are added up need one exchange for each update. How many backward passes there are for one, and in a step;
+ * and whether each of them exchanges. */
+struct adding {
+    double passes, passes_a_step;
+    bool each;
+};
+
+/* Where steps are batches, the backward of those without an update tells whether it exchanges: it is shorter by that, or not.
+ * NaN: there are no such steps. */
+static double longer_with_update(const sw_findings *all)
+{
+    double sum[2] = {0}, steps[2] = {0};
+    for (size_t i = 0; i < all->it.count; i++) {
+        const sw_summary_step *step = &all->it.step[i];
+        const bool update = step->phase_ns[SW_PHASE_OPTIMIZER] > 0;
+        sum[update] += (double)step->phase_ns[SW_PHASE_BACKWARD];
+        steps[update]++;
+    }
+    return steps[0] >= ADDING_LEAST && steps[1] >= ADDING_LEAST
+               ? sum[1] / steps[1] - sum[0] / steps[0]
+               : NAN;
+}
+
+static struct adding find_adding(const sw_findings *all, double exposed)
+{
+    const char *name;
+    const uint64_t ranks = sw_summary_get_run(all->it.summary)->ranks;
+    const double steps = (double)all->it.steps->count;
+    const double updates = (double)all->it.steps->updates;
+    const double backwards = (double)sw__phase_calls(all, SW_PHASE_BACKWARD, &name) /
+                             (double)(ranks > 1 ? ranks : 1) / steps;
+    struct adding adding = {1, backwards > 1 ? backwards : 1, true};
+    if (backwards > 1.9 && backwards < 1e4) {
+        adding.passes = backwards; /* a step is an update */
+        return adding;
+    }
+    const double longer = longer_with_update(all);
+    if (updates > 0 && steps / updates > 1.9 && !isnan(longer)) {
+        adding.passes = steps / updates;
+        adding.each = longer < exposed / 2;
+    }
+    return adding;
+}
+
+/* Each of several backward passes exchanges gradients, of which one has to. */
+static void too_often(sw_findings *all, struct sw__draft *draft,
+                      const struct exchange *exchange, const struct adding *adding)
+{
+    sw__draft_number(draft, "backwards_per_update", adding->passes);
+    sw__draft_advise(all, draft,
+                     "Each of the %.0f backward passes of an update exchanges "
+                     "gradients: put all but the last under model.no_sync().",
+                     adding->passes);
+    /* Threads that exchange while the backward computes take cores from it, unless there are some to spare. */
+    const double times = adding->passes_a_step * (1 - 1 / adding->passes);
+    const struct sw__estimate saved = {.mean = times *
+                                               (exchange->exposed + exchange->all) / 2,
+                                       .low = times * exchange->exposed,
+                                       .high = times * exchange->all};
+    sw__draft_saves_in_steps(all, draft, saved, 1, 0.5, 1);
 }
 
 static void communication(sw_findings *all)
@@ -332,13 +402,11 @@ static void communication(sw_findings *all)
     struct sw__estimate time = sw__phase_time(all, phase);
     const double step = all->it.mean_ns;
     const char *name;
-    /* DDP counts each backward; gradients that are added up need one exchange in a step. */
-    const uint64_t ranks = sw_summary_get_run(all->it.summary)->ranks;
-    const double backwards = (double)sw__phase_calls(all, SW_PHASE_BACKWARD, &name) /
-                             (double)(ranks > 1 ? ranks : 1) /
-                             (double)all->it.steps->count;
-    const bool again = backwards > 1.9 && backwards < 1e4;
-    const double hidden = ddp_exposed(all) * (again ? backwards : 1);
+    const struct exchange exchange = find_exchange(all);
+    const struct adding adding = find_adding(all, exchange.exposed);
+    const bool again = adding.passes > 1.9 && adding.each;
+    const double hidden =
+        exchange.exposed * (adding.each ? adding.passes_a_step : 1 / adding.passes);
     const double calls = (double)sw__phase_calls(all, SW_PHASE_COMMUNICATION, &name) /
                          (double)all->it.steps->count;
     const bool many = calls >= MANY_COLLECTIVES;
@@ -346,8 +414,9 @@ static void communication(sw_findings *all)
     const double least = (many ? COMMUNICATION_MANY_LEAST : COMMUNICATION_LEAST) *
                          (sw__core_wait(all) > 0.3 ? 2 : 1);
     const bool called = share.low > least;
-    /* DDP hides what it can; the rest has to be much. */
-    if (!called && !(hidden / step > (least > DDP_LEAST ? least : DDP_LEAST))) {
+    /* DDP hides what it can; the rest has to be much, unless it need not be. */
+    const double ddp_least = again ? ADDING_SHARE : DDP_LEAST;
+    if (!called && !(hidden / step > (least > DDP_LEAST ? least : ddp_least))) {
         return;
     }
     if (!called) {
@@ -377,13 +446,7 @@ static void communication(sw_findings *all)
                          calls);
     }
     if (again && !called) {
-        sw__draft_number(draft, "backwards_per_step", backwards);
-        sw__draft_advise(
-            all, draft,
-            "Each of the %.0f backward passes of a step exchanges gradients: "
-            "put all but the last under model.no_sync().",
-            backwards);
-        sw__draft_saves_in_steps(all, draft, time, 1 - 1 / backwards, 0.3, 1);
+        too_often(all, draft, &exchange, &adding);
         return;
     }
     sw__draft_advise(all, draft,

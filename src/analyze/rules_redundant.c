@@ -456,7 +456,8 @@ void sw__rules_redundant(sw_findings *all)
         return;
     }
     same_again(all);
-    if (!gradients_for_nobody(all) && !forward_after(all) && !not_in_backward(all)) {
+    if (!sw__rules_frozen(all) && !gradients_for_nobody(all) && !forward_after(all) &&
+        !not_in_backward(all)) {
         (void)module_without_backward(all);
     }
 }

@@ -261,6 +261,7 @@ def test_schedulers_and_scaling(recorded: Recording, rows: list[tuple[int, int, 
     assert settings["grad_scaler", "enabled"] == "True"
     assert settings["optimizer", "class"] == "SGD"
     assert ("threads", "intraop") in settings
+    assert ("threads", "cores") in settings
     seen = paths(recorded)
     # One more each when they are built.
     assert seen["lr_scheduler"] == ("optimizer", 9)

@@ -399,6 +399,30 @@ static void compiled_again_and_again(void **state)
     scene_free(scene);
 }
 
+/* Shapes that are made alike have padding, which is computed as well. */
+static void compiled_for_each_shape(void **state)
+{
+    (void)state;
+    double speedup[2];
+    for (unsigned shapes = 0; shapes < 2; shapes++) {
+        struct scene *scene = scene_new();
+        for (unsigned i = 0; i < 100; i++) {
+            scene_step(scene, PHASES(COMPUTE, [SW_PHASE_COMPILE] = i % 5 ? 0 : 50), 0);
+        }
+        compiled(scene, "forward", "the first call", 1, 50, false);
+        compiled(scene, "forward",
+                 shapes ? "tensor 'x' size mismatch at index 1. expected 7, actual 9"
+                        : "a new function object",
+                 19, 950, true);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_RECOMPILE);
+        assert_non_null(finding);
+        speedup[shapes] = finding->speedup;
+        scene_free(scene);
+    }
+    assert_true(speedup[1] < 0.9 * speedup[0] && speedup[1] > 0.7 * speedup[0]);
+}
+
 static void compiled_when_training_began(void **state)
 {
     (void)state;
@@ -536,6 +560,7 @@ int main(void)
         cmocka_unit_test(forwards_after_some_backwards),
         cmocka_unit_test(work_outside_the_backward),
         cmocka_unit_test(compiled_again_and_again),
+        cmocka_unit_test(compiled_for_each_shape),
         cmocka_unit_test(compiled_when_training_began),
         cmocka_unit_test(loops_around_a_line),
         cmocka_unit_test(inputs_of_a_line),

@@ -218,6 +218,42 @@ static void small_functions_do_not_add_up(void **state)
     scene_free(scene);
 }
 
+/* A simulation that takes turns with the model waits for it each time; beside another loop it could be done at once. */
+static void a_rollout(void **state)
+{
+    (void)state;
+    for (unsigned turns = 0; turns < 2; turns++) {
+        struct scene *scene = scene_new();
+        const char *path = scene_source(scene, "def train(env):\n"
+                                               "    for _ in range(100):\n"
+                                               "        collect(env)\n"
+                                               "        net(x).backward()\n"
+                                               "def collect(env):\n"
+                                               "    for _ in range(32):\n"
+                                               "        action = net(state)\n"
+                                               "        state = env.step(action)\n"
+                                               "    for _ in range(32):\n"
+                                               "        env.step(action)\n"
+                                               "class Env:\n"
+                                               "    def step(self, action):\n"
+                                               "        return self.state + action\n");
+        scene_steps(scene, 100, PHASES(COMPUTE, [SW_PHASE_OTHER] = 6));
+        scene_samples(scene, SW_PHASE_FORWARD,
+                      FRAMES(OWN("train", 1, 3), OWN("collect", 5, 7), TORCH("call"),
+                             {"Net.forward", "/home/u/net.py", 3, 5}, TORCH("linear")),
+                      400, 400);
+        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(OWN("train", 1, 4), TORCH("b")),
+                      500, 500);
+        scene_samples(scene, SW_PHASE_OTHER,
+                      FRAMES(OWN("train", 1, 3), OWN("collect", 5, turns ? 8 : 10),
+                             OWN("Env.step", 12, 13)),
+                      600, 250);
+        scene_look(scene);
+        assert_int_equal(found(scene, SW_FINDING_PYTHON_OVERHEAD) != NULL, !turns);
+        scene_free(scene);
+    }
+}
+
 /* JAX computes in threads of its own while the program goes on: half a core here. The step cannot get shorter than that. */
 static void what_is_computed_beside_stays(void **state)
 {
@@ -740,6 +776,7 @@ int main(void)
         cmocka_unit_test(what_a_step_does_once_is_not_python),
         cmocka_unit_test(a_loop_over_few_large_arrays),
         cmocka_unit_test(small_functions_do_not_add_up),
+        cmocka_unit_test(a_rollout),
         cmocka_unit_test(what_is_computed_beside_stays),
         cmocka_unit_test(work_on_batches),
         cmocka_unit_test(python_on_batches),

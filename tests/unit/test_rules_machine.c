@@ -74,6 +74,78 @@ static void others_have_the_cores(void **state)
     scene_free(scene);
 }
 
+/* What the process used, looked at ten times in the steps. */
+static void used(struct scene *scene, double cores)
+{
+    (void)scene_row(scene, SW_TABLE_SOURCE, 0, KEY(scene_text(scene, "process")),
+                    VALUE(11, 1, 0));
+    const uint32_t names[] = {scene_text(scene, "process.cpu_user"),
+                              scene_text(scene, "process.cpu_system")};
+    for (unsigned k = 0; k < 2; k++) {
+        (void)scene_row(scene, SW_TABLE_SERIES, 0,
+                        KEY(names[k], scene_text(scene, "s"), SW_SERIES_TOTAL, 0),
+                        VALUE(0));
+    }
+    for (unsigned i = 0; i < 10; i++) {
+        const sw_record_look look = {.head = {.kind = SW_RECORD_LOOK,
+                                              .units = sizeof look / SW_RECORD_UNIT,
+                                              .ticks = START + 90 * i * MS + 5},
+                                     .step = 9 * i,
+                                     .edge = i ? 0 : SW_LOOK_FIRST,
+                                     .sources = 1};
+        tb_record(scene->tb, 0, &look);
+        for (unsigned k = 0; k < 2; k++) {
+            const sw_record_counter value = {
+                .head = {.kind = SW_RECORD_MONITOR,
+                         .units = sizeof value / SW_RECORD_UNIT,
+                         .id = names[k],
+                         .ticks = look.head.ticks},
+                .value = k ? 0 : 0.09 * i * cores};
+            tb_record(scene->tb, 0, &value);
+        }
+    }
+}
+
+/* Two threads on one core of four: the process says so, or never gets more than that one while it waits. */
+static void threads_on_one_core(void **state)
+{
+    (void)state;
+    static const struct {
+        double said, used, threads;
+        bool bound;
+    } cases[] = {{1, 0, 2, true},    {2, 0, 2, false},   {1, 0, 1, false},
+                 {0, 1.0, 2, true},  {0, 1.3, 2, false}, /* others have the cores */
+                 {0, 1.0, 1, false}, {0, 0, 2, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct scene *scene = scene_new();
+        scene->run_delay_ns = 4500000;
+        scene->involuntary = 1;
+        scene_steps(scene, 100, PHASES(COMPUTE));
+        scene_setting(scene, "threads", "intraop", NULL, cases[i].threads);
+        if (cases[i].said > 0) {
+            scene_setting(scene, "threads", "cores", NULL, cases[i].said);
+        }
+        if (cases[i].used > 0) {
+            used(scene, cases[i].used);
+        }
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_CPU_OVERSUBSCRIBED);
+        assert_int_equal(finding != NULL, cases[i].bound);
+        if (finding) {
+            assert_int_equal(evidence(finding, "cores_usable"), 1);
+            assert_int_equal(evidence(finding, "cores_at_start"), 4);
+            assert_non_null(strstr(finding->advice[0], "bound itself to 1 of 4"));
+            assert_non_null(strstr(finding->advice[1], "set_num_threads(1)"));
+            /* Half of the time it waits, and much of the other half it keeps a core for nothing. */
+            assert_true(finding->low > 1.5 && finding->low < 2);
+            assert_true(finding->speedup > 4 && finding->high < 60);
+        } else {
+            assert_true(remarked(scene, "had no core"));
+        }
+        scene_free(scene);
+    }
+}
+
 static uint64_t bits(double value)
 {
     uint64_t number;
@@ -262,6 +334,52 @@ static void collectives_that_take_long(void **state)
     scene_free(scene);
 }
 
+/* Gradients of four batches are added up. Each backward exchanges them, or that before the update alone does; without DDP's own
+ * figures nothing is known. */
+static void exchanges_of_added_gradients(void **state)
+{
+    (void)state;
+    static const struct {
+        double others; /* backward of the batches without an update, ms */
+        bool measured, often;
+    } cases[] = {{12, true, true}, {6, true, false}, {12, false, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct scene *scene = scene_new();
+        for (unsigned k = 0; k < 2; k++) {
+            if (!scene->tb) {
+                scene_process(scene);
+            }
+            tb_fact(scene->tb, "rank", k ? "1" : "0");
+            tb_fact(scene->tb, "world_size", "2");
+            for (unsigned step = 0; step < 80; step++) {
+                const bool update = step % 4 == 3;
+                scene_step(scene,
+                           PHASES([SW_PHASE_FORWARD] = 4,
+                                  [SW_PHASE_BACKWARD] = update ? 12 : cases[i].others,
+                                  [SW_PHASE_OPTIMIZER] = update ? 1 : 0),
+                           0);
+            }
+            scene->lane->file->updates = 20;
+            if (cases[i].measured) {
+                scene_setting(scene, "ddp", "avg_backward_comm_time", NULL, 8e6);
+                scene_setting(scene, "ddp", "avg_backward_compute_comm_overlap_time",
+                              NULL, 2e6);
+            }
+            scene_close(scene);
+        }
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_COMMUNICATION);
+        assert_int_equal(finding != NULL, cases[i].often);
+        if (finding) {
+            assert_int_equal(evidence(finding, "backwards_per_update"), 4);
+            assert_non_null(strstr(finding->advice[0], "no_sync()"));
+            /* Three of four exchanges, of 6 to 8 ms in 16. */
+            assert_true(finding->speedup > 1.38 && finding->speedup < 1.6);
+        }
+        scene_free(scene);
+    }
+}
+
 static void what_was_not_watched_is_not_checked(void **state)
 {
     (void)state;
@@ -287,6 +405,7 @@ int main(void)
         cmocka_unit_test(too_many_threads),
         cmocka_unit_test(threads_that_fit),
         cmocka_unit_test(others_have_the_cores),
+        cmocka_unit_test(threads_on_one_core),
         cmocka_unit_test(who_takes_the_cores),
         cmocka_unit_test(descriptors_that_run_out),
         cmocka_unit_test(one_rank_makes_the_others_wait),
@@ -294,6 +413,7 @@ int main(void)
         cmocka_unit_test(a_long_backward_is_waiting),
         cmocka_unit_test(ranks_that_are_alike),
         cmocka_unit_test(collectives_that_take_long),
+        cmocka_unit_test(exchanges_of_added_gradients),
         cmocka_unit_test(what_was_not_watched_is_not_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

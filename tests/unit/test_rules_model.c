@@ -230,7 +230,8 @@ static void a_table_that_is_updated_whole(void **state)
                     PHASES([SW_PHASE_FORWARD] = 2, [SW_PHASE_BACKWARD] = 6,
                            [SW_PHASE_OPTIMIZER] = 9));
         part(scene, "Net", "Net", 2, 6, 0);
-        part(scene, "Net.table", "Embedding", 0.2, dense ? 3 : 0.1, 10000000);
+        part(scene, "Net.table", "Embedding", 0.2, dense ? 2 : 0.1, 6000000);
+        part(scene, "Net.more", "Embedding", 0.1, dense ? 1 : 0.1, 4000000);
         part(scene, "Net.out", "Linear", 1.5, 2.5, 10000);
         const uint32_t file = scene_text(scene, "/home/u/train.py");
         const uint32_t name = scene_text(scene, "Adagrad");
@@ -332,11 +333,13 @@ static void a_layer_of_an_unusual_kind(void **state)
 }
 
 /* A part with one layer in it, both called once in each of 100 steps. */
-static void part_around(struct scene *scene, const char *type, double forward,
-                        double inside)
+static void part_around_at(struct scene *scene, const char *name, const char *type,
+                           double forward, double inside)
 {
-    const uint32_t outer = scene_section(scene, "Net.context", SW_PHASE_INHERIT);
-    const uint32_t inner = scene_section(scene, "Net.context.query", SW_PHASE_INHERIT);
+    char query[64];
+    snprintf(query, sizeof query, "%s.query", name);
+    const uint32_t outer = scene_section(scene, name, SW_PHASE_INHERIT);
+    const uint32_t inner = scene_section(scene, query, SW_PHASE_INHERIT);
     const uint32_t kinds[] = {scene_text(scene, type), scene_text(scene, "Conv2d")};
     const uint64_t backward = (uint64_t)(forward * MS);
     for (unsigned i = 0; i < 100; i++) {
@@ -349,6 +352,42 @@ static void part_around(struct scene *scene, const char *type, double forward,
                     VALUE(0, 0, 0, backward, 1));
     (void)scene_row(scene, SW_TABLE_MODULE, 0, KEY(inner, kinds[1], 0, 0),
                     VALUE(1000, 4000, 1000, backward / 100, 1));
+}
+
+static void part_around(struct scene *scene, const char *type, double forward,
+                        double inside)
+{
+    part_around_at(scene, "Net.context", type, forward, inside);
+}
+
+/* Two of a class share what they take, and neither is most of the model by itself. */
+static void parts_that_compute_by_themselves(void **state)
+{
+    (void)state;
+    for (unsigned slow = 0; slow < 2; slow++) {
+        const double forward = slow ? 1.5 : 0.2;
+        struct scene *scene = scene_new();
+        scene_steps(
+            scene, 100,
+            PHASES([SW_PHASE_FORWARD] = 2 * forward + 0.6, [SW_PHASE_BACKWARD] =
+                                                               2 * forward + 0.6));
+        part(scene, "Net", "Net", 2 * forward + 0.6, 2 * forward + 0.6, 0);
+        part_around_at(scene, "Net.down", "SelfAttention", forward, 0.03);
+        part_around_at(scene, "Net.up", "SelfAttention", forward + 0.05, 0.03);
+        part(scene, "Net.a", "Linear", 0.1, 0.1, 10000);
+        part(scene, "Net.b", "Linear", 0.1, 0.1, 10000);
+        part(scene, "Net.c", "Linear", 0.1, 0.1, 10000);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_SLOW_MODULE);
+        assert_int_equal(finding != NULL, slow);
+        if (finding) {
+            assert_string_equal(finding->name, "Net.up");
+            assert_int_equal(evidence(finding, "parts_alike"), 2);
+            assert_non_null(strstr(finding->advice[1], "scaled_dot_product_attention"));
+            assert_true(finding->speedup > 3.5 && finding->speedup < 6);
+        }
+        scene_free(scene);
+    }
 }
 
 /* Every position against every other one: a part of the program's own computes most by itself, or hands it to its parts. */
@@ -421,6 +460,63 @@ static void a_backward_for_nobody(void **state)
     }
 }
 
+/* A backbone that is called in every step: frozen or not, over samples that come again as they were or not. */
+static void a_frozen_model(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *dataset, *line;
+        uint64_t passes, trainable;
+        bool again;
+    } cases[] = {{"TensorDataset", "pass", 4, 0, true},
+                 {"TensorDataset", "x = x.to(device)", 4, 0, true},
+                 {"TensorDataset", "x = shift(x)", 4, 0, false},
+                 {"TensorDataset", "pass", 1, 0, false},
+                 {"TensorDataset", "pass", 4, 10000, false},
+                 {"Photos", "pass", 4, 0, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[300];
+        snprintf(text, sizeof text,
+                 "def train(loader):\n"
+                 "    for x, y in loader:\n"
+                 "        %s\n"
+                 "        loss = head(backbone(x), y)\n"
+                 "        loss.backward()\n",
+                 cases[i].line);
+        struct scene *scene = scene_new();
+        const char *path = scene_source(scene, text);
+        scene_steps(scene, 100, PHASES([SW_PHASE_FORWARD] = 7, [SW_PHASE_BACKWARD] = 6));
+        part(scene, "Head", "Head", 1, 6, 10000);
+        const uint32_t section = scene_section(scene, "Backbone", SW_PHASE_FORWARD);
+        for (unsigned k = 0; k < 100; k++) {
+            call(scene->tb, scene->lane, section, START + (10 * k + 2) * MS, 6 * MS);
+        }
+        (void)scene_row(scene, SW_TABLE_MODULE, SW_ROW_MODEL,
+                        KEY(section, scene_text(scene, "Backbone"), 0, 0),
+                        VALUE(10000, 40000, cases[i].trainable, 0, 0));
+        (void)scene_row(
+            scene, SW_TABLE_LOADER, 0,
+            KEY(scene_text(scene, "loader"), scene_text(scene, cases[i].dataset), 0, 8),
+            VALUE(0, 2, 200, cases[i].passes, 0));
+        scene_samples(scene, SW_PHASE_FORWARD,
+                      FRAMES({"train", path, 1, 4}, TORCH("call"),
+                             {"Backbone.forward", "/home/u/backbone.py", 3, 7},
+                             TORCH("conv")),
+                      500, 500);
+        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES({"train", path, 1, 5}, TORCH("b")),
+                      500, 500);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_REDUNDANT_WORK);
+        assert_int_equal(finding != NULL, cases[i].again);
+        if (finding) {
+            assert_string_equal(finding->name, "Backbone.forward");
+            assert_int_equal(evidence(finding, "passes"), 4);
+            assert_true(finding->speedup > 1.6 && finding->speedup < 2);
+        }
+        scene_free(scene);
+    }
+}
+
 /* An optimizer of the program's own that computes: in few and large calls, so that no Python shows. */
 static void an_update_that_computes(void **state)
 {
@@ -469,6 +565,29 @@ static void doubles_in_jax(void **state)
     }
 }
 
+/* The step thread sleeps in a call that belongs to no phase, while others compute; or it works there. */
+static void doubles_that_are_waited_for_inside(void **state)
+{
+    (void)state;
+    for (unsigned sleeps = 0; sleeps < 2; sleeps++) {
+        struct scene *scene = scene_new();
+        tb_fact(scene->tb, "jax_backend", "cpu");
+        scene_steps(scene, 100, PHASES([SW_PHASE_FORWARD] = 0.2, [SW_PHASE_OTHER] = 9));
+        scene_setting(scene, "jax", "float64_elements", NULL, 400000);
+        scene_samples_of(
+            scene, SW_PHASE_OTHER,
+            FRAMES(TRAIN(20), {"call", "/v/site-packages/equinox/_jit.py", 200, 229}),
+            sleeps ? 50 : 950, sleeps ? 900 : 0, 0);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_DTYPE);
+        assert_int_equal(finding != NULL, sleeps);
+        if (finding) {
+            assert_true(finding->speedup > 1.7 && finding->speedup < 2.4);
+        }
+        scene_free(scene);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -483,9 +602,12 @@ int main(void)
         cmocka_unit_test(a_module_that_is_long_in_the_forward_only),
         cmocka_unit_test(a_layer_of_an_unusual_kind),
         cmocka_unit_test(a_part_that_computes_by_itself),
+        cmocka_unit_test(parts_that_compute_by_themselves),
+        cmocka_unit_test(a_frozen_model),
         cmocka_unit_test(a_backward_for_nobody),
         cmocka_unit_test(an_update_that_computes),
         cmocka_unit_test(doubles_in_jax),
+        cmocka_unit_test(doubles_that_are_waited_for_inside),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,6 +71,7 @@ def _sight(optimizer: Any) -> None:
     _steps.watch(_look_at_owners, _STEPS_UNTIL_OWNERS)
     # Of the moment when training begins: a program may have set it by then.
     setting("threads", "intraop", "", float(_torch.get_num_threads()))
+    setting("threads", "cores", "", _core.cpus_usable())
 
 
 def _look_at_owners(_: int) -> None:

@@ -34,7 +34,7 @@ def train_epoch(model, state, optimizer, data):
     @eqx.filter_jit
     def step(model, state, past, future):
         loss, grads = eqx.filter_value_and_grad(loss_of)(model, past, future)
-        updates, state = optimizer.update(grads, state)
+        updates, state = optimizer.update(grads, state, eqx.filter(model, eqx.is_array))
         return eqx.apply_updates(model, updates), state, loss
 
     for past, future in data:
@@ -45,7 +45,7 @@ def train_epoch(model, state, optimizer, data):
 @eqx.filter_jit
 def train_step(model, state, optimizer, past, future):
     loss, grads = eqx.filter_value_and_grad(loss_of)(model, past, future)
-    updates, state = optimizer.update(grads, state)
+    updates, state = optimizer.update(grads, state, eqx.filter(model, eqx.is_array))
     return eqx.apply_updates(model, updates), state, loss
 
 
