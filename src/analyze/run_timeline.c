@@ -28,6 +28,7 @@ struct walk {
     uint64_t ns[PARTS];
     struct sw__gap *gaps; /* NULL: not asked for */
     size_t gap_count;
+    uint64_t validated_before; /* of validation: before the first step */
 };
 
 static void walk_to(struct walk *walk, uint64_t moment, enum part part)
@@ -97,13 +98,15 @@ static void move_outside(struct walk *walk, const struct sw__aside *aside,
         for (size_t i = 0; i < walk->gap_count; i++) {
             const struct sw__gap *gap = &walk->gaps[i];
             const uint64_t here = gap->aside[kind] < left ? gap->aside[kind] : left;
-            if (gap->part == STARTUP && walk->ns[STEPS] > 0) {
-                /* Before the first step there is no state of the training to write, and none to validate: what the model
-                 * is asked then is often made once for all steps. */
-                left -= here;
+            const bool before = gap->part == STARTUP && walk->ns[STEPS] > 0;
+            if (before && to == CHECKPOINT) {
+                left -=
+                    here; /* files that are written before the first step are no state of the training */
                 continue;
             }
-            left -= here - move(walk, gap->part, to, here);
+            const uint64_t moved = here - move(walk, gap->part, to, here);
+            left -= moved;
+            walk->validated_before += before ? moved : 0;
         }
         for (size_t i = 0; i < sizeof usual / sizeof usual[0] && left > 0; i++) {
             left = move(walk, usual[i], to, left);
@@ -194,6 +197,7 @@ int sw__summary_timeline(sw_summary *summary, const struct sw__step_list *list)
         walk_to(&walk, walk.end, OTHER);
     }
     const int error = move_aside(summary, list, &walk);
+    summary->validated_before_ns = walk.validated_before;
     uint64_t parts[PARTS];
     sw__shares(walk.ns, PARTS, (uint64_t)1 << 32, parts);
     for (size_t i = 0; i < PARTS && !error; i++) {

@@ -52,6 +52,7 @@ struct sw_summary {
     struct sw__io_steps io_steps;
     sw_summary_epoch *epochs;
     size_t epoch_count;
+    uint64_t validated_before_ns; /* of the part validation: before the first step */
     sw_summary_part *parts;
     size_t part_count;
     sw_summary_overhead overhead;
