@@ -158,7 +158,7 @@ struct sw__thread {
     sw_step_io io_before;                      /* what they said at the last reading */
     struct sw__fmt_thread *slot;
     uint64_t usage_ticks; /* when usage was last read; 0 never */
-    uint64_t usage_pause; /* ticks until it is read again */
+    uint64_t usage_took;  /* ticks of reading it */
     uint32_t usage_steps; /* steps since */
     bool dead;
     bool wanted;    /* what it records was asked for: its chunks are marked */

@@ -33,17 +33,17 @@ struct sw__step_used {
 };
 
 /* Usage costs five system calls, which take tens of microseconds where the caches are the program's. So it is read at most
- * once in ten milliseconds, and in a thousand times of what the last reading took, up to fifty; a record then speaks for the
- * steps since. Tells whether it was read. */
+ * once in ten milliseconds; of shorter steps, of which a record speaks for several anyway, once in a thousand times of what
+ * the last reading took, up to fifty. */
 enum { SW__USAGE_MS = 10, SW__USAGE_MOST_MS = 50, SW__USAGE_SHARE = 1000 };
 
-/* When to read again, in ticks after a reading that took so many. */
-static uint64_t sw__usage_pause(uint64_t took)
+/* Ticks between two readings, at the end of a step that took `step`, where the last reading took `took`. */
+static uint64_t sw__usage_pause(uint64_t step, uint64_t took)
 {
     const uint64_t ms = sw__session.ticks_per_ms;
     const uint64_t least = SW__USAGE_MS * ms, most = SW__USAGE_MOST_MS * ms;
     const uint64_t fair = took < most ? took * SW__USAGE_SHARE : most;
-    return fair < least ? least : fair > most ? most : fair;
+    return step >= least || fair < least ? least : fair > most ? most : fair;
 }
 
 int sw__kept_open(struct sw__kept_file *file, const char *path)
@@ -60,14 +60,16 @@ int sw__kept_open(struct sw__kept_file *file, const char *path)
     return file->fd;
 }
 
-static bool sw__step_usage(struct sw__thread *thread, uint64_t end,
+/* Tells whether it was read. */
+static bool sw__step_usage(struct sw__thread *thread, uint64_t start, uint64_t end,
                            struct sw__step_used *used)
 {
     if (!sw__session.settings.step_usage) {
         return false;
     }
     thread->usage_steps++;
-    if (thread->usage_ticks && end - thread->usage_ticks < thread->usage_pause) {
+    if (thread->usage_ticks &&
+        end - thread->usage_ticks < sw__usage_pause(end - start, thread->usage_took)) {
         return false;
     }
     const uint64_t began = sw_now();
@@ -103,7 +105,7 @@ static bool sw__step_usage(struct sw__thread *thread, uint64_t end,
         (sw_step_io){io.read_bytes, io.written_bytes, io.read_calls, io.write_calls};
     memcpy(thread->usage, fresh, sizeof(fresh));
     thread->usage_ticks = end;
-    thread->usage_pause = sw__usage_pause(sw_now() - began);
+    thread->usage_took = sw_now() - began;
     thread->usage_steps = 0;
     return true;
 }
@@ -158,7 +160,7 @@ static bool sw__step_end_at(struct sw__lane *lane, unsigned flags, uint64_t now)
 
     struct sw__step_used used = {.run_delay_ns = UINT64_MAX,
                                  .memory = {UINT64_MAX, UINT64_MAX}};
-    const bool dear = sw__step_usage(thread, end, &used);
+    const bool dear = sw__step_usage(thread, start, end, &used);
     const uint32_t bytes =
         (uint32_t)(sizeof(sw_record_step) + (used.has_io ? sizeof(sw_step_io) : 0));
     sw_record_step *step = sw__kept_room(thread, bytes);

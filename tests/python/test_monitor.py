@@ -124,9 +124,12 @@ def test_looks_that_the_program_asks_for(tmp_path: Path) -> None:
         with stepwatch.monitor(3600):
             assert stepwatch.monitor.look() is True  # So the look at its start is over.
             began = time.monotonic()
-            kept = []
+            kept: list[mmap.mmap] = []
             for megabytes in (10, 30, 50):
-                kept.append(b"x" * (megabytes << 20))
+                area = mmap.mmap(-1, megabytes << 20)  # Of its own, whatever was freed before.
+                for page in range(0, len(area), mmap.PAGESIZE):
+                    area[page] = 1
+                kept.append(area)
                 assert stepwatch.monitor.look() is True
             seen = stepwatch.monitor.series("process.rss")["process.rss"]
             asked = [value for moment, value in seen if moment >= began]

@@ -94,6 +94,21 @@ def test_rows(record_run: Recorder) -> None:
     assert (thread["tid"], thread["steps"], thread["records"]) == (os.getpid(), 20, 61)
 
 
+def test_phases_of_which_nothing_was_said(tmp_path: Path) -> None:
+    """That is not the same as no time. In a process of its own: sections stay."""
+    script = """
+import stepwatch, sys
+with stepwatch.record("r", out=sys.argv[1], quiet=True) as run:
+    for _ in stepwatch.steps(range(3)):
+        with stepwatch.section("forward", phase="forward"):
+            pass
+print([(row["forward_ns"] > 0, row["communication_ns"]) for row in run.steps])
+"""
+    words = [sys.executable, "-c", script, str(tmp_path / "run")]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+    assert done.stdout == f"{[(True, None)] * 3}\n", done.stderr
+
+
 def test_phases_sum_to_the_step(record_run: Recorder) -> None:
     run = record_run(20)
     steps = run.steps.to_list()
@@ -101,8 +116,6 @@ def test_phases_sum_to_the_step(record_run: Recorder) -> None:
     for row in steps:
         assert sum(row[f"{phase}_ns"] or 0 for phase in PHASES) == row["duration_ns"]
         assert row["forward_ns"] > 0
-        # Nothing was said about it, which is not the same as no time.
-        assert row["communication_ns"] is None
         assert row["epoch"] is None
         assert row["samples"] is None
         assert (row["unit"], row["incomplete"], row["warmup"]) == ("manual", False, False)

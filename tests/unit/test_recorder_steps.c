@@ -117,7 +117,7 @@ static void test_io_of_steps(void **state)
         for (int k = 0; i > 5 && k < i; k++) {
             assert_int_equal(pread(fd, text, sizeof text, 0), sizeof text);
         }
-        usleep(51000); /* longer than any pause between readings */
+        usleep(11000); /* longer than the period of reading */
         sw_step_end();
     }
     struct ru_trace trace = ru_finish();
