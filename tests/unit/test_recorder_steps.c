@@ -149,7 +149,7 @@ static void test_usage(void **state)
     for (int i = 0; i < 30; i++) {
         sw_step_begin();
         /* Longer than the period of reading, in ticks of any clock there is. */
-        ru_spin(10000000);
+        ru_spin(50000000);
         sw_step_end();
     }
     struct ru_trace trace = ru_finish();
