@@ -15,6 +15,7 @@ import json
 import os
 import sys
 import tempfile
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import (
@@ -378,8 +379,36 @@ def nothing() -> Iterator[None]:
     yield
 
 
+PARTS = ("phases", "modules", "loader")
+
+
+def parts(*wanted: str, **config: Any) -> Tool:
+    """Return a tool that has some of what is watched, and statistics alone."""
+    chosen = {part: part in wanted for part in PARTS}
+    return lambda: ours(sampler_hz=0, events=False, **chosen, **config)
+
+
+@contextmanager
+def thread() -> Iterator[None]:
+    """A second thread, which sleeps."""
+    done = threading.Event()
+    other = threading.Thread(target=done.wait)
+    other.start()
+    try:
+        yield
+    finally:
+        done.set()
+        other.join()
+
+
 TOOLS: dict[str, Tool] = {
     "nothing": nothing,
+    "thread": thread,
+    "bare": parts(),
+    "phases": parts("phases"),
+    "modules": parts("phases", "modules"),
+    "loader": parts("phases", "loader"),
+    "no-usage": parts(*PARTS, step_usage=False),
     "stepwatch": lambda: ours(sampler_hz=100),
     "statistics": lambda: ours(sampler_hz=0, events=False),
     "torch.profiler": torch_profiler,

@@ -14,11 +14,13 @@ sw_section *core_stage_gate;
  * system call. */
 #define CPU_EVERY 16u
 #define CPU_EVERY_SAMPLE 128u
+/* Shorter ones are not worth a look each. */
+#define SHORT_NS 2e4
 /* Those that take this long can afford a section of their own, and those that take longer the clock each time. */
 #define LONG_NS 5e4
 #define VERY_LONG_NS 1e6
 
-static uint64_t long_ticks, very_long_ticks;
+static uint64_t short_ticks, long_ticks, very_long_ticks;
 
 CORE_THREAD_LOCAL unsigned transforms_open;
 CORE_THREAD_LOCAL PyObject *context_now;
@@ -164,6 +166,12 @@ void core_stage_add_many(core_stage *stage, uint64_t calls, uint64_t begin, uint
 void core_stage_add(core_stage *stage, uint64_t begin, uint64_t end)
 {
     stage_count(stage, begin, end, 0);
+}
+
+bool core_stage_is_short(const core_stage *stage)
+{
+    return stage->calls && stage->last < short_ticks &&
+           stage->ticks / stage->calls < short_ticks;
 }
 
 void core_stage_begin(core_stage *stage, core_stage_run *run)
@@ -403,6 +411,7 @@ int core_stages_add(PyObject *module)
         (void)pthread_atfork(NULL, NULL, forked_child);
     }
     const double unit_ns = core_ticks_ns();
+    short_ticks = (uint64_t)(unit_ns > 0 ? SHORT_NS / unit_ns : SHORT_NS);
     long_ticks = (uint64_t)(unit_ns > 0 ? LONG_NS / unit_ns : LONG_NS);
     very_long_ticks = (uint64_t)(unit_ns > 0 ? VERY_LONG_NS / unit_ns : VERY_LONG_NS);
     if (PyModule_AddFunctions(module, functions) != 0 ||

@@ -44,6 +44,8 @@ void core_stage_end(core_stage *stage, const core_stage_run *run, const PyObject
 void core_stage_add(core_stage *stage, uint64_t begin, uint64_t end);
 /* Counts several calls at once, which took from one tick to another together. */
 void core_stage_add_many(core_stage *stage, uint64_t calls, uint64_t begin, uint64_t end);
+/* Whether its calls take so little, on average and lately, that timing each would matter. */
+bool core_stage_is_short(const core_stage *stage);
 /* Transforms may call each other; only the outermost counts. Whether this thread is in one. */
 bool core_stage_inside(void);
 /* The stages of the batch that this thread is making: a dict, borrowed; NULL: it makes none. */

@@ -80,18 +80,6 @@ static inline PyObject *timed_end(timed_object *self, timed_run *run, PyObject *
 
 #define SAMPLES_FIRST 8u  /* batches in which each is timed */
 #define SAMPLES_EVERY 16u /* … and afterwards one in so many */
-#define SHORT_NS 2e4
-
-static bool are_short(const core_stage *stage)
-{
-    static uint64_t short_ticks;
-    if (!short_ticks) {
-        const double unit_ns = core_ticks_ns();
-        short_ticks = (uint64_t)(unit_ns > 0 ? SHORT_NS / unit_ns : SHORT_NS);
-    }
-    return stage->calls && stage->last < short_ticks &&
-           stage->ticks / stage->calls < short_ticks;
-}
 
 /* Samples of a batch whose indices are these; 0: not known. */
 static uint64_t samples_of(PyObject *indices)
@@ -107,7 +95,7 @@ static void fetch_choose(timed_object *fetcher, bool can_be_counted)
     const uint32_t batch = fetcher->batches++;
     const bool plain = can_be_counted && batch >= SAMPLES_FIRST &&
                        batch % SAMPLES_EVERY != 0 &&
-                       are_short((core_stage *)samples->stage);
+                       core_stage_is_short((core_stage *)samples->stage);
     if (plain == fetcher->plain) {
         return;
     }

@@ -69,6 +69,7 @@ void sw__os_process_io(struct sw__os_io *out, int io_fd);
 int sw__os_create_private(const char *path); /* O_EXCL, mode 0600: fd, or -errno */
 int sw__os_open_write(const char *path);     /* a file that is there: fd, or -errno */
 int sw__os_open_read(const char *path);      /* O_RDONLY: fd, or -errno */
+int sw__os_duplicate(int fd);                /* out of the way: fd, or -errno */
 int sw__os_memory_file(void); /* in memory, without a name: fd, or -errno */
 /* mkdir -p, mode 0700 for new ones: 0 or -errno. */
 int sw__os_mkdirs_private(const char *path);

@@ -13,9 +13,15 @@
 
 /* Programs and shells use small descriptors by number (dup2 onto 3, 9, …): ours move out
  * of the way. Where the limit is lower than that, the first one is as good. */
+int sw__os_duplicate(int fd)
+{
+    const int other = fcntl(fd, F_DUPFD_CLOEXEC, LOWEST_FD);
+    return other < 0 ? -errno : other;
+}
+
 static int move_up(int fd)
 {
-    int moved = fcntl(fd, F_DUPFD_CLOEXEC, LOWEST_FD);
+    const int moved = sw__os_duplicate(fd);
     if (moved < 0) {
         return fd;
     }

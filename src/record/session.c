@@ -5,7 +5,6 @@
 #include "record/recorder.h"
 #include "record/watchers.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/membarrier.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,7 +18,6 @@
 #include <unistd.h>
 
 #define SW__MIB ((uint64_t)1 << 20)
-#define SW__FD_LOWEST 200 /* out of the way of programs that use small numbers */
 #define SW__HOT_FIRST (256u * 1024u) /* the helper makes more, right after the start */
 
 struct sw__session sw__session = {
@@ -398,7 +396,7 @@ int sw_brief_fd(void)
     sw__lock(&session->lock);
     if (sw_is_recording() && session->brief &&
         sw__os_is_file(session->hot.fd, session->hot.device, session->hot.inode)) {
-        fd = fcntl(session->hot.fd, F_DUPFD_CLOEXEC, SW__FD_LOWEST);
+        fd = sw__os_duplicate(session->hot.fd);
     }
     sw__unlock(&session->lock);
     return fd;
