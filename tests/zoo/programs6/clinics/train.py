@@ -72,6 +72,7 @@ def main():
         loss.backward()
         optimizer.step()
     seconds = time.perf_counter() - start
+    dist.barrier()
     dist.destroy_process_group()
     if rank == 0:
         print(f"trained {args.steps} steps in {seconds:.3f} s", flush=True)

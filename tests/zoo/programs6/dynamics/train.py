@@ -5,7 +5,7 @@ import time
 
 import torch
 from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import BatchSampler, DataLoader, RandomSampler, TensorDataset
 
 
 class Member(nn.Sequential):
@@ -20,7 +20,7 @@ class Member(nn.Sequential):
 
 
 class Ensemble(nn.Module):
-    def __init__(self, size, inputs, outputs, hidden=32):
+    def __init__(self, size, inputs, outputs, hidden=64):
         super().__init__()
         self.members = nn.ModuleList(Member(inputs, outputs, hidden) for _ in range(size))
 
@@ -39,7 +39,7 @@ class BatchedLinear(nn.Module):
 
 
 class StackedEnsemble(nn.Module):
-    def __init__(self, size, inputs, outputs, hidden=32):
+    def __init__(self, size, inputs, outputs, hidden=64):
         super().__init__()
         self.size = size
         self.net = nn.Sequential(
@@ -56,15 +56,17 @@ class StackedEnsemble(nn.Module):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--members", type=int, default=96)
+    parser.add_argument("--members", type=int, default=48)
     parser.add_argument("--stacked", action="store_true")
     args = parser.parse_args()
     torch.manual_seed(0)
     torch.set_num_threads(1)
 
-    states = torch.randn(64 * 160, 24)
-    targets = torch.randn(64 * 160, 18)
-    loader = DataLoader(TensorDataset(states, targets), batch_size=64, shuffle=True)
+    states = torch.randn(64 * 240, 24)
+    targets = torch.randn(64 * 240, 18)
+    data = TensorDataset(states, targets)
+    batches = BatchSampler(RandomSampler(data), batch_size=64, drop_last=True)
+    loader = DataLoader(data, sampler=batches, batch_size=None)
     model = (StackedEnsemble if args.stacked else Ensemble)(args.members, 24, 18)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, foreach=True)
 

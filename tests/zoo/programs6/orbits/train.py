@@ -44,7 +44,7 @@ def tracks(batches, size, seed=5):
 
 
 def cosine(step, total, peak):
-    return round(0.5 * peak * (1 + math.cos(math.pi * step / total)), 4)
+    return round(0.5 * peak * (1 + math.cos(math.pi * step / total)), 3)
 
 
 if __name__ == "__main__":
@@ -62,9 +62,9 @@ if __name__ == "__main__":
     velocity = jax.tree.map(jnp.zeros_like, params)
     start = time.perf_counter()
     for step, (x, y) in enumerate(tracks(args.steps, args.batch)):
-        lr = cosine(step, args.steps, 0.004)
+        lr = cosine(step, args.steps, 0.012)
         params, velocity, loss = train_step(params, velocity, x, y, lr=lr)
         if step % 60 == 0:
-            print(f"step {step:4d} lr {lr:.4f} loss {float(loss):.4f}")
+            print(f"step {step:4d} lr {lr:.3f} loss {float(loss):.4f}")
     jax.block_until_ready(params)
     print(f"trained {args.steps} steps in {time.perf_counter() - start:.3f} s")

@@ -44,6 +44,7 @@ def main():
         if rank == 0:
             print(f"epoch {epoch} loss {loss.item():.4f}", flush=True)
     seconds = time.perf_counter() - start
+    dist.barrier()
     dist.destroy_process_group()
     if rank == 0:
         print(f"trained {steps} steps in {seconds:.3f} s", flush=True)

@@ -23,8 +23,9 @@ class SealCounter(pl.LightningModule):
             nn.ReLU(),
             nn.Conv2d(64, 96, 3, stride=2, padding=1),
             nn.ReLU(),
+            nn.AdaptiveAvgPool2d(1),
             nn.Flatten(),
-            nn.Linear(96 * 36, 128),
+            nn.Linear(96, 128),
             nn.ReLU(),
             nn.Linear(128, 1),
         )
@@ -80,7 +81,7 @@ def main():
     args = parser.parse_args()
     torch.set_num_threads(1)
     pl.seed_everything(1, verbose=False)
-    tiles = torch.rand(32 * 40, 3, 48, 48)
+    tiles = torch.rand(24 * 40, 3, 48, 48)
     data = TensorDataset(tiles, torch.poisson(torch.full((len(tiles),), 3.0)))
     journal = GradientJournal("gradients.jsonl", args.journal_every)
     trainer = pl.Trainer(
@@ -92,7 +93,7 @@ def main():
         enable_progress_bar=False,
         enable_model_summary=False,
     )
-    trainer.fit(SealCounter(), DataLoader(data, batch_size=32, shuffle=True))
+    trainer.fit(SealCounter(), DataLoader(data, batch_size=24, shuffle=True))
     print(f"trained {trainer.global_step} steps in {journal.seconds:.3f} s")
 
 

@@ -20,7 +20,7 @@ class Residual(nn.Module):
 
 
 class PhasePicker(nn.Module):
-    def __init__(self, channels=24, depth=30):
+    def __init__(self, channels=24, depth=20):
         super().__init__()
         self.stem = nn.Conv1d(3, channels, 7, padding=3)
         self.blocks = nn.Sequential(*[Residual(channels, 2 ** (i % 5)) for i in range(depth)])
@@ -30,7 +30,7 @@ class PhasePicker(nn.Module):
         return self.out(self.blocks(self.stem(x)))
 
 
-def waveforms(rank, steps, batch=16, samples=192):
+def waveforms(rank, steps, batch=16, samples=128):
     generator = torch.Generator().manual_seed(100 + rank)
     for _ in range(steps):
         wave = torch.randn(batch, 3, samples, generator=generator)
@@ -40,7 +40,7 @@ def waveforms(rank, steps, batch=16, samples=192):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--steps", type=int, default=90)
+    parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--flat", action="store_true")
     args = parser.parse_args()
     torch.set_num_threads(1)
@@ -61,6 +61,7 @@ def main():
         if rank == 0 and step % 30 == 0:
             print(f"{step} {loss.item():.4f}", flush=True)
     seconds = time.perf_counter() - start
+    dist.barrier()
     dist.destroy_process_group()
     if rank == 0:
         print(f"trained {args.steps} steps in {seconds:.3f} s", flush=True)

@@ -27,10 +27,10 @@ class Kron(torch.optim.Optimizer):
                         state["roots"] = [torch.eye(n) for n in p.shape]
                 direction = p.grad
                 if p.ndim == 2:
-                    left, right = state["stats"]
-                    left.addmm_(p.grad, p.grad.T)
-                    right.addmm_(p.grad.T, p.grad)
                     if state["count"] % group["refresh"] == 0:
+                        left, right = state["stats"]
+                        left.addmm_(p.grad, p.grad.T)
+                        right.addmm_(p.grad.T, p.grad)
                         state["roots"] = [inverse_root(m, 4, group["eps"]) for m in (left, right)]
                     direction = state["roots"][0] @ p.grad @ state["roots"][1]
                 state["count"] += 1

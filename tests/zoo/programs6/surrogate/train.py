@@ -29,8 +29,8 @@ def build(width):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    parser.add_argument("--batch", type=int, default=1024)
-    parser.add_argument("--batches", type=int, default=90)
+    parser.add_argument("--batch", type=int, default=1536)
+    parser.add_argument("--batches", type=int, default=120)
     parser.add_argument("--refresh", type=int, default=1)
     args = parser.parse_args()
     torch.set_num_threads(1)
@@ -40,7 +40,7 @@ if __name__ == "__main__":
         torch.utils.data.RandomSampler(data), args.batch, drop_last=True
     )
     loader = DataLoader(data, sampler=sampler, batch_size=None)
-    model = build(160)
+    model = build(192)
     optimizer = Kron(model.parameters(), lr=1e-3, refresh=args.refresh)
     start = time.perf_counter()
     for step, (x, y) in enumerate(loader):

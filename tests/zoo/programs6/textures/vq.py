@@ -27,7 +27,7 @@ class Codebook(nn.Module):
 
 
 class TextureVAE(nn.Module):
-    def __init__(self, width=48, codes=256, distance="broadcast"):
+    def __init__(self, width=48, codes=128, distance="broadcast"):
         super().__init__()
         self.encoder = nn.Sequential(
             nn.Conv2d(3, 32, 4, 2, 1), nn.ReLU(), nn.Conv2d(32, width, 4, 2, 1)

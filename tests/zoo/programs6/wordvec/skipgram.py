@@ -23,7 +23,7 @@ class SkipGram:
 
     def update(self, centre, context, label, lr):
         u, v = self.inner[centre], self.outer[context]
-        p = sigmoid(np.einsum("nd,nd->n", u, v))
+        p = sigmoid(np.einsum("ij,ij->i", u, v))
         g = ((p - label) * lr).astype(np.float32)[:, None]
         np.subtract.at(self.inner, centre, g * v)
         np.subtract.at(self.outer, context, g * u)

@@ -1,5 +1,4 @@
 import argparse
-import random
 import time
 
 import numpy as np
@@ -12,7 +11,7 @@ from .negatives import MaskSampler, SetSampler
 USERS, TRACKS = 1500, 2500
 
 
-def plays(seed=31, count=512 * 160):
+def plays(seed=31, count=512 * 200):
     rng = np.random.default_rng(seed)
     users = rng.integers(0, USERS, count)
     tracks = (TRACKS * rng.random(count) ** 2).astype(np.int64)
@@ -24,12 +23,12 @@ def plays(seed=31, count=512 * 160):
 def main():
     parser = argparse.ArgumentParser(prog="playlists")
     parser.add_argument("--batch-size", type=int, default=512)
-    parser.add_argument("--negatives", type=int, default=16)
+    parser.add_argument("--negatives", type=int, default=8)
     parser.add_argument("--sampler", choices=["sets", "mask"], default="sets")
     options = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(3)
-    random.seed(3)
+    np.random.seed(3)
 
     users, tracks, played = plays()
     data = TensorDataset(users, tracks)

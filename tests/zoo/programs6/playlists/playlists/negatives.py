@@ -1,5 +1,3 @@
-import random
-
 import numpy as np
 import torch
 
@@ -15,10 +13,11 @@ class SetSampler:
         rows = []
         for user in users.tolist():
             row = []
-            while len(row) < count:
-                track = random.randrange(self.tracks)
-                if track not in self.played[user]:
-                    row.append(track)
+            for _ in range(count):
+                track = np.random.randint(self.tracks)
+                while track in self.played[user]:
+                    track = np.random.randint(self.tracks)
+                row.append(track)
             rows.append(row)
         return torch.tensor(rows)
 
