@@ -28,12 +28,12 @@ class RunningMean:
 
 
 class Encoder(nn.Module):
-    def __init__(self, inputs=64, width=768):
+    def __init__(self, inputs=64, width=384):
         super().__init__()
         self.layers = nn.Sequential(
-            nn.Linear(inputs, 256, bias=False),
+            nn.Linear(inputs, 512, bias=False),
             nn.LeakyReLU(0.1),
-            nn.Linear(256, width, bias=False),
+            nn.Linear(512, width, bias=False),
         )
 
     def forward(self, x):

@@ -21,8 +21,8 @@ class ConvBlock(nn.Module):
 class CrackNet(nn.Module):
     def __init__(self):
         super().__init__()
-        self.blocks = nn.Sequential(ConvBlock(1, 24), ConvBlock(24, 48), ConvBlock(48, 64))
-        self.head = nn.Linear(64, 2)
+        self.blocks = nn.Sequential(ConvBlock(1, 16), ConvBlock(16, 32), ConvBlock(32, 48))
+        self.head = nn.Linear(48, 2)
 
     def forward(self, x):
         return self.head(self.blocks(x).mean((2, 3)))

@@ -17,7 +17,7 @@ class VelocityNet(eqx.Module):
     layers: list
     head: eqx.nn.Linear
 
-    def __init__(self, key, inputs, width=512):
+    def __init__(self, key, inputs, width=320):
         a, b, c = jax.random.split(key, 3)
         self.layers = [eqx.nn.Linear(inputs, width, key=a), eqx.nn.Linear(width, width, key=b)]
         self.head = eqx.nn.Linear(width, 2, key=c)
@@ -38,13 +38,18 @@ class Patches:
         self.scene = self.rng.standard_normal((1024, 1024)).astype(np.float32)
         self.side, self.size = side, size
 
+    def cut(self, corners):
+        side = self.side
+        patch = np.stack([self.scene[r : r + side, c : c + side] for r, c in corners])
+        patch = patch + self.rng.normal(0, 0.05, patch.shape).astype(np.float32)
+        patch = (patch - patch.mean((1, 2), keepdims=True)) / patch.std((1, 2), keepdims=True)
+        return patch.reshape(len(corners), -1)
+
     def batch(self):
-        corners = self.rng.integers(0, 1024 - self.side, (self.size, 2))
-        cut = np.stack([self.scene[r : r + self.side, c : c + self.side] for r, c in corners])
-        cut = cut + self.rng.normal(0, 0.05, cut.shape).astype(np.float32)
-        cut = (cut - cut.mean((1, 2), keepdims=True)) / cut.std((1, 2), keepdims=True)
-        cut = np.where(self.rng.random((self.size, 1, 1)) < 0.5, cut[:, ::-1], cut)
-        return cut.reshape(self.size, -1), corners.astype(np.float32) / 1024
+        before = self.rng.integers(8, 1016 - self.side, (self.size, 2))
+        shift = self.rng.integers(-8, 9, (self.size, 2))
+        pair = [self.cut(before), self.cut(before + shift)]
+        return np.concatenate(pair, axis=1), shift.astype(np.float32) / 8
 
 
 class Progress:
@@ -67,7 +72,7 @@ def main():
     parser.add_argument("--progress-every", type=int, default=1)
     args = parser.parse_args()
     patches = Patches()
-    model = VelocityNet(jax.random.key(1), 256)
+    model = VelocityNet(jax.random.key(1), 512)
     optimizer = optax.adam(1e-3)
     state = optimizer.init(eqx.filter(model, eqx.is_array))
 

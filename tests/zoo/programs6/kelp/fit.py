@@ -12,7 +12,7 @@ logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
 
 
 class KelpAutoencoder(L.LightningModule):
-    def __init__(self, bands=200, hidden=768, code=32):
+    def __init__(self, bands=200, hidden=1024, code=32):
         super().__init__()
         self.save_hyperparameters()
         self.encoder = nn.Sequential(
@@ -47,7 +47,7 @@ class Timer(L.Callback):
 def main():
     torch.set_num_threads(1)
     L.seed_everything(3, verbose=False)
-    spectra = torch.rand(256 * 101, 200)
+    spectra = torch.rand(256 * 81, 200)
     train, val = TensorDataset(spectra[256:]), TensorDataset(spectra[:256])
     timer = Timer()
     trainer = L.Trainer(

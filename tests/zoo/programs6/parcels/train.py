@@ -9,15 +9,15 @@ from torch.utils.data import DataLoader, TensorDataset
 
 def split(seed=0):
     generator = torch.Generator().manual_seed(seed)
-    x = torch.randn(64 * 200 + 3000, 60, generator=generator)
+    x = torch.randn(64 * 200 + 2000, 60, generator=generator)
     w = torch.randn(60, 1, generator=generator)
     y = (x @ w).sigmoid().bernoulli(generator=generator).squeeze(1)
-    return TensorDataset(x[3000:], y[3000:]), TensorDataset(x[:3000], y[:3000])
+    return TensorDataset(x[2000:], y[2000:]), TensorDataset(x[:2000], y[:2000])
 
 
 def network():
     return nn.Sequential(
-        nn.Linear(60, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 1)
+        nn.Linear(60, 1024), nn.ReLU(), nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 1)
     )
 
 

@@ -16,9 +16,9 @@ from transformers.utils import logging
 
 
 class Reviews(Dataset):
-    def __init__(self, count, length=48, seed=12):
+    def __init__(self, count, length=24, seed=12):
         rng = np.random.default_rng(seed)
-        self.ids = rng.integers(5, 4000, (count, length))
+        self.ids = rng.integers(5, 8000, (count, length))
         self.stars = rng.integers(0, 5, count)
 
     def __len__(self):
@@ -41,8 +41,8 @@ class Stopwatch(TrainerCallback):
 
 def parse():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--save-steps", type=int, default=6)
-    parser.add_argument("--batch-size", type=int, default=8)
+    parser.add_argument("--save-steps", type=int, default=4)
+    parser.add_argument("--batch-size", type=int, default=4)
     return parser.parse_args()
 
 
@@ -53,7 +53,7 @@ def main():
     logging.disable_progress_bar()
     set_seed(0)
     config = DistilBertConfig(
-        vocab_size=4000, dim=256, n_layers=2, n_heads=4, hidden_dim=768, num_labels=5
+        vocab_size=8000, dim=256, n_layers=2, n_heads=4, hidden_dim=768, num_labels=5
     )
     arguments = TrainingArguments(
         output_dir="out",

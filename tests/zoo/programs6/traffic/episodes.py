@@ -6,7 +6,7 @@ def load_annotations(count, seed=10):
     rng = random.Random(seed)
     return [
         {
-            "frame": i // 12,
+            "frame": i // 3,
             "box": [rng.random() for _ in range(4)],
             "attributes": {"colour": rng.randrange(8), "lane": rng.randrange(4)},
         }

@@ -52,7 +52,7 @@ def main():
     parser.add_argument("--batch", type=int, default=32)
     args = parser.parse_args()
     torch.set_num_threads(1)
-    records = load_annotations(60_000)
+    records = load_annotations(13_440)
     loader = DataLoader(Frames(records, args.batch * 140), args.batch, shuffle=True, num_workers=1)
     model = LaneNet()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
