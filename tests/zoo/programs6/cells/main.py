@@ -11,7 +11,7 @@ from torch import nn
 class Config:
     steps: int = 120
     batch: int = 8
-    side: int = 64
+    side: int = 48
     lr: float = 1e-3
     log_every: int = 30
 

@@ -9,7 +9,7 @@ from gcn import GCN
 
 def load_graph(nodes=1400, features=128, classes=7):
     torch.manual_seed(15)
-    links = (torch.rand(nodes, nodes) < 0.004).float()
+    links = (torch.rand(nodes, nodes) < 0.06).float()
     links = torch.maximum(links, links.t()).fill_diagonal_(0)
     return torch.randn(nodes, features), links, torch.randint(classes, (nodes,))
 

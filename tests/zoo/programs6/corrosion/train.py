@@ -15,7 +15,7 @@ class Settings:
     plates: int = 8 * 30
     batch_size: int = 8
     epochs: int = 4
-    threads: int = field(default_factory=lambda: 8 * len(os.sched_getaffinity(0)))
+    threads: int = field(default_factory=lambda: 4 * len(os.sched_getaffinity(0)))
 
 
 class Down(nn.Sequential):

@@ -67,7 +67,7 @@ if __name__ == "__main__":
             use_cpu=True,
         ),
         data_collator=default_data_collator,
-        train_dataset=Applications(16 * 45, 64, seed=1),
+        train_dataset=Applications(16 * 45, 32, seed=1),
         callbacks=[timing],
     )
     trainer.train()

@@ -8,7 +8,7 @@ from torch.nn import functional as F
 # ------------------------------------------------------------------
 batch_size = 8
 block_size = 96
-n_embd = 192
+n_embd = 144
 n_head = 6
 n_layer = 2
 max_iters = 110

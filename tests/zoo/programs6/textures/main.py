@@ -29,7 +29,7 @@ def train(model, data, lr):
 
 def cli():
     p = argparse.ArgumentParser()
-    p.add_argument("--steps", type=int, default=120)
+    p.add_argument("--steps", type=int, default=100)
     p.add_argument("--batch", type=int, default=24)
     p.add_argument("--codes", type=int, default=128)
     p.add_argument("--distance", default="broadcast")
