@@ -44,9 +44,15 @@ def train(model, data, tracker, lr):
         loss.backward()
         norm = nn.utils.clip_grad_norm_(model.parameters(), 5.0)
         optimizer.step()
-        values = torch.stack([loss.detach(), norm, mean.detach().mean(), log_std.detach().mean()])
-        loss_, norm_, mean_, spread_ = values.tolist()
-        tracker.log(step, loss=loss_, grad_norm=norm_, mean=mean_, spread=spread_, lr=lr)
+        with torch.no_grad():
+            error = torch.sort(y - mean).values
+            values = torch.stack(
+                [loss, norm, mean.mean(), log_std.mean(), *error[:: len(error) // 8]]
+            )
+        loss_, norm_, mean_, spread_, *errors = values.tolist()
+        tracker.log(
+            step, loss=loss_, grad_norm=norm_, mean=mean_, spread=spread_, lr=lr, errors=errors
+        )
     tracker.flush()
     return step + 1
 

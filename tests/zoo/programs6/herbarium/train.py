@@ -16,11 +16,11 @@ def build_model(classes=20):
 
     return nn.Sequential(
         block(3, 16, 2),
-        block(16, 32, 2),
-        block(32, 48, 2),
+        block(16, 24, 2),
+        block(24, 32, 2),
         nn.AdaptiveAvgPool2d(1),
         nn.Flatten(),
-        nn.Linear(48, classes),
+        nn.Linear(32, classes),
     )
 
 

@@ -14,7 +14,7 @@ class SherdNet(nn.Module):
 
     @nn.compact
     def __call__(self, x):
-        for width in (96, 96, 96, 96):
+        for width in (160, 160):
             residual = nn.Dense(width)(x)
             x = nn.gelu(nn.LayerNorm()(nn.Dense(width)(x))) + residual
         return nn.Dense(self.classes)(x)
@@ -49,7 +49,7 @@ def sherds(steps, size, seed=19):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--steps", type=int, default=70)
-    parser.add_argument("--batch-size", type=int, default=256)
+    parser.add_argument("--batch-size", type=int, default=512)
     parser.add_argument("--jit", action="store_true")
     args = parser.parse_args()
     step = jax.jit(train_step) if args.jit else train_step
