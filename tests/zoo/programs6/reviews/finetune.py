@@ -41,7 +41,7 @@ class Stopwatch(TrainerCallback):
 
 def parse():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--save-steps", type=int, default=4)
+    parser.add_argument("--save-steps", type=int, default=2)
     parser.add_argument("--batch-size", type=int, default=4)
     return parser.parse_args()
 

@@ -20,6 +20,13 @@ def write_shards(folder, shards, samples, seed=21):
     return paths
 
 
+def open_shard(path):
+    raw = zlib.decompress(path.read_bytes())
+    pings = np.log1p(np.frombuffer(raw, dtype=np.float32).reshape(-1, *SHAPE))
+    level = pings.mean(axis=(1, 2, 3), keepdims=True)
+    return (pings - level) / pings.std(axis=(1, 2, 3), keepdims=True)
+
+
 class Pings(IterableDataset):
     """Shards in turn, each opened whole, its samples in random order."""
 
@@ -31,8 +38,6 @@ class Pings(IterableDataset):
         rng = np.random.default_rng(0)
         for _ in range(self.passes):
             for path in self.paths:
-                raw = zlib.decompress(path.read_bytes())
-                pings = np.frombuffer(raw, dtype=np.float32).reshape(-1, *SHAPE)
+                pings = open_shard(path)
                 for index in rng.permutation(len(pings)):
-                    ping = torch.from_numpy(pings[index] / 40.0)
-                    yield ping, int(index) % 6
+                    yield torch.from_numpy(pings[index]), int(index) % 6

@@ -9,7 +9,7 @@ from shards import Pings, write_shards
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--batch", type=int, default=32)
-parser.add_argument("--passes", type=int, default=4)
+parser.add_argument("--passes", type=int, default=2)
 parser.add_argument("--prefetch", type=int, default=2)
 args = parser.parse_args()
 
@@ -17,17 +17,17 @@ torch.manual_seed(2)
 torch.set_num_threads(1)
 
 net = nn.Sequential(
-    nn.Conv2d(1, 16, 5, stride=2, padding=2),
+    nn.Conv2d(1, 12, 5, stride=2, padding=2),
     nn.ReLU(),
-    nn.Conv2d(16, 32, 3, stride=2, padding=1),
+    nn.Conv2d(12, 24, 3, stride=2, padding=1),
     nn.ReLU(),
-    nn.Conv2d(32, 48, 3, stride=2, padding=1),
+    nn.Conv2d(24, 32, 3, stride=2, padding=1),
     nn.ReLU(),
     nn.Flatten(),
-    nn.Linear(48 * 144, 6),
+    nn.Linear(32 * 144, 6),
 )
 optimizer = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
-paths = write_shards("shards", shards=5, samples=args.batch * 12)
+paths = write_shards("shards", shards=5, samples=args.batch * 24)
 loader = DataLoader(
     Pings(paths, args.passes), args.batch, num_workers=1, prefetch_factor=args.prefetch
 )
