@@ -12,14 +12,14 @@ class SongNet(nn.Module):
     def __init__(self, birds=12):
         super().__init__()
         self.body = nn.Sequential(
-            nn.Conv1d(64, 96, 5, stride=2, padding=2),
+            nn.Conv1d(64, 176, 5, stride=2, padding=2),
             nn.GELU(),
-            nn.Conv1d(96, 96, 3, stride=2, padding=1),
+            nn.Conv1d(176, 176, 3, stride=2, padding=1),
             nn.GELU(),
-            nn.Conv1d(96, 96, 3, padding=1),
+            nn.Conv1d(176, 176, 3, padding=1),
             nn.GELU(),
         )
-        self.head = nn.Linear(96, birds)
+        self.head = nn.Linear(176, birds)
 
     def forward(self, x):
         return self.head(self.body(x).mean(-1))

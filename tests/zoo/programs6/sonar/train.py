@@ -17,14 +17,14 @@ torch.manual_seed(2)
 torch.set_num_threads(1)
 
 net = nn.Sequential(
-    nn.Conv2d(1, 12, 5, stride=2, padding=2),
+    nn.Conv2d(1, 8, 5, stride=2, padding=2),
     nn.ReLU(),
-    nn.Conv2d(12, 24, 3, stride=2, padding=1),
+    nn.Conv2d(8, 16, 3, stride=2, padding=1),
     nn.ReLU(),
-    nn.Conv2d(24, 32, 3, stride=2, padding=1),
+    nn.Conv2d(16, 24, 3, stride=2, padding=1),
     nn.ReLU(),
     nn.Flatten(),
-    nn.Linear(32 * 144, 6),
+    nn.Linear(24 * 144, 6),
 )
 optimizer = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
 paths = write_shards("shards", shards=5, samples=args.batch * 24)
