@@ -119,6 +119,7 @@ FRAMEWORKS = {
     "test_sweeps_training.py",
     "test_torch_compile.py",
     "test_torch_hooks.py",
+    "test_torch_slots.py",
     "test_torch_hooks_compile.py",
     "test_torch_loader.py",
     "test_torch_operators.py",

@@ -1,7 +1,7 @@
 /* Calls of modules, losses, backward passes and optimizers, as torch's adapter reports them.
  *
  * Each is an enter, which answers with a token or None (nothing is recorded, or the call is part of another that counts),
- * and a leave with that token. The token is the section that was opened. What the calls mean is decided here: the
+ * and a leave with that token. The token is the section that was opened. Calls of modules come from modules_slot.c. What the calls mean is decided here: the
  * outermost call of a module is the forward of a model, or a validation; calls inside it are its parts. What Python code
  * has to find out once, such as the names of a model's parts, it is asked for when a module is first seen. */
 #include "modules.h"
@@ -254,29 +254,23 @@ static module_entry *first_sight(PyObject *module, bool is_outermost)
     return entry;
 }
 
-static PyObject *module_enter(PyObject *Py_UNUSED(self), PyObject *module)
+PyObject *core_module_begin(PyObject *module)
 {
     /* A module that is called to make a batch is a transform, and no part of a model. */
     if (!told() || core_stage_context()) {
-        Py_RETURN_NONE;
+        return NULL;
     }
     module_entry *entry = module_find(module);
     const bool inside = local.depth > 0 || within_backward();
     if (inside && !adapter.parts && !(entry && entry->flags & MODULE_LOSS)) {
-        Py_RETURN_NONE;
+        return NULL;
     }
     if (!entry || (!inside && (entry->recording != sw_recording_number() ||
                                entry->flags & MODULE_PART))) {
         entry = first_sight(module, !inside);
-        if (!entry || !entry->inner) {
-            if (PyErr_Occurred()) {
-                return NULL;
-            }
-            Py_RETURN_NONE;
-        }
     }
-    if (!entry->inner) {
-        Py_RETURN_NONE;
+    if (!entry || !entry->inner) {
+        return NULL;
     }
     const uint32_t number = entry->number;
     PyObject *section = entry->inner;
@@ -295,29 +289,17 @@ static PyObject *module_enter(PyObject *Py_UNUSED(self), PyObject *module)
     return open_section(section);
 }
 
-static PyObject *call_left(PyObject *token, bool failed)
+void core_module_end(PyObject *section, bool failed)
 {
-    if (!backward_section || Py_TYPE(token) != Py_TYPE(backward_section)) {
-        PyErr_SetString(PyExc_TypeError, "not a token");
-        return NULL;
-    }
-    close_section(token, failed);
+    close_section(section, failed);
     local.depth -= local.depth > 0;
-    local.losses -= ((core_section *)token)->phase == SW_PHASE_LOSS && local.losses > 0;
+    local.losses -= ((core_section *)section)->phase == SW_PHASE_LOSS && local.losses > 0;
     if (local.sampling) {
+        PyObject *type, *value, *trace;
+        PyErr_Fetch(&type, &value, &trace);
         sample_end();
+        PyErr_Restore(type, value, trace);
     }
-    Py_RETURN_NONE;
-}
-
-static PyObject *module_leave(PyObject *Py_UNUSED(self), PyObject *token)
-{
-    return call_left(token, false);
-}
-
-static PyObject *module_failed(PyObject *Py_UNUSED(self), PyObject *token)
-{
-    return call_left(token, true);
 }
 
 /* --- Losses that are functions, backward, optimizers -------------------------------------- */
@@ -547,10 +529,6 @@ static PyObject *recording_number(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED
 }
 
 static PyMethodDef modules_methods[] = {
-    {"module_enter", module_enter, METH_O,
-     PyDoc_STR("A module is called; return a token, or None.")},
-    {"module_leave", module_leave, METH_O, PyDoc_STR("The call has returned.")},
-    {"module_failed", module_failed, METH_O, PyDoc_STR("The call has raised.")},
     {"loss_enter", loss_enter, METH_O,
      PyDoc_STR("A function computes a loss; None when it is part of a loss.")},
     {"loss_leave", loss_leave, METH_O, NULL},
@@ -578,6 +556,12 @@ static PyMethodDef modules_methods[] = {
     {"module_calls", module_calls, METH_NOARGS,
      PyDoc_STR("Calls of this step, if its backward is to be looked at, else None:\n"
                "(module, parent, first and last node).")},
+    {"module_slots", (PyCFunction)(void (*)(void))core_module_slots, METH_FASTCALL,
+     PyDoc_STR(
+         "module_slots(class, compiler, /)\n--\n\n"
+         "See calls of objects of this class and those below it; whether that is so.")},
+    {"module_slots_back", core_module_slots_back, METH_NOARGS,
+     PyDoc_STR("See them no more.")},
     {"module_built", core_module_built, METH_O,
      PyDoc_STR("The constructor of this object runs.")},
     {"module_site", core_module_site, METH_O,

@@ -9,6 +9,11 @@
 /* Whether torch computes gradients on this thread; true where nobody says. */
 bool core_gradients_wanted(void);
 
+/* A module is called: the section that was opened for that, a new reference. NULL: none, perhaps with an exception set. */
+PyObject *core_module_begin(PyObject *module);
+/* The call is over. An exception that is set stays. */
+void core_module_end(PyObject *section, bool failed);
+
 /* --- modules_table.c: what is known about an object, by its address ------------------------ */
 
 enum module_flags {
@@ -47,6 +52,17 @@ Py_ssize_t module_count(void);
 PyObject *core_module_built(PyObject *module, PyObject *object);
 /* (file, line, function) of that place, or None. */
 PyObject *core_module_site(PyObject *module, PyObject *object);
+
+/* --- modules_slot.c: how calls of them are seen --------------------------------------------- */
+
+/* module_slots(class, compiler): takes the slots of this class and all below it. */
+PyObject *core_module_slots(PyObject *module, PyObject *const *args, Py_ssize_t count);
+/* Gives them back. */
+PyObject *core_module_slots_back(PyObject *module, PyObject *ignored);
+/* An object of this class is being built. */
+void core_module_slot_take(PyTypeObject *type);
+/* A step begins: now and then, takes what was made or given back meanwhile. */
+void core_module_slots_look(int64_t step);
 
 int core_modules_add(PyObject *module);
 

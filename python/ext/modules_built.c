@@ -71,6 +71,7 @@ static bool is_constructor(const PyCodeObject *code)
 
 PyObject *core_module_built(PyObject *Py_UNUSED(module), PyObject *object)
 {
+    core_module_slot_take(Py_TYPE(object));
     core_frame *frame = core_frame_now();
     PyCodeObject *code = NULL;
     for (int depth = 0; frame && depth < DEEPEST; depth++, frame = frame_back(frame)) {

@@ -5,6 +5,7 @@
  * later: the first batches of a loader may turn out to be those of a validation, and then their step did not happen. */
 #include "training.h"
 #include "sampler.h"
+#include "modules.h"
 #include "section.h"
 #include <string.h>
 
@@ -277,6 +278,7 @@ static void step_begin(train_state *state, int rank, PyObject *owner, const void
     }
     sw_step_next(unit);
     core_allocators_step();
+    core_module_slots_look((int64_t)sw_step_number());
     state->open = true;
     state->open_rank = rank;
     state->group = group;

@@ -186,12 +186,13 @@ def _tracing_checks() -> tuple[Callable[[], int], Callable[[], bool]]:
 
 def _make_loss(name: str, namespace: dict[str, Any]) -> Callable[[Any], Callable[..., Any]]:
     enter, leave, failed = _core.loss_enter, _core.loss_leave, _core.loss_failed
-    traces, compiler = _dynamo.compiling(_torch)
+    # Dynamo sees through it, so whether that traces need not be asked.
+    _, compiler = _dynamo.compiling(_torch)
     section = _core.section(name, "loss")
 
     def make(original: Any) -> Callable[..., Any]:
         def loss(*args: Any, **kwargs: Any) -> Any:
-            if traces() or compiler._is_compiling_flag:
+            if compiler._is_compiling_flag:
                 return original(*args, **kwargs)
             token = enter(section)
             if token is None:

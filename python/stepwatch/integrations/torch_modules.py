@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import weakref
 
 from stepwatch import _core
@@ -295,49 +294,6 @@ def _asks(module: Any) -> bool:
 # --- What stands in for torch's functions -------------------------------------------------
 
 
-def _make_call(call: Any) -> Callable[..., Any]:
-    enter, leave, failed = _core.module_enter, _core.module_leave, _core.module_failed
-    traces, compiler = _dynamo.compiling(_torch)
-
-    # What torch's own __call__ does is done here as well, if it is as expected: that saves a call.
-    if getattr(call.__code__, "co_names", ()) == ("_compiled_call_impl", "_call_impl"):
-
-        def module_call(self: Any, *args: Any, **kwargs: Any) -> Any:
-            if traces() or compiler._is_compiling_flag:
-                return call(self, *args, **kwargs)
-            token = enter(self)
-            if token is None:
-                return call(self, *args, **kwargs)
-            try:
-                if self._compiled_call_impl is not None:
-                    result = self._compiled_call_impl(*args, **kwargs)
-                else:
-                    result = self._call_impl(*args, **kwargs)
-            except BaseException:
-                failed(token)
-                raise
-            leave(token)
-            return result
-
-        return module_call
-
-    def module_call_any(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if traces() or compiler._is_compiling_flag:
-            return call(self, *args, **kwargs)
-        token = enter(self)
-        if token is None:
-            return call(self, *args, **kwargs)
-        try:
-            result = call(self, *args, **kwargs)
-        except BaseException:
-            failed(token)
-            raise
-        leave(token)
-        return result
-
-    return module_call_any
-
-
 def _make_init(init: Any) -> Callable[..., Any]:
     built = _core.module_built
     traces, compiler = _dynamo.compiling(_torch)
@@ -348,16 +304,6 @@ def _make_init(init: Any) -> Callable[..., Any]:
         init(self, *args, **kwargs)
 
     return module_init
-
-
-def _tell_dynamo(call: Any) -> None:
-    """Dynamo goes straight to forward() of modules that are called as torch does it.
-
-    It looks whether ``__call__`` is what it was when dynamo was imported, which was before us.
-    """
-    variables = sys.modules.get("torch._dynamo.variables.nn_module")
-    if variables is not None and hasattr(variables, "unpatched_nn_module_call"):
-        setattr(variables, "unpatched_nn_module_call", call)  # noqa: B010
 
 
 def install(torch: Any) -> None:
@@ -374,19 +320,15 @@ def install(torch: Any) -> None:
     )
     _dynamo.keep_out(torch, _sight, _trained, _asks)
     module = torch.nn.Module
-    if _patch.replace(module, "__call__", _make_call):
-        _dynamo.skip(torch, module.__call__)
-        _tell_dynamo(module.__call__)
+    _core.module_slots(module, torch.compiler)
     if _patch.replace(module, "__init__", _make_init):
         _dynamo.skip(torch, module.__init__)
 
 
 def remove() -> None:
     """Watch them no more; what was replaced is put back by _patch."""
-    module = _torch.nn.Module if _torch is not None else None
+    _core.module_slots_back()
     _core.module_hooks()
     _core.modules_forget()
     _others.clear()
     roots.clear()
-    if module is not None:
-        _tell_dynamo(getattr(module.__call__, "__wrapped__", module.__call__))

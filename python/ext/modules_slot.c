@@ -1,0 +1,128 @@
+/* Calls of modules, seen without a function of Python's in between.
+ *
+ * The interpreter calls an object through the slot tp_call of its type, in which all classes with a __call__ in Python have the
+ * same function. Modules are called a dozen times a step, and a function of Python's around each call costs more than all
+ * that is recorded of it; so the slots of the classes of modules are pointed here instead. Attributes stay as they are: neither the
+ * program nor torch.compile can tell.
+ *
+ * Python fills in the slots of a class when it is made and, of it and all below it, when its __call__ is set. So classes are taken
+ * when an object of theirs is built, and looked through again where steps begin: more and more rarely, and where torch's own slot was
+ * filled in meanwhile. Only with the GIL. */
+#include "modules.h"
+#include <stdbool.h>
+
+static struct {
+    PyTypeObject *base;   /* torch's Module; NULL: nothing is taken */
+    ternaryfunc usual;    /* what the slots had */
+    PyObject *compiler;   /* the dict in which torch keeps that something compiles */
+    PyObject *flag;       /* the name of that */
+    PyObject *subclasses; /* type.__subclasses__ */
+} taken;
+
+/* What runs then computes nothing: it is part of compiling. */
+static bool compiles(void)
+{
+    PyObject *flag = taken.compiler ? PyDict_GetItem(taken.compiler, taken.flag) : NULL;
+    return flag == Py_True;
+}
+
+static PyObject *call(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    ternaryfunc usual = taken.usual;
+    PyObject *section = compiles() ? NULL : core_module_begin(self);
+    if (!section) {
+        return PyErr_Occurred() ? NULL : usual(self, args, kwargs);
+    }
+    PyObject *result = usual(self, args, kwargs);
+    core_module_end(section, !result);
+    Py_DECREF(section);
+    return result;
+}
+
+static void point(PyTypeObject *type, bool here)
+{
+    if (type->tp_call == (here ? taken.usual : call)) {
+        type->tp_call = here ? call : taken.usual;
+    }
+}
+
+/* A class and all below it. 0, or -1 with an exception. */
+static int point_all(PyTypeObject *type, bool here)
+{
+    point(type, here);
+    PyObject *below = PyObject_CallOneArg(taken.subclasses, (PyObject *)type);
+    int failed = below && PyList_Check(below) ? 0 : -1;
+    for (Py_ssize_t i = 0; !failed && i < PyList_GET_SIZE(below); i++) {
+        PyObject *one = PyList_GET_ITEM(below, i);
+        failed = PyType_Check(one) ? point_all((PyTypeObject *)one, here) : 0;
+    }
+    Py_XDECREF(below);
+    return failed;
+}
+
+void core_module_slot_take(PyTypeObject *type)
+{
+    if (taken.base && PyType_IsSubtype(type, taken.base)) {
+        point(type, true);
+    }
+}
+
+void core_module_slots_look(int64_t step)
+{
+    /* Who sets the __call__ of all modules sets that of torch's. */
+    const bool lost = taken.base && taken.base->tp_call == taken.usual;
+    if (!lost && (!taken.base || step < 0 || (step & (step - 1)) != 0)) {
+        return;
+    }
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    if (point_all(taken.base, true) != 0) {
+        PyErr_Clear();
+    }
+    PyErr_Restore(type, value, trace);
+}
+
+static void slots_free(void)
+{
+    Py_CLEAR(taken.base);
+    Py_CLEAR(taken.compiler);
+    Py_CLEAR(taken.flag);
+    Py_CLEAR(taken.subclasses);
+}
+
+PyObject *core_module_slots(PyObject *Py_UNUSED(self), PyObject *const *args,
+                            Py_ssize_t count)
+{
+    if (count != 2 || !PyType_Check(args[0])) {
+        PyErr_SetString(PyExc_TypeError, "module_slots(class, module, /)");
+        return NULL;
+    }
+    PyTypeObject *base = (PyTypeObject *)args[0];
+    if (taken.base || !base->tp_call || !(base->tp_flags & Py_TPFLAGS_HEAPTYPE)) {
+        return PyBool_FromLong(taken.base == base);
+    }
+    Py_INCREF(base);
+    taken.base = base;
+    taken.usual = base->tp_call;
+    taken.compiler = PyModule_Check(args[1]) ? PyModule_GetDict(args[1]) : NULL;
+    Py_XINCREF(taken.compiler);
+    taken.flag = PyUnicode_InternFromString("_is_compiling_flag");
+    taken.subclasses = PyObject_GetAttrString((PyObject *)&PyType_Type, "__subclasses__");
+    if (!taken.flag || !taken.subclasses || point_all(base, true) != 0) {
+        slots_free();
+        return NULL;
+    }
+    Py_RETURN_TRUE;
+}
+
+PyObject *core_module_slots_back(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(ignored))
+{
+    if (taken.base) {
+        const int failed = point_all(taken.base, false);
+        slots_free();
+        if (failed) {
+            return NULL;
+        }
+    }
+    Py_RETURN_NONE;
+}
