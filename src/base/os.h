@@ -89,6 +89,11 @@ void sw__os_guard_end(struct sw__os_guard *guard, bool raised);
 /* Writes all of it; SIGXFSZ is blocked and consumed meanwhile, and the limit RLIMIT_FSIZE
  * is checked first. 0, -ENOSPC, -EFBIG, -EDQUOT, … */
 int sw__os_pwrite_all(int fd, const void *from, size_t length, uint64_t offset);
+/* The same into one file only: programs close descriptors that are not theirs and open files that get their numbers. It is
+ * looked at right before a write, with nothing in between, and after the last. -EBADF: the descriptor is none of that file
+ * (any more), and what was written of it is not known. */
+int sw__os_pwrite_file(int fd, dev_t device, ino_t inode, const void *from, size_t length,
+                       uint64_t offset);
 /* The same at the descriptor's own position, also for pipes and terminals; waits where it
  * is non-blocking. Without the check of the limit, so that what fits is written. */
 int sw__os_write_all(int fd, const void *from, size_t length);

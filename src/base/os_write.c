@@ -62,7 +62,19 @@ static bool fits(uint64_t offset, uint64_t length)
            end <= sw__os_file_size_limit();
 }
 
-int sw__os_pwrite_all(int fd, const void *from, size_t length, uint64_t offset)
+struct identity {
+    dev_t device;
+    ino_t inode;
+};
+
+static bool is(int fd, const struct identity *file)
+{
+    return !file || sw__os_is_file(fd, file->device, file->inode);
+}
+
+/* `file` NULL: whatever it is. */
+static int pwrite_into(int fd, const struct identity *file, const void *from,
+                       size_t length, uint64_t offset)
 {
     if (length == 0) {
         return 0;
@@ -74,6 +86,10 @@ int sw__os_pwrite_all(int fd, const void *from, size_t length, uint64_t offset)
     sw__os_guard_begin(&guard);
     int result = 0;
     for (size_t done = 0; done < length;) {
+        if (!is(fd, file)) {
+            result = -EBADF;
+            break;
+        }
         ssize_t part =
             pwrite(fd, (const char *)from + done, length - done, (off_t)(offset + done));
         if (part > 0) {
@@ -87,7 +103,19 @@ int sw__os_pwrite_all(int fd, const void *from, size_t length, uint64_t offset)
         }
     }
     sw__os_guard_end(&guard, result == -EFBIG);
-    return result;
+    return is(fd, file) ? result : -EBADF;
+}
+
+int sw__os_pwrite_all(int fd, const void *from, size_t length, uint64_t offset)
+{
+    return pwrite_into(fd, NULL, from, length, offset);
+}
+
+int sw__os_pwrite_file(int fd, dev_t device, ino_t inode, const void *from, size_t length,
+                       uint64_t offset)
+{
+    const struct identity file = {.device = device, .inode = inode};
+    return pwrite_into(fd, &file, from, length, offset);
 }
 
 /* Waits until a descriptor that somebody made non-blocking takes more. */
