@@ -12,6 +12,32 @@ import pytest
 import stepwatch
 
 Recorder = Callable[..., stepwatch.Run]
+# The tables that every run has.
+TABLES = (
+    "sections",
+    "steps",
+    "counters",
+    "marks",
+    "spans",
+    "samples",
+    "threads",
+    "functions",
+    "lines",
+    "stacks",
+    "epochs",
+    "modules",
+    "loaders",
+    "stages",
+    "batches",
+    "compilations",
+    "waits",
+    "sites",
+    "settings",
+    "operators",
+    "files",
+    "memory",
+    "allocations",
+)
 
 
 @pytest.fixture
