@@ -126,6 +126,14 @@ unsigned sw__os_cpus_usable_percent(void);
 uint64_t sw__os_memory_bytes(void);
 /* A file of a control group's folder, as sw__os_read_file. */
 int sw__os_cgroup_text(const char *folder, const char *file, char *to, size_t size);
+/* A group of this process, as a line of /proc/self/cgroup says it. */
+struct sw__os_cgroup {
+    bool v2;
+    const char *group;  /* its path below a mount, within the line */
+    char mount[2][256]; /* where that may be mounted */
+};
+/* Takes a line apart, which is changed; false where it is none, or of other controllers. */
+bool sw__os_cgroup_parse(struct sw__os_cgroup *out, char *line, const char *controller);
 /* The least that `v2` or `v1` say of the folders of this process's groups with that controller, from its own up to the
  * root; UINT64_MAX: no limit. */
 uint64_t sw__os_cgroup_least(const char *controller, uint64_t (*v2)(const char *),
