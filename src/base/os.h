@@ -101,6 +101,8 @@ int sw__os_write_all(int fd, const void *from, size_t length);
  * ftruncate where the file system has no fallocate only if `sparse_ok`. Same care for
  * SIGXFSZ. 0 or -errno. */
 int sw__os_allocate(int fd, uint64_t from, uint64_t to, bool sparse_ok);
+/* The same of one file only, never sparse. -EBADF as sw__os_pwrite_file. */
+int sw__os_allocate_file(int fd, dev_t device, ino_t inode, uint64_t from, uint64_t to);
 /* Makes the pages of a mapping present and writable (MADV_POPULATE_WRITE; touches each
  * page without changing it where the kernel is older). 0 or -errno. */
 int sw__os_populate(void *address, size_t length);

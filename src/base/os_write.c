@@ -164,7 +164,8 @@ static int extend(int fd, uint64_t size)
     return failed ? -errno : 0;
 }
 
-int sw__os_allocate(int fd, uint64_t from, uint64_t to, bool sparse_ok)
+static int allocate_in(int fd, const struct identity *file, uint64_t from, uint64_t to,
+                       bool sparse_ok)
 {
     if (to <= from) {
         return 0;
@@ -178,13 +179,28 @@ int sw__os_allocate(int fd, uint64_t from, uint64_t to, bool sparse_ok)
      * fast interval timer would keep us here for ever, hence a bound. */
     int result = -EINTR;
     for (int i = 0; i < MOST_RETRIES && result == -EINTR; i++) {
-        result = fallocate(fd, 0, (off_t)from, (off_t)(to - from)) ? -errno : 0;
+        if (!is(fd, file)) {
+            result = -EBADF;
+        } else {
+            result = fallocate(fd, 0, (off_t)from, (off_t)(to - from)) ? -errno : 0;
+        }
     }
     if ((result == -EOPNOTSUPP || result == -ENOSYS) && sparse_ok) {
         result = extend(fd, to);
     }
     sw__os_guard_end(&guard, result == -EFBIG);
-    return result;
+    return is(fd, file) ? result : -EBADF;
+}
+
+int sw__os_allocate(int fd, uint64_t from, uint64_t to, bool sparse_ok)
+{
+    return allocate_in(fd, NULL, from, to, sparse_ok);
+}
+
+int sw__os_allocate_file(int fd, dev_t device, ino_t inode, uint64_t from, uint64_t to)
+{
+    const struct identity file = {.device = device, .inode = inode};
+    return allocate_in(fd, &file, from, to, false);
 }
 
 int sw__os_populate(void *address, size_t length)

@@ -190,8 +190,10 @@ static void one_file_is_written_alone(void **state)
         sw__os_pwrite_file(fd, facts.st_dev, facts.st_ino, "x", 1, UINT64_MAX), -EFBIG);
     const dev_t device = facts.st_dev;
     const ino_t inode = facts.st_ino;
+    assert_int_equal(sw__os_allocate_file(fd, device, inode, 0, 4096), 0);
     assert_int_equal(dup2(theirs, fd), fd);
     assert_int_equal(sw__os_pwrite_file(fd, device, inode, "hello", 5, 0), -EBADF);
+    assert_int_equal(sw__os_allocate_file(fd, device, inode, 0, 4096), -EBADF);
     assert_int_equal(fstat(theirs, &facts), 0);
     assert_int_equal(facts.st_size, 0);
     close(fd);
