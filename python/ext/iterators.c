@@ -92,14 +92,7 @@ static PyObject *pass_close(PyObject *object, PyObject *Py_UNUSED(ignored))
     pass_abandon(self);
     PyObject *inner = self->inner;
     self->inner = NULL;
-    PyObject *close = inner ? PyObject_GetAttrString(inner, "close") : NULL;
-    PyObject *result = close ? PyObject_CallNoArgs(close) : NULL;
-    if (!close && (!inner || PyErr_ExceptionMatches(PyExc_AttributeError))) {
-        PyErr_Clear();
-        Py_INCREF(Py_None);
-        result = Py_None;
-    }
-    Py_XDECREF(close);
+    PyObject *result = core_stand_in_close(inner);
     Py_XDECREF(inner);
     return result;
 }

@@ -78,17 +78,7 @@ static PyObject *pass_close(PyObject *object, PyObject *Py_UNUSED(ignored))
 {
     pass_object *self = (pass_object *)object;
     pass_abandon(self);
-    PyObject *close = PyObject_GetAttrString(self->inner, "close");
-    if (!close) {
-        if (!PyErr_ExceptionMatches(PyExc_AttributeError)) {
-            return NULL;
-        }
-        PyErr_Clear();
-        Py_RETURN_NONE;
-    }
-    PyObject *result = PyObject_CallNoArgs(close);
-    Py_DECREF(close);
-    return result;
+    return core_stand_in_close(self->inner);
 }
 
 static int pass_traverse(PyObject *object, visitproc visit, void *arg)

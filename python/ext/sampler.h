@@ -1,6 +1,7 @@
 /* The parts of the sampler and what they hand to each other.
  *
- *   sampler_thread.c  the thread: pace, list of threads, fork, end           sampler.c  stepwatch.sample, the Python face
+ *   sampler_thread.c  the thread: pace, fork, end                             sampler.c  stepwatch.sample, the Python face
+ *   sampler_round.c   one round: list of threads, a look at each
  *   sampler_walk.c    one look at one stack: copying, checking                memory_read.c   reading memory safely
  *   sampler_code.c    code objects: who they are, which line it is            frame_layout*.c where fields are
  *   sampler_tree.c    what was seen, put together; rows of the trace           sampler_export.c  text for other tools

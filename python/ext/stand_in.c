@@ -22,6 +22,19 @@ PyObject *core_stand_in_length_hint(PyObject *object, PyObject *Py_UNUSED(ignore
     return length < 0 ? NULL : PyLong_FromSsize_t(length);
 }
 
+PyObject *core_stand_in_close(PyObject *inner)
+{
+    PyObject *close = inner ? PyObject_GetAttrString(inner, "close") : NULL;
+    PyObject *result = close ? PyObject_CallNoArgs(close) : NULL;
+    if (!close && (!inner || PyErr_ExceptionMatches(PyExc_AttributeError))) {
+        PyErr_Clear();
+        Py_INCREF(Py_None);
+        result = Py_None;
+    }
+    Py_XDECREF(close);
+    return result;
+}
+
 PyObject *core_stand_in_getattr(PyObject *object, PyObject *name)
 {
     PyObject *found = PyObject_GenericGetAttr(object, name);

@@ -18,5 +18,7 @@ Py_ssize_t core_stand_in_length(PyObject *object);
 int core_stand_in_bool(PyObject *object);
 PyObject *core_stand_in_length_hint(PyObject *object, PyObject *ignored);
 PyObject *core_stand_in_getattr(PyObject *object, PyObject *name);
+/* What `close` of an iterator of the program returns; None where it has none, or there is no iterator (NULL). */
+PyObject *core_stand_in_close(PyObject *inner);
 
 #endif

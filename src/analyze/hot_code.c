@@ -3,8 +3,7 @@
 
 #include <string.h>
 
-#include "analyze/line_profile.h"
-#include "analyze/source_loops.h"
+#include "analyze/frame_source.h"
 #include "analyze/summary.h"
 
 enum { DEEPEST = 512, REFERENCES = 256, CALLERS = 64, TAGS = 256 };
@@ -383,16 +382,6 @@ static bool passes_on(const sw_stack_frame *frame)
     return HAS_ONE_OF(frame->file, files);
 }
 
-static uint32_t loop_around(const sw_stack_frame *at)
-{
-    size_t length = 0;
-    char *text = sw__source_text(at->file, &length);
-    const uint32_t loop =
-        text ? sw__source_loop(text, length, at->first_line, at->line) : 0;
-    sw__free(text);
-    return loop;
-}
-
 /* Whether a frame is the call of a module, on its way to what the module does. */
 static bool is_call(const sw_stack_frame *frame)
 {
@@ -405,7 +394,7 @@ static bool is_call(const sw_stack_frame *frame)
 static bool takes_turns(const struct reading *reading, const sw_stack_frame *frame)
 {
     const struct references *from = &reading->forward;
-    const uint32_t loop = loop_around(frame);
+    const uint32_t loop = sw__frame_loop(frame);
     for (size_t k = 0; loop > 0 && k < from->count; k++) {
         for (size_t i = 0; i < from->depth[k]; i++) {
             const uint32_t *at = &from->frames[k * DEEPEST + i];
@@ -416,7 +405,7 @@ static bool takes_turns(const struct reading *reading, const sw_stack_frame *fra
                 break; /* what follows is the model's own code */
             }
             if (calls && sw__same_function(other, frame) && other->line != frame->line &&
-                loop_around(other) == loop) {
+                sw__frame_loop(other) == loop) {
                 return true;
             }
         }

@@ -2,10 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/frame_source.h"
 #include "analyze/hot_code.h"
-#include "analyze/line_profile.h"
 #include "analyze/rules.h"
-#include "analyze/source_loops.h"
 
 /* Share of a function's own samples outside native calls from which on those calls are short: some microseconds. In a loop
  * a smaller one shows it too. */
@@ -106,17 +105,17 @@ struct sw__estimate sw__hot_time(sw_findings *all,
 enum sw__hot_loop sw__hot_loop(sw_findings *all, const sw_stack_frame *frame)
 {
     const struct sw__hot *hot = sw__hot_code(all);
-    size_t length = 0;
-    char *text = sw__source_text(frame->file, &length);
-    if (!text) {
+    struct sw__frame_source source = sw__frame_source(frame);
+    if (!source.text) {
         return SW__LOOP_UNKNOWN;
     }
-    const uint32_t around = sw__source_loop(text, length, frame->first_line, frame->line);
+    const uint32_t around = source.loop;
     enum sw__hot_loop loop = around ? SW__LOOP_INNER : SW__LOOP_NONE;
     for (size_t i = 0; i < hot->caller_count; i++) {
         const sw_stack_frame *caller = hot->callers[i];
         if (sw__same_function(caller, frame) &&
-            sw__source_loop(text, length, caller->first_line, caller->line) == around) {
+            sw__source_loop(source.text, source.length, caller->first_line,
+                            caller->line) == around) {
             loop = SW__LOOP_TRAINING;
         }
     }
@@ -127,7 +126,7 @@ enum sw__hot_loop sw__hot_loop(sw_findings *all, const sw_stack_frame *frame)
         strcmp(site->file, frame->file) == 0) {
         loop = SW__LOOP_TRAINING;
     }
-    sw__free(text);
+    sw__frame_source_free(&source);
     return loop;
 }
 
@@ -135,38 +134,32 @@ bool sw__hot_hands_over(const sw_stack_frame *frame)
 {
     static const char *const words[] = {
         "map(", "filter(", "reduce(", "key=", "apply", "vectorize(", "sorted(", ".sort("};
-    size_t length = 0;
-    char *text = sw__source_text(frame->file, &length);
-    struct sw__source_line line;
-    bool does = !text || !sw__source_line_get(text, length, frame->line, &line);
+    struct sw__frame_source source = sw__frame_source(frame);
+    const struct sw__source_line line = source.line;
+    bool does = !line.text;
     for (size_t i = 0; !does && i < sizeof words / sizeof words[0]; i++) {
         does = memmem(line.text, line.length, words[i], strlen(words[i])) != NULL;
     }
-    sw__free(text);
+    sw__frame_source_free(&source);
     return does;
 }
 
 /* Whether a line is a loop by itself: a comprehension. */
 static bool comprehends(const sw_stack_frame *frame)
 {
-    size_t length = 0;
-    char *text = sw__source_text(frame->file, &length);
-    const bool does = text && sw__source_loop(text, length, frame->first_line,
-                                              frame->line) == frame->line;
-    sw__free(text);
-    return does;
+    const uint32_t loop = sw__frame_loop(frame);
+    return loop > 0 && loop == frame->line;
 }
 
 /* Whether a line lies in a loop inside a loop, of which neither is the one that trains. */
 static bool nested(sw_findings *all, const sw_stack_frame *frame)
 {
-    size_t length = 0;
-    char *text = sw__source_text(frame->file, &length);
-    const uint32_t inner =
-        text ? sw__source_loop(text, length, frame->first_line, frame->line) : 0;
-    const uint32_t outer =
-        inner ? sw__source_loop_around(text, length, frame->first_line, inner) : 0;
-    sw__free(text);
+    struct sw__frame_source source = sw__frame_source(frame);
+    const uint32_t outer = source.loop
+                               ? sw__source_loop_around(source.text, source.length,
+                                                        frame->first_line, source.loop)
+                               : 0;
+    sw__frame_source_free(&source);
     sw_stack_frame around = *frame;
     around.line = outer;
     return outer > 0 && sw__hot_loop(all, &around) == SW__LOOP_INNER;
@@ -200,13 +193,11 @@ bool sw__hot_by_pieces(sw_findings *all, const struct sw__hot_function *function
         return true;
     }
     const sw_stack_frame *frame = &function->frame;
-    size_t length = 0;
-    char *text = sw__source_text(frame->file, &length);
-    const uint32_t loop =
-        text ? sw__source_loop(text, length, frame->first_line, frame->line) : 0;
-    const bool inside = loop > 0 && !sw__source_yields(text, length, loop) &&
+    struct sw__frame_source source = sw__frame_source(frame);
+    const bool inside = source.loop > 0 &&
+                        !sw__source_yields(source.text, source.length, source.loop) &&
                         sw__hot_loop(all, frame) == SW__LOOP_INNER;
-    sw__free(text);
+    sw__frame_source_free(&source);
     return inside;
 }
 

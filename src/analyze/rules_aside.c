@@ -3,11 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/frame_source.h"
 #include "analyze/hot_code.h"
-#include "analyze/line_profile.h"
 #include "analyze/rules.h"
 #include "analyze/slow_code.h"
-#include "analyze/source_loops.h"
 #include "analyze/summary.h"
 
 #define CHECKPOINT_LEAST 0.05
@@ -135,16 +134,13 @@ static void saves_aside(sw_findings *all, struct sw__draft *draft, unsigned phas
 static bool writes(const sw_stack_frame *frame)
 {
     static const char *const words[] = {"write", "save", "dump(", "savefig", "print("};
-    size_t length = 0;
-    char *text = sw__source_text(frame->file, &length);
-    struct sw__source_line line;
+    struct sw__frame_source source = sw__frame_source(frame);
+    const struct sw__source_line line = source.line;
     bool does = false;
-    if (text && sw__source_line_get(text, length, frame->line, &line)) {
-        for (size_t i = 0; !does && i < sizeof words / sizeof words[0]; i++) {
-            does = memmem(line.text, line.length, words[i], strlen(words[i])) != NULL;
-        }
+    for (size_t i = 0; line.text && !does && i < sizeof words / sizeof words[0]; i++) {
+        does = memmem(line.text, line.length, words[i], strlen(words[i])) != NULL;
     }
-    sw__free(text);
+    sw__frame_source_free(&source);
     return does;
 }
 

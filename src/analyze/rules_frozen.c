@@ -1,10 +1,9 @@
 /* Rules: a model that does not learn and computes the same for the same samples in every pass over them. */
 #include <string.h>
 
+#include "analyze/frame_source.h"
 #include "analyze/hot_code.h"
-#include "analyze/line_profile.h"
 #include "analyze/rules.h"
-#include "analyze/source_loops.h"
 #include "analyze/summary.h"
 
 #define FROZEN_LEAST 0.1
@@ -80,16 +79,14 @@ static bool changes(const struct sw__source_line *line)
 /* Whether the samples of the loader come to the line of the loop as they are: nothing is assigned before it. */
 static bool comes_as_it_is(const sw_stack_frame *at)
 {
-    size_t length = 0;
-    char *text = sw__source_text(at->file, &length);
-    const uint32_t loop =
-        text ? sw__source_loop(text, length, at->first_line, at->line) : 0;
+    struct sw__frame_source source = sw__frame_source(at);
     struct sw__source_line line;
-    bool same = loop > 0;
-    for (uint32_t i = loop + 1; same && i < at->line; i++) {
-        same = sw__source_line_get(text, length, i, &line) && !changes(&line);
+    bool same = source.loop > 0;
+    for (uint32_t i = source.loop + 1; same && i < at->line; i++) {
+        same =
+            sw__source_line_get(source.text, source.length, i, &line) && !changes(&line);
     }
-    sw__free(text);
+    sw__frame_source_free(&source);
     return same;
 }
 

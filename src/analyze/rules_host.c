@@ -5,11 +5,10 @@
 
 #include <stepwatch/monitor.h>
 
+#include "analyze/frame_source.h"
 #include "analyze/hot_code.h"
-#include "analyze/line_profile.h"
 #include "analyze/rules.h"
 #include "analyze/source_inputs.h"
-#include "analyze/source_loops.h"
 #include "analyze/summary.h"
 
 /* Less than this share of the steps' time is not worth a finding. */
@@ -106,14 +105,13 @@ static void sum_python(sw_findings *all, uint64_t sum[SW_PHASE_COUNT],
 /* Whether a loop goes through the parameters of a model, as its source reads: then it is the update, written by hand. */
 static bool goes_through_parameters(const sw_stack_frame *at)
 {
-    size_t length = 0;
-    char *text = sw__source_text(at->file, &length);
+    struct sw__frame_source source = sw__frame_source(at);
     struct sw__source_line head;
-    const uint32_t loop =
-        text ? sw__source_loop(text, length, at->first_line, at->line) : 0;
-    const bool does = loop > 0 && sw__source_line_get(text, length, loop, &head) &&
-                      memmem(head.text, head.length, "param", 5) != NULL;
-    sw__free(text);
+    const bool does =
+        source.loop > 0 &&
+        sw__source_line_get(source.text, source.length, source.loop, &head) &&
+        memmem(head.text, head.length, "param", 5) != NULL;
+    sw__frame_source_free(&source);
     return does;
 }
 
@@ -287,11 +285,10 @@ static struct sw__estimate moved_to_workers(const sw_findings *all,
 
 static bool depends_on_model(const sw_stack_frame *at)
 {
-    size_t length = 0;
-    char *text = sw__source_text(at->file, &length);
-    const bool depends =
-        text && sw__source_uses_model(text, length, at->first_line, at->line);
-    sw__free(text);
+    struct sw__frame_source source = sw__frame_source(at);
+    const bool depends = source.text && sw__source_uses_model(source.text, source.length,
+                                                              at->first_line, at->line);
+    sw__frame_source_free(&source);
     return depends;
 }
 
@@ -362,12 +359,12 @@ static void waits_for_batch(sw_findings *all, const sw_stack_frame *at,
 /* Whether a line of the loop is its head: what it calls there makes the batches. */
 static bool is_head(const sw_stack_frame *loop)
 {
-    size_t length = 0;
-    char *text = loop ? sw__source_text(loop->file, &length) : NULL;
-    struct sw__source_line line;
-    const bool head = text && sw__source_line_get(text, length, loop->line, &line) &&
-                      sw__source_is_loop(&line);
-    sw__free(text);
+    if (!loop) {
+        return false;
+    }
+    struct sw__frame_source source = sw__frame_source(loop);
+    const bool head = source.line.text && sw__source_is_loop(&source.line);
+    sw__frame_source_free(&source);
     return head;
 }
 
@@ -687,13 +684,11 @@ static struct collections count_collections(const sw_findings *all)
 /* Whether a line may call the collector, as far as its source can be read; one of a package may do it for the line. */
 static bool may_collect(const struct sw__hot_function *at)
 {
-    size_t length = 0;
-    char *text = sw__source_text(at->frame.file, &length);
-    struct sw__source_line line;
-    const bool read = text && sw__source_line_get(text, length, at->frame.line, &line);
-    const bool may = !read || 2 * at->own < at->samples ||
+    struct sw__frame_source source = sw__frame_source(&at->frame);
+    const struct sw__source_line line = source.line;
+    const bool may = !line.text || 2 * at->own < at->samples ||
                      memmem(line.text, line.length, "collect", 7) != NULL;
-    sw__free(text);
+    sw__frame_source_free(&source);
     return may;
 }
 

@@ -6,12 +6,11 @@
 
 #include <stepwatch/write.h>
 
+#include "analyze/frame_source.h"
 #include "analyze/growth.h"
 #include "analyze/hot_code.h"
-#include "analyze/line_profile.h"
 #include "analyze/rules.h"
 #include "analyze/source_keeps.h"
-#include "analyze/source_loops.h"
 #include "analyze/summary.h"
 
 /* Growth below this over all steps that were seen is of no interest: allocators keep what they have in pieces. */
@@ -62,12 +61,10 @@ static bool guess_place(sw_findings *all, struct sw__draft *draft)
     const struct sw__hot *hot = sw__hot_code(all);
     for (size_t i = hot->caller_count; i-- > 0;) {
         const sw_stack_frame *caller = hot->callers[i];
-        size_t length = 0;
-        char *text = sw__source_text(caller->file, &length);
-        const uint32_t loop =
-            text ? sw__source_loop(text, length, caller->first_line, caller->line) : 0;
+        struct sw__frame_source source = sw__frame_source(caller);
         const struct sw__source_keep keep =
-            text ? sw__source_keeps(text, length, loop) : (struct sw__source_keep){0};
+            source.text ? sw__source_keeps(source.text, source.length, source.loop)
+                        : (struct sw__source_keep){0};
         if (keep.line) {
             const int shown = keep.length < 80 ? (int)keep.length : 80;
             sw__draft_where(all, draft, caller->file, keep.line, caller->name);
@@ -81,7 +78,7 @@ static bool guess_place(sw_findings *all, struct sw__draft *draft)
                       "numbers (.item()) or detached values.",
                 shown, keep.text, keep.line);
         }
-        sw__free(text);
+        sw__frame_source_free(&source);
         if (keep.line) {
             return true;
         }

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/frame_source.h"
 #include "analyze/hot_code.h"
-#include "analyze/line_profile.h"
 #include "analyze/rules.h"
 #include "analyze/source_inputs.h"
 #include "analyze/summary.h"
@@ -182,11 +182,10 @@ static bool beside_model(const sw_findings *all, const struct sw__hot_line *line
 
 static bool same_inputs(const sw_stack_frame *at)
 {
-    size_t length = 0;
-    char *text = sw__source_text(at->file, &length);
-    const bool same =
-        text && sw__source_same_inputs(text, length, at->first_line, at->line);
-    sw__free(text);
+    struct sw__frame_source source = sw__frame_source(at);
+    const bool same = source.text && sw__source_same_inputs(source.text, source.length,
+                                                            at->first_line, at->line);
+    sw__frame_source_free(&source);
     return same;
 }
 

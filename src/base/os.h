@@ -89,6 +89,11 @@ void sw__os_guard_end(struct sw__os_guard *guard, bool raised);
 /* Writes all of it; SIGXFSZ is blocked and consumed meanwhile, and the limit RLIMIT_FSIZE
  * is checked first. 0, -ENOSPC, -EFBIG, -EDQUOT, … */
 int sw__os_pwrite_all(int fd, const void *from, size_t length, uint64_t offset);
+/* The same into one file only: programs close descriptors that are not theirs and open files that get their numbers. It is
+ * looked at right before a write, with nothing in between, and after the last. -EBADF: the descriptor is none of that file
+ * (any more), and what was written of it is not known. */
+int sw__os_pwrite_file(int fd, dev_t device, ino_t inode, const void *from, size_t length,
+                       uint64_t offset);
 /* The same at the descriptor's own position, also for pipes and terminals; waits where it
  * is non-blocking. Without the check of the limit, so that what fits is written. */
 int sw__os_write_all(int fd, const void *from, size_t length);
@@ -96,6 +101,8 @@ int sw__os_write_all(int fd, const void *from, size_t length);
  * ftruncate where the file system has no fallocate only if `sparse_ok`. Same care for
  * SIGXFSZ. 0 or -errno. */
 int sw__os_allocate(int fd, uint64_t from, uint64_t to, bool sparse_ok);
+/* The same of one file only, never sparse. -EBADF as sw__os_pwrite_file. */
+int sw__os_allocate_file(int fd, dev_t device, ino_t inode, uint64_t from, uint64_t to);
 /* Makes the pages of a mapping present and writable (MADV_POPULATE_WRITE; touches each
  * page without changing it where the kernel is older). 0 or -errno. */
 int sw__os_populate(void *address, size_t length);
@@ -121,6 +128,14 @@ unsigned sw__os_cpus_usable_percent(void);
 uint64_t sw__os_memory_bytes(void);
 /* A file of a control group's folder, as sw__os_read_file. */
 int sw__os_cgroup_text(const char *folder, const char *file, char *to, size_t size);
+/* A group of this process, as a line of /proc/self/cgroup says it. */
+struct sw__os_cgroup {
+    bool v2;
+    const char *group;  /* its path below a mount, within the line */
+    char mount[2][256]; /* where that may be mounted */
+};
+/* Takes a line apart, which is changed; false where it is none, or of other controllers. */
+bool sw__os_cgroup_parse(struct sw__os_cgroup *out, char *line, const char *controller);
 /* The least that `v2` or `v1` say of the folders of this process's groups with that controller, from its own up to the
  * root; UINT64_MAX: no limit. */
 uint64_t sw__os_cgroup_least(const char *controller, uint64_t (*v2)(const char *),

@@ -54,6 +54,31 @@ static bool names_controller(const char *line, const char *controller)
     return false;
 }
 
+bool sw__os_cgroup_parse(struct sw__os_cgroup *out, char *line, const char *controller)
+{
+    /* "<number>:<controllers>:<path>"; the unified hierarchy has no controllers. */
+    char *controllers = strchr(line, ':');
+    char *group = controllers ? strchr(controllers + 1, ':') : NULL;
+    if (!group) {
+        return false;
+    }
+    *group++ = '\0';
+    controllers++;
+    out->group = group;
+    out->v2 = !*controllers;
+    if (!out->v2 && !names_controller(controllers, controller)) {
+        return false;
+    }
+    /* A mount of version 1 is called after its controller, or after all it has. */
+    const char *const names[2] = {out->v2 ? "" : controller,
+                                  out->v2 ? "unified" : controllers};
+    for (size_t i = 0; i < SW__COUNTOF(names); i++) {
+        snprintf(out->mount[i], sizeof out->mount[i], "/sys/fs/cgroup%s%s",
+                 *names[i] ? "/" : "", names[i]);
+    }
+    return true;
+}
+
 uint64_t sw__os_cgroup_least(const char *controller, uint64_t (*v2)(const char *),
                              uint64_t (*v1)(const char *))
 {
@@ -62,29 +87,15 @@ uint64_t sw__os_cgroup_least(const char *controller, uint64_t (*v2)(const char *
         text[0] = '\0';
     }
     uint64_t least = UINT64_MAX;
+    struct sw__os_cgroup at;
     char *rest = NULL;
     for (char *line = strtok_r(text, "\n", &rest); line;
          line = strtok_r(NULL, "\n", &rest)) {
-        /* "<number>:<controllers>:<path>"; the unified hierarchy has no controllers. */
-        char *controllers = strchr(line, ':');
-        char *group = controllers ? strchr(controllers + 1, ':') : NULL;
-        if (!group) {
+        if (!sw__os_cgroup_parse(&at, line, controller)) {
             continue;
         }
-        *group++ = '\0';
-        controllers++;
-        bool unified = !*controllers;
-        if (!unified && !names_controller(controllers, controller)) {
-            continue;
-        }
-        /* A mount of version 1 is called after its controller, or after all it has. */
-        const char *const names[2] = {unified ? "" : controller,
-                                      unified ? "unified" : controllers};
-        for (size_t i = 0; i < 2; i++) {
-            char mount[256];
-            snprintf(mount, sizeof mount, "/sys/fs/cgroup%s%s", *names[i] ? "/" : "",
-                     names[i]);
-            uint64_t here = least_upwards(mount, group, unified ? v2 : v1);
+        for (size_t i = 0; i < SW__COUNTOF(at.mount); i++) {
+            uint64_t here = least_upwards(at.mount[i], at.group, at.v2 ? v2 : v1);
             least = here < least ? here : least;
         }
     }

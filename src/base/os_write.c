@@ -62,7 +62,19 @@ static bool fits(uint64_t offset, uint64_t length)
            end <= sw__os_file_size_limit();
 }
 
-int sw__os_pwrite_all(int fd, const void *from, size_t length, uint64_t offset)
+struct identity {
+    dev_t device;
+    ino_t inode;
+};
+
+static bool is(int fd, const struct identity *file)
+{
+    return !file || sw__os_is_file(fd, file->device, file->inode);
+}
+
+/* `file` NULL: whatever it is. */
+static int pwrite_into(int fd, const struct identity *file, const void *from,
+                       size_t length, uint64_t offset)
 {
     if (length == 0) {
         return 0;
@@ -74,6 +86,10 @@ int sw__os_pwrite_all(int fd, const void *from, size_t length, uint64_t offset)
     sw__os_guard_begin(&guard);
     int result = 0;
     for (size_t done = 0; done < length;) {
+        if (!is(fd, file)) {
+            result = -EBADF;
+            break;
+        }
         ssize_t part =
             pwrite(fd, (const char *)from + done, length - done, (off_t)(offset + done));
         if (part > 0) {
@@ -87,7 +103,19 @@ int sw__os_pwrite_all(int fd, const void *from, size_t length, uint64_t offset)
         }
     }
     sw__os_guard_end(&guard, result == -EFBIG);
-    return result;
+    return is(fd, file) ? result : -EBADF;
+}
+
+int sw__os_pwrite_all(int fd, const void *from, size_t length, uint64_t offset)
+{
+    return pwrite_into(fd, NULL, from, length, offset);
+}
+
+int sw__os_pwrite_file(int fd, dev_t device, ino_t inode, const void *from, size_t length,
+                       uint64_t offset)
+{
+    const struct identity file = {.device = device, .inode = inode};
+    return pwrite_into(fd, &file, from, length, offset);
 }
 
 /* Waits until a descriptor that somebody made non-blocking takes more. */
@@ -136,7 +164,8 @@ static int extend(int fd, uint64_t size)
     return failed ? -errno : 0;
 }
 
-int sw__os_allocate(int fd, uint64_t from, uint64_t to, bool sparse_ok)
+static int allocate_in(int fd, const struct identity *file, uint64_t from, uint64_t to,
+                       bool sparse_ok)
 {
     if (to <= from) {
         return 0;
@@ -150,13 +179,28 @@ int sw__os_allocate(int fd, uint64_t from, uint64_t to, bool sparse_ok)
      * fast interval timer would keep us here for ever, hence a bound. */
     int result = -EINTR;
     for (int i = 0; i < MOST_RETRIES && result == -EINTR; i++) {
-        result = fallocate(fd, 0, (off_t)from, (off_t)(to - from)) ? -errno : 0;
+        if (!is(fd, file)) {
+            result = -EBADF;
+        } else {
+            result = fallocate(fd, 0, (off_t)from, (off_t)(to - from)) ? -errno : 0;
+        }
     }
     if ((result == -EOPNOTSUPP || result == -ENOSYS) && sparse_ok) {
         result = extend(fd, to);
     }
     sw__os_guard_end(&guard, result == -EFBIG);
-    return result;
+    return is(fd, file) ? result : -EBADF;
+}
+
+int sw__os_allocate(int fd, uint64_t from, uint64_t to, bool sparse_ok)
+{
+    return allocate_in(fd, NULL, from, to, sparse_ok);
+}
+
+int sw__os_allocate_file(int fd, dev_t device, ino_t inode, uint64_t from, uint64_t to)
+{
+    const struct identity file = {.device = device, .inode = inode};
+    return allocate_in(fd, &file, from, to, false);
 }
 
 int sw__os_populate(void *address, size_t length)

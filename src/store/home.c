@@ -59,39 +59,6 @@ int sw__home_create(struct sw__home *home, const char *folder, const char *stem,
     return sw_error_set(info, SW_EOPEN, "%s holds too many traces of this name", folder);
 }
 
-int sw__home_write_free(int fd, uint64_t slot, uint32_t size)
-{
-    struct sw__fmt_block block;
-    memset(&block, 0, sizeof(block));
-    block.magic = SW__FMT_BLOCK_MAGIC;
-    block.kind = SW__BLOCK_FREE;
-    block.size = size;
-    block.thread = UINT32_MAX;
-    return sw__os_pwrite_all(fd, &block, sizeof(block), slot);
-}
-
-/* What lay beyond the end of a file that was cut is lost; the room is used as before. */
-static void sw__home_count_cut(struct sw__home *home, uint64_t size)
-{
-    size_t kept = 0;
-    home->cuts++;
-    for (size_t i = 0; i < home->chunk_count; i++) {
-        if (home->chunks[i].slot + home->chunks[i].size > size) {
-            home->cut_records += home->chunks[i].records;
-            home->event_bytes -= home->chunks[i].size;
-            sw__home_write_free(home->fd, home->chunks[i].slot, home->chunks[i].size);
-        } else {
-            home->chunks[kept++] = home->chunks[i];
-        }
-    }
-    home->chunk_count = kept;
-    /* The file gets its length back, so that one cut is noticed once. */
-    if (sw__os_pwrite_all(home->fd, "", 1, home->end - 1)) {
-        home->end = (size + SW__FMT_PAGE - 1) / SW__FMT_PAGE * SW__FMT_PAGE;
-        home->end = home->end < SW__FMT_PAGE ? SW__FMT_PAGE : home->end;
-    }
-}
-
 static bool sw__home_is(const struct sw__home *home, int fd, struct stat *facts)
 {
     return fstat(fd, facts) == 0 && facts->st_dev == home->device &&
@@ -111,6 +78,65 @@ static bool sw__home_open_again(struct sw__home *home, struct stat *facts)
         close(fd);
     }
     return false;
+}
+
+/* Where the descriptor is closed meanwhile, it is written again, to the file that is opened again. */
+static int sw__home_write(struct sw__home *home, const void *from, size_t length,
+                          uint64_t offset)
+{
+    struct stat facts;
+    int result =
+        sw__os_pwrite_file(home->fd, home->device, home->inode, from, length, offset);
+    if (result == -EBADF && sw__home_open_again(home, &facts)) {
+        result =
+            sw__os_pwrite_file(home->fd, home->device, home->inode, from, length, offset);
+    }
+    return result;
+}
+
+static struct sw__fmt_block sw__home_free_block(uint32_t size)
+{
+    struct sw__fmt_block block;
+    memset(&block, 0, sizeof(block));
+    block.magic = SW__FMT_BLOCK_MAGIC;
+    block.kind = SW__BLOCK_FREE;
+    block.size = size;
+    block.thread = UINT32_MAX;
+    return block;
+}
+
+int sw__home_write_free(int fd, uint64_t slot, uint32_t size)
+{
+    const struct sw__fmt_block block = sw__home_free_block(size);
+    return sw__os_pwrite_all(fd, &block, sizeof(block), slot);
+}
+
+static int sw__home_free_slot(struct sw__home *home, uint64_t slot, uint32_t size)
+{
+    const struct sw__fmt_block block = sw__home_free_block(size);
+    return sw__home_write(home, &block, sizeof(block), slot);
+}
+
+/* What lay beyond the end of a file that was cut is lost; the room is used as before. */
+static void sw__home_count_cut(struct sw__home *home, uint64_t size)
+{
+    size_t kept = 0;
+    home->cuts++;
+    for (size_t i = 0; i < home->chunk_count; i++) {
+        if (home->chunks[i].slot + home->chunks[i].size > size) {
+            home->cut_records += home->chunks[i].records;
+            home->event_bytes -= home->chunks[i].size;
+            (void)sw__home_free_slot(home, home->chunks[i].slot, home->chunks[i].size);
+        } else {
+            home->chunks[kept++] = home->chunks[i];
+        }
+    }
+    home->chunk_count = kept;
+    /* The file gets its length back, so that one cut is noticed once. */
+    if (sw__home_write(home, "", 1, home->end - 1)) {
+        home->end = (size + SW__FMT_PAGE - 1) / SW__FMT_PAGE * SW__FMT_PAGE;
+        home->end = home->end < SW__FMT_PAGE ? SW__FMT_PAGE : home->end;
+    }
 }
 
 bool sw__home_check(struct sw__home *home)
@@ -183,21 +209,21 @@ int sw__home_put(struct sw__home *home, const struct sw__fmt_block *header,
     } else if (!offset) {
         offset = home->end;
     }
-    int result = sw__os_pwrite_all(home->fd, body, used, offset + sizeof(copy));
+    int result = sw__home_write(home, body, used, offset + sizeof(copy));
     if (!result) {
-        result = sw__os_pwrite_all(home->fd, &copy, sizeof(copy), offset);
+        result = sw__home_write(home, &copy, sizeof(copy), offset);
     }
     if (!result && offset == home->end) {
         /* A block ends where the file does, so that the last one is whole too. */
         uint64_t last = offset + copy.size;
         if (sizeof(copy) + used < copy.size) {
-            result = sw__os_pwrite_all(home->fd, "", 1, last - 1);
+            result = sw__home_write(home, "", 1, last - 1);
         }
     }
     if (result) {
         /* No stump stays behind the last whole block. Only ever shorter: growing could raise SIGXFSZ. */
         struct stat facts;
-        if (offset == home->end && fstat(home->fd, &facts) == 0 &&
+        if (offset == home->end && sw__home_is(home, home->fd, &facts) &&
             (uint64_t)facts.st_size > home->end &&
             ftruncate(home->fd, (off_t)home->end)) {
             home->errors++;
@@ -250,7 +276,7 @@ bool sw__home_release(struct sw__home *home, uint64_t slot)
         home->free_slots = slots;
         home->free_capacity = capacity;
     }
-    if (!sw__home_write_free(home->fd, slot, SW__FMT_CHUNK)) {
+    if (!sw__home_free_slot(home, slot, SW__FMT_CHUNK)) {
         home->free_slots[home->free_count++] = slot;
     }
     return known;
@@ -270,7 +296,7 @@ int sw__home_put_super(struct sw__home *home, const struct sw__fmt_super *from,
     memset(copy.hot_path, 0, sizeof(copy.hot_path));
     memset(copy.home_path, 0, sizeof(copy.home_path));
     snprintf(copy.hot_path, sizeof(copy.hot_path), "%s", hot_path ? hot_path : "");
-    int result = sw__os_pwrite_all(home->fd, &copy, sizeof(copy), 0);
+    int result = sw__home_write(home, &copy, sizeof(copy), 0);
     home->started |= result == 0;
     return result ? sw__home_fail(home, result) : 0;
 }

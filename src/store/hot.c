@@ -274,10 +274,12 @@ static bool sw__hot_grow(struct sw__hot *hot, uint64_t need)
         return false;
     }
     if (hot->fd >= 0) {
-        int result = sw__os_allocate(hot->fd, committed, target, false);
+        int result =
+            sw__os_allocate_file(hot->fd, hot->device, hot->inode, committed, target);
         if (result && target > need) {
             target = need;
-            result = sw__os_allocate(hot->fd, committed, target, false);
+            result =
+                sw__os_allocate_file(hot->fd, hot->device, hot->inode, committed, target);
         }
         if (result) {
             /* No more from now on, rather than asking a full file system again and again. */

@@ -32,17 +32,6 @@ static bool climb(struct sw__cgroup *out, const char *root, const char *mount,
     }
 }
 
-static bool names(const char *list, const char *word)
-{
-    const size_t length = strlen(word);
-    for (const char *at = list; (at = strstr(at, word)); at += length) {
-        if ((at == list || at[-1] == ',') && (!at[length] || at[length] == ',')) {
-            return true;
-        }
-    }
-    return false;
-}
-
 int sw__cgroup_find(struct sw__cgroup *out, const char *root, const char *controller,
                     const char *v2, const char *v1, bool (*fits)(const char *text))
 {
@@ -52,30 +41,17 @@ int sw__cgroup_find(struct sw__cgroup *out, const char *root, const char *contro
     if (sw__os_read_file(path, text, sizeof text) < 0) {
         return SW_ENOTFOUND;
     }
+    struct sw__os_cgroup at;
     char *rest = NULL;
     for (char *line = strtok_r(text, "\n", &rest); line;
          line = strtok_r(NULL, "\n", &rest)) {
-        /* "<number>:<controllers>:<path>"; the unified hierarchy has no controllers. */
-        char *controllers = strchr(line, ':');
-        char *group = controllers ? strchr(controllers + 1, ':') : NULL;
-        if (!group) {
+        if (!sw__os_cgroup_parse(&at, line, controller)) {
             continue;
         }
-        *group++ = '\0';
-        controllers++;
-        out->v2 = !*controllers;
-        if (!out->v2 && !names(controllers, controller)) {
-            continue;
-        }
-        /* A mount of version 1 is called after its controller, or after all it has. */
-        const char *const places[2] = {out->v2 ? "" : controller,
-                                       out->v2 ? "/unified" : controllers};
-        for (size_t i = 0; i < SW__COUNTOF(places); i++) {
-            char mount[256];
-            snprintf(mount, sizeof mount, "/sys/fs/cgroup%s%s", out->v2 ? "" : "/",
-                     places[i]);
-            if (climb(out, root, mount, strcmp(group, "/") == 0 ? "" : group,
-                      out->v2 ? v2 : v1, fits)) {
+        out->v2 = at.v2;
+        for (size_t i = 0; i < SW__COUNTOF(at.mount); i++) {
+            if (climb(out, root, at.mount[i], strcmp(at.group, "/") == 0 ? "" : at.group,
+                      at.v2 ? v2 : v1, fits)) {
                 return SW_OK;
             }
         }

@@ -1,4 +1,4 @@
-"""Programs that use the flexible profiler as guide 0 does, for test_guide0.py to run."""
+"""Programs that use the flexible profiler as guide 0 does, for test_guide0*.py to run."""
 
 IMPORTS = """
 from improved_profiler import auto_profile_blocks, profile_line_by_line, profile_methods, profiler

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import os
 import subprocess
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,65 @@ import pytest
 import stepwatch
 
 Recorder = Callable[..., stepwatch.Run]
+# The tables that every run has.
+TABLES = (
+    "sections",
+    "steps",
+    "counters",
+    "marks",
+    "spans",
+    "samples",
+    "threads",
+    "functions",
+    "lines",
+    "stacks",
+    "epochs",
+    "modules",
+    "loaders",
+    "stages",
+    "batches",
+    "compilations",
+    "waits",
+    "sites",
+    "settings",
+    "operators",
+    "files",
+    "memory",
+    "allocations",
+)
+
+
+def load(name: str, *, known: bool = False) -> Any:
+    """Import a file that lies beside this one by its bare name; if known, others find it too."""
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    if known:
+        sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def child(
+    build_dir: Path, words: Sequence[str | Path], folder: Path
+) -> subprocess.CompletedProcess[str]:
+    """Run a program to its good end, with the package and nothing of the environment besides."""
+    keep = ("PATH", "HOME", "TMPDIR")
+    env = {key: os.environ[key] for key in keep if key in os.environ}
+    env["STEPWATCH_PYTHON"] = sys.executable
+    env["PYTHONPATH"] = str(build_dir / "python")
+    result = subprocess.run(
+        [str(word) for word in words],
+        env=env,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert result.returncode == 0, result.stderr
+    return result
 
 
 @pytest.fixture

@@ -5,40 +5,15 @@ from __future__ import annotations
 import ctypes
 import gc
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import stepwatch
-from stepwatch import Run, Table
+from stepwatch import Table
 
-Recorder = Callable[..., Run]
-TABLES = (
-    "sections",
-    "steps",
-    "counters",
-    "marks",
-    "spans",
-    "samples",
-    "threads",
-    "functions",
-    "lines",
-    "stacks",
-    "epochs",
-    "modules",
-    "loaders",
-    "stages",
-    "batches",
-    "compilations",
-    "waits",
-    "sites",
-    "settings",
-    "operators",
-    "files",
-    "memory",
-    "allocations",
-)
+from .conftest import TABLES, Recorder
 
 
 class ArrowSchema(ctypes.Structure):

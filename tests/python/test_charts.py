@@ -10,7 +10,6 @@ import struct
 import subprocess
 import sys
 import zlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -19,7 +18,8 @@ import pytest
 import stepwatch
 from stepwatch import charts
 
-Recorder = Callable[..., stepwatch.Run]
+from .conftest import Recorder
+
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = "<b>&\"'\x00\x1b[31m\ud800\u202e\uffff\n]]>"
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import stepwatch
 from stepwatch import Run
 
-Recorder = Callable[..., Run]
+from .conftest import Recorder
+
 ROOT = Path(__file__).parents[2]
 
 

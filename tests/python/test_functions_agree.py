@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 import cProfile
-import importlib.util
 import sys
 from collections.abc import Callable
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 import stepwatch
 
+from .conftest import load
+
 Key = tuple[str, int, str]
 Counts = dict[Any, tuple[int, int]]
 
 
-def load_corpus() -> ModuleType:
-    """Import the file beside this one, whatever the import mode of the tests is."""
-    path = Path(__file__).with_name("function_corpus.py")
-    spec = importlib.util.spec_from_file_location("function_corpus", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-function_corpus = load_corpus()
+function_corpus = load("function_corpus")
 
 
 def add(into: Counts, key: Any, calls: int, primitive: int) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Callable
 import pytest
 import stepwatch
 
-Recorder = Callable[..., stepwatch.Run]
+from .conftest import Recorder
 
 
 def test_runs_of_a_folder(record_run: Recorder, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from ..conftest import needs
+from .conftest import load
 
 pytestmark = pytest.mark.once
 if importlib.util.find_spec("jax") is None:  # It is for the children: here it would mind forks.
@@ -24,18 +25,7 @@ if importlib.util.find_spec("jax") is None:  # It is for the children: here it w
 COMPILED, WAIT = 12, 13
 
 
-def load_reader() -> Any:
-    """Return the class that reads traces in plain Python."""
-    path = Path(__file__).with_name("test_format_spec.py")
-    spec = importlib.util.spec_from_file_location("format_reader", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.Trace
-
-
-Trace = load_reader()
+Trace = load("test_format_spec").Trace
 
 # A model of two layers, data, and what most programs below use.
 MODEL = """

@@ -6,33 +6,22 @@ and with line_profiler where that is installed.
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 import threading
 from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import stepwatch
+
+from .conftest import load
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import CodeType, FrameType
 
 
-def load_corpus() -> Any:
-    path = Path(__file__).with_name("line_corpus.py")
-    spec = importlib.util.spec_from_file_location("line_corpus", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["line_corpus"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-line_corpus = load_corpus()
+line_corpus = load("line_corpus", known=True)
 
 # With events for starts and resumes the interpreter tells of more lines since 3.13: of the body
 # of a function that lies on the line of its `def`, and of a `yield from` that an exception is

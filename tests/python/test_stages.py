@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import importlib.util
 import operator
 import pickle
 import time
@@ -16,18 +15,10 @@ import pytest
 import stepwatch
 from stepwatch import _core
 
+from .conftest import load
+
 GETITEM, TRANSFORM, COLLATE, FETCH, WAIT = 1, 2, 3, 4, 8
 NONE = 2**32 - 1
-
-
-def load(name: str) -> Any:
-    """Import a file that lies beside this one."""
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 Trace = load("test_format_spec").Trace

@@ -11,7 +11,6 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,32 +18,8 @@ import pytest
 import stepwatch
 from stepwatch import Run, Table
 
-Recorder = Callable[..., Run]
-TABLES = (
-    "sections",
-    "steps",
-    "counters",
-    "marks",
-    "spans",
-    "samples",
-    "threads",
-    "functions",
-    "lines",
-    "stacks",
-    "epochs",
-    "modules",
-    "loaders",
-    "stages",
-    "batches",
-    "compilations",
-    "waits",
-    "sites",
-    "settings",
-    "operators",
-    "files",
-    "memory",
-    "allocations",
-)
+from .conftest import TABLES, Recorder
+
 PHASES = [
     "other",
     "data_wait",

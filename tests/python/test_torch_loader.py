@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 import stepwatch
 
+from .conftest import load
+
 pytestmark = pytest.mark.once
 
 if importlib.util.find_spec("torch") is None:
@@ -28,16 +30,6 @@ KINDS = (
 )
 STEP, BATCH, EVENTS, STEPS = 4, 5, 7, 8
 PIN, PERSISTENT, DROP_LAST, SHUFFLED, ITERABLE, FOREIGN = (1 << bit for bit in range(6))
-
-
-def load(name: str) -> Any:
-    """Import a file that lies beside this one."""
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 programs = load("loader_programs")

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any, Callable
 
 import pytest
+
+from .conftest import child
 
 pytestmark = [pytest.mark.once, pytest.mark.slow]
 
@@ -21,23 +21,6 @@ Read = Callable[[Path], Any]
 # What torch's own file of the same program has, in three steps.
 KERNELS, COPIES, SETS, OPERATORS, CALLS, BACKWARD = 78, 9, 9, 405, 129, 30
 KERNEL_US = 427  # a step
-
-
-def child(build_dir: Path, words: list[str | Path], folder: Path) -> str:
-    keep = ("PATH", "HOME", "TMPDIR")
-    env = {key: os.environ[key] for key in keep if key in os.environ}
-    env["PYTHONPATH"] = str(build_dir / "python")
-    done = subprocess.run(
-        [str(word) for word in words],
-        env=env,
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +129,7 @@ def test_the_plugin(build_dir: Path, logs: Path, tmp_path: Path) -> None:
     if importlib.util.find_spec("torch_tb_profiler") is None:
         pytest.skip("torch-tb-profiler is not installed")
     (tmp_path / "load.py").write_text(PLUGIN)
-    out = child(build_dir, [sys.executable, "-W", "ignore", "load.py", logs], tmp_path)
+    out = child(build_dir, [sys.executable, "-W", "ignore", "load.py", logs], tmp_path).stdout
     seen = json.loads(out.splitlines()[-1])
     assert {"Overview", "Operator", "Kernel", "Trace"} <= set(seen["views"])
     assert seen["kernel_us"] == pytest.approx([KERNEL_US] * 3, rel=0.02)
@@ -189,7 +172,7 @@ def test_the_analysis(build_dir: Path, logs: Path, tmp_path: Path) -> None:
     if importlib.util.find_spec("hta") is None:
         pytest.skip("HolisticTraceAnalysis is not installed")
     (tmp_path / "load.py").write_text(ANALYSIS)
-    out = child(build_dir, [sys.executable, "-W", "ignore", "load.py", logs], tmp_path)
+    out = child(build_dir, [sys.executable, "-W", "ignore", "load.py", logs], tmp_path).stdout
     seen = json.loads(out.splitlines()[-1])
     assert seen["compute"] == pytest.approx(2 * KERNEL_US, rel=0.1)
     assert seen["compute"] < seen["whole"]

@@ -5,15 +5,14 @@ HolisticTraceAnalysis.
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Callable
 
 import pytest
+
+from .conftest import child
 
 pytest.importorskip("torch", reason="torch is not installed")
 
@@ -42,26 +41,6 @@ if __name__ == "__main__":
             stepwatch.counter("loss", loss.item())
     stepwatch.mark("trained")
 """
-
-
-def child(
-    build_dir: Path, words: Sequence[str | Path], folder: Path
-) -> subprocess.CompletedProcess[str]:
-    keep = ("PATH", "HOME", "TMPDIR")
-    env = {key: os.environ[key] for key in keep if key in os.environ}
-    env["STEPWATCH_PYTHON"] = sys.executable
-    env["PYTHONPATH"] = str(build_dir / "python")
-    result = subprocess.run(
-        [str(word) for word in words],
-        env=env,
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert result.returncode == 0, result.stderr
-    return result
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -236,9 +237,15 @@ healthy = true
 """
 SCRIPT = 'def work():\n    return 100\n\n\nprint(f"trained {work()} steps in 2.5 s")\n'
 
-# Does what `stepwatch run -o DIR SCRIPT` does, but the report was there before.
+# Does what `stepwatch run -o DIR SCRIPT` does, but the report was there before;
+# `stepwatch report DIR --json` says what DIR/again.json does, or the report once more.
 CLI = f"""#!{sys.executable}
 import pathlib, shutil, subprocess, sys
+if sys.argv[1] == "report":
+    run = pathlib.Path(sys.argv[2])
+    assert sys.argv[3:] == ["--json"]
+    ready = run / "again.json"
+    sys.exit(print((ready if ready.exists() else run / "report.json").read_text()))
 _, command, option, out, script, *arguments = sys.argv
 assert (command, option) == ("run", "-o")
 done = subprocess.run([sys.executable, script, *arguments])
@@ -306,6 +313,76 @@ def test_run_directories_are_kept(zoo: Zoo, folder: Path) -> None:
     assert json.loads((kept / "one" / "report.json").read_text())["findings"]
 
 
+def said_again(zoo: Zoo, kept: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    capsys.readouterr()
+    code = zoo("--judge", str(kept))
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+def test_what_was_kept_is_judged_again(
+    zoo: Zoo, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = folder / "kept"
+    assert zoo("--keep", str(kept)) == 0
+    first = capsys.readouterr().out
+    (folder / "programs" / "one" / "fixed.py").write_text("raise SystemExit('it ran')")
+    code, out, err = said_again(zoo, kept, capsys)
+    assert (code, err) == (0, "")
+    row = next(line for line in first.splitlines() if line.split()[:1] == ["one"])
+    assert row.split() in [line.split() for line in out.splitlines()]
+    assert row.split()[6:9] == ["2.00", "1.00", "2.00"]
+    (kept / "one" / "again.json").write_text(json.dumps(report(4.0, [finding("variance")])))
+    code, out, _ = said_again(zoo, kept, capsys)
+    assert code == 1
+    assert "found first 0/1" in out
+
+
+def test_recordings_that_are_missing(
+    zoo: Zoo, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = folder / "kept"
+    assert zoo("--keep", str(kept), "--only", "one") == 0
+    (kept / "one" / "said.txt").unlink()  # of runs that were recorded by hand
+    code, out, err = said_again(zoo, kept, capsys)
+    assert code == 0
+    assert "left out, as there is no recording of them: two" in err
+    assert "false alarms 0/1" in out
+    shutil.rmtree(kept / "one-fixed")
+    code, out, err = said_again(zoo, kept, capsys)
+    assert code == 3
+    assert "one: fixed: there is no recording of it" in err
+    shutil.rmtree(kept / "one")
+    assert said_again(zoo, kept, capsys)[0] == 2
+
+
+def test_runs_that_failed_are_not_judged(
+    zoo: Zoo, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = folder / "kept"
+    (folder / "programs" / "two" / "train.py").write_text("raise SystemExit('no data')")
+    assert zoo("--keep", str(kept), "--only", "two") == 3
+    code, _, err = said_again(zoo, kept, capsys)
+    assert code == 3
+    assert "two: it ended with code 1: no data" in err
+
+
+def test_a_report_that_fails_is_3(
+    zoo: Zoo, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = folder / "kept"
+    assert zoo("--keep", str(kept), "--only", "two") == 0
+    (kept / "two" / "again.json").write_text("{")
+    code, _, err = said_again(zoo, kept, capsys)
+    assert code == 3
+    assert "two: the report on it cannot be read" in err
+    (kept / "two" / "again.json").unlink()
+    (kept / "two" / "report.json").unlink()
+    code, _, err = said_again(zoo, kept, capsys)
+    assert code == 3
+    assert "two: the report on it ended with code 1: FileNotFoundError" in err
+
+
 def test_repeated_runs_are_rows_of_their_own(zoo: Zoo, capsys: pytest.CaptureFixture[str]) -> None:
     assert zoo("--repeat", "3", "--only", "one") == 0
     assert "found first 3/3" in capsys.readouterr().out
@@ -364,6 +441,10 @@ def test_wrong_usage_is_2(zoo: Zoo, folder: Path, capsys: pytest.CaptureFixture[
     with pytest.raises(SystemExit) as caught:
         zoo("--repeat", "0")
     assert caught.value.code == 2
+    for wrong in (["gone"], [str(folder), "--plain"], [str(folder), "--repeat", "2"]):
+        with pytest.raises(SystemExit) as caught:
+            zoo("--judge", *wrong)
+        assert caught.value.code == 2
     (folder / "build" / "src" / "cli" / "stepwatch").unlink()
     assert zoo() == 2
     assert "make build makes it" in capsys.readouterr().err

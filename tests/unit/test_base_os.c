@@ -174,6 +174,33 @@ static void bytes_come_back(void **state)
     assert_int_equal(sw__os_read_file("/nowhere", small, sizeof small), -ENOENT);
 }
 
+/* What the program has opened under the number of ours gets no byte of ours. */
+static void one_file_is_written_alone(void **state)
+{
+    (void)state;
+    struct stat facts;
+    int fd = sw__os_create_private(in_folder("ours"));
+    int theirs = sw__os_create_private(in_folder("theirs"));
+    assert_int_equal(fstat(fd, &facts), 0);
+    assert_int_equal(sw__os_pwrite_file(fd, facts.st_dev, facts.st_ino, "hello", 5, 100),
+                     0);
+    assert_int_equal(fstat(fd, &facts), 0);
+    assert_int_equal(facts.st_size, 105);
+    assert_int_equal(
+        sw__os_pwrite_file(fd, facts.st_dev, facts.st_ino, "x", 1, UINT64_MAX), -EFBIG);
+    const dev_t device = facts.st_dev;
+    const ino_t inode = facts.st_ino;
+    assert_int_equal(sw__os_allocate_file(fd, device, inode, 0, 4096), 0);
+    assert_int_equal(dup2(theirs, fd), fd);
+    assert_int_equal(sw__os_pwrite_file(fd, device, inode, "hello", 5, 0), -EBADF);
+    assert_int_equal(sw__os_allocate_file(fd, device, inode, 0, 4096), -EBADF);
+    assert_int_equal(fstat(theirs, &facts), 0);
+    assert_int_equal(facts.st_size, 0);
+    close(fd);
+    assert_int_equal(sw__os_pwrite_file(fd, device, inode, "hello", 5, 0), -EBADF);
+    close(theirs);
+}
+
 static bool xfsz_is_pending(void)
 {
     sigset_t set;
@@ -488,6 +515,7 @@ int main(void)
         cmocka_unit_test(pipes_do_not_hang_the_reader),
         cmocka_unit_test(folders_are_private),
         cmocka_unit_test(bytes_come_back),
+        cmocka_unit_test(one_file_is_written_alone),
         cmocka_unit_test(size_limit_does_not_kill),
         cmocka_unit_test(allocation_grows_only),
         cmocka_unit_test(pages_become_present_unchanged),

@@ -24,6 +24,22 @@ static struct scene *periodic(unsigned steps, unsigned period, unsigned phase, d
     return scene;
 }
 
+/* The samples of a training loop that calls its model in line 3 of a file and the backward in line 4. */
+static void trains_in(struct scene *scene, const char *path)
+{
+    scene_samples(scene, SW_PHASE_FORWARD, FRAMES({"train", path, 1, 3}, TORCH("call")),
+                  400, 400);
+    scene_samples(scene, SW_PHASE_BACKWARD, FRAMES({"train", path, 1, 4}, TORCH("b")),
+                  500, 500);
+}
+
+/* A call of a section after the last step. */
+static void between_steps(struct scene *scene, uint32_t section, uint64_t ns)
+{
+    call(scene->tb, scene->lane, section, scene->at, ns);
+    scene->at += ns;
+}
+
 static void a_healthy_run_has_no_findings(void **state)
 {
     (void)state;
@@ -99,14 +115,7 @@ static void validation_in_every_step(void **state)
         struct scene *scene = scene_new();
         const char *path = scene_source(scene, text);
         scene_steps(scene, 100, PHASES(USUAL, [SW_PHASE_VALIDATION] = 8));
-        scene_samples(
-            scene, SW_PHASE_FORWARD,
-            FRAMES({"train", path, 1, 3}, {"call", "/v/site-packages/torch/x.py", 1, 2}),
-            400, 400);
-        scene_samples(
-            scene, SW_PHASE_BACKWARD,
-            FRAMES({"train", path, 1, 4}, {"b", "/v/site-packages/torch/x.py", 1, 2}),
-            500, 500);
+        trains_in(scene, path);
         scene_samples(scene, SW_PHASE_VALIDATION,
                       FRAMES({"train", path, 1, cases[i].from}, {"show", path, 6, 7}),
                       500, 500);
@@ -147,20 +156,11 @@ static void validation_between_steps(void **state)
         for (unsigned k = 0; k < 100; k++) {
             scene_step(scene, PHASES(USUAL), 0);
             if (k % cases[i].every == cases[i].every - 1) {
-                const uint64_t ns = 6 * cases[i].every * MS;
-                call(scene->tb, scene->lane, section, scene->at, ns);
-                scene->at += ns;
+                between_steps(scene, section, 6 * cases[i].every * MS);
             }
         }
         scene_step(scene, PHASES(USUAL), 0);
-        scene_samples(
-            scene, SW_PHASE_FORWARD,
-            FRAMES({"train", path, 1, 3}, {"call", "/v/site-packages/torch/x.py", 1, 2}),
-            400, 400);
-        scene_samples(
-            scene, SW_PHASE_BACKWARD,
-            FRAMES({"train", path, 1, 4}, {"b", "/v/site-packages/torch/x.py", 1, 2}),
-            500, 500);
+        trains_in(scene, path);
         scene_samples_in(scene, section, SW_PHASE_INHERIT,
                          FRAMES({"train", path, 1, cases[i].line},
                                 {"call", "/v/site-packages/torch/x.py", 1, 2}),
@@ -182,8 +182,7 @@ static void asked_before_the_first_step(void **state)
             if (later) {
                 scene_steps(scene, 12, PHASES(USUAL));
             }
-            call(scene->tb, scene->lane, section, scene->at, 150 * MS);
-            scene->at += 150 * MS;
+            between_steps(scene, section, 150 * MS);
         }
         scene_steps(scene, 100, PHASES(USUAL));
         scene_look(scene);

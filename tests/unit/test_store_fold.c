@@ -124,6 +124,15 @@ static void check_victims_trace(const char *path, bool folded)
     sw_trace_free(trace);
 }
 
+/* The trace of a victim that was killed, whose hot file is still there. */
+static void leave_victim(char path[1100], struct sw__fmt_super *super)
+{
+    int hold[2];
+    const pid_t pid = start_victim(hold, path, 1100);
+    read_super(path, super);
+    end_victim(pid, hold);
+}
+
 static void test_fold_killed(void **state)
 {
     (void)state;
@@ -164,13 +173,10 @@ static void test_fold_killed(void **state)
 static void test_fold_without_hot_file(void **state)
 {
     (void)state;
-    int hold[2];
     char path[1100];
     struct sw__fmt_super super;
     sw_fold_result result;
-    pid_t pid = start_victim(hold, path, sizeof path);
-    read_super(path, &super);
-    end_victim(pid, hold);
+    leave_victim(path, &super);
     assert_int_equal(unlink(super.hot_path), 0);
     copy_file(path, ru_path("before"));
     assert_int_equal(sw_store_fold(path, &result, NULL), 0);
@@ -187,13 +193,10 @@ static void test_fold_without_hot_file(void **state)
 static void test_fold_with_a_strangers_hot_file(void **state)
 {
     (void)state;
-    int hold[2];
     char path[1100];
     struct sw__fmt_super super;
     sw_fold_result result;
-    pid_t pid = start_victim(hold, path, sizeof path);
-    read_super(path, &super);
-    end_victim(pid, hold);
+    leave_victim(path, &super);
     int fd = open(super.hot_path, O_RDWR);
     assert_true(fd >= 0);
     uint8_t id[16] = {1, 2, 3};
@@ -217,13 +220,10 @@ static void test_fold_with_a_strangers_hot_file(void **state)
 static void test_fold_with_a_cut_hot_file(void **state)
 {
     (void)state;
-    int hold[2];
     char path[1100];
     struct sw__fmt_super super;
     sw_fold_result result;
-    pid_t pid = start_victim(hold, path, sizeof path);
-    read_super(path, &super);
-    end_victim(pid, hold);
+    leave_victim(path, &super);
     assert_int_equal(truncate(super.hot_path, 100000), 0);
     assert_int_equal(sw_store_fold(path, &result, NULL), 0);
     assert_true(result.folded);

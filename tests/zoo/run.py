@@ -1,6 +1,7 @@
 """Run the zoo: is the verdict right?
 
 python tests/zoo/run.py [--only NAME]… [--repeat N] [--plain] [--json FILE] [--keep DIR]
+python tests/zoo/run.py --judge DIR [--only NAME]… [--json FILE]
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 from bench.harness import Table, Verdict, say  # noqa: E402
-from tests.zoo.execute import execute  # noqa: E402
+from tests.zoo.execute import execute, reopen  # noqa: E402
 from tests.zoo.manifest import ManifestError, Program, read_manifest  # noqa: E402
 from tests.zoo.score import Row, Score, judge, score  # noqa: E402
 
@@ -31,12 +32,24 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write rows and score there")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="leave the run directories there")
+    parser.add_argument(
+        "--judge",
+        type=Path,
+        metavar="DIR",
+        help="run nothing: report again on what --keep left there",
+    )
     parser.add_argument("--build", type=Path, default=ROOT / "build")
     parser.add_argument("--manifest", type=Path, default=Path(__file__).parent / "zoo.toml")
     options = parser.parse_args(arguments)
     options.manifest = options.manifest.resolve()
     if options.repeat < 1:
         parser.error("--repeat needs a number from 1 on")
+    if options.judge:
+        if options.keep or options.plain or options.repeat != 1:
+            parser.error("--judge runs nothing: it takes no --keep, --plain or --repeat")
+        if not options.judge.is_dir():
+            parser.error(f"--judge: there is no folder {options.judge}")
+        options.judge = options.judge.resolve()
     if options.keep:
         options.keep = options.keep.resolve()
         options.keep.mkdir(parents=True, exist_ok=True)
@@ -54,16 +67,50 @@ def choose(programs: list[Program], only: list[str] | None) -> list[Program]:
     return [known[name] for name in only]
 
 
+def folders(program: Program, keep: Path) -> tuple[Path, Path]:
+    """Return the run directories of a program and of its twin."""
+    return keep / program.name, keep / f"{program.name}-fixed"
+
+
 def run_once(program: Program, cli: Path, plain: bool, keep: Path | None) -> Row:
     """Run a program and its twin, one after the other."""
-    folders = [keep and keep / program.name, keep and keep / f"{program.name}-fixed"]
+    kept = folders(program, keep) if keep else (None, None)
     alone = [
         execute(command, program.folder, None) if plain and command else None
         for command in (program.command, program.fixed)
     ]
-    bad = execute(program.command, program.folder, cli, folders[0])
-    fixed = execute(program.fixed, program.folder, cli, folders[1]) if program.fixed else None
+    bad = execute(program.command, program.folder, cli, kept[0])
+    fixed = execute(program.fixed, program.folder, cli, kept[1]) if program.fixed else None
     return judge(program, bad, fixed, alone)
+
+
+def judge_again(program: Program, cli: Path, kept: Path) -> Row:
+    """Judge what was kept of a program and its twin."""
+    run, twin = folders(program, kept)
+    return judge(program, reopen(run, cli), reopen(twin, cli) if program.fixed else None)
+
+
+def kept_ones(programs: Sequence[Program], kept: Path) -> list[Program]:
+    """Return the programs of which something was kept, and name the others."""
+    there = [one for one in programs if any(path.exists() for path in folders(one, kept))]
+    missing = [one.name for one in programs if one not in there]
+    if missing:
+        say(f"left out, as there is no recording of them: {', '.join(missing)}")
+    return there
+
+
+def rows_of(programs: Sequence[Program], cli: Path, options: argparse.Namespace) -> list[Row]:
+    """Run or judge again, and say what went wrong."""
+    rows: list[Row] = []
+    for program in [program for _ in range(options.repeat) for program in programs]:
+        if options.judge:
+            rows.append(judge_again(program, cli, options.judge))
+        else:
+            say(program.name)
+            rows.append(run_once(program, cli, options.plain, options.keep))
+        for problem in rows[-1].problems:
+            say(f"{program.name}: {problem}")
+    return rows
 
 
 def times(value: float | None) -> str:
@@ -142,13 +189,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not cli.is_file():
         print(f"{cli} is not there; make build makes it", file=sys.stderr)
         return 2
-    rows: list[Row] = []
-    for _ in range(options.repeat):
-        for program in programs:
-            say(program.name)
-            rows.append(run_once(program, cli, options.plain, options.keep))
-            for problem in rows[-1].problems:
-                say(f"{program.name}: {problem}")
+    if options.judge:
+        programs = kept_ones(programs, options.judge)
+        if not programs:
+            return 2
+    rows = rows_of(programs, cli, options)
     total = score(rows)
     print(table(rows, total).text())
     for text, ok in total.promises():
