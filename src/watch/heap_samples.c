@@ -518,6 +518,8 @@ bool sw__heap_samples_start(uint64_t bytes)
     }
     samples.asked = can ? bytes : 0;
     __atomic_store_n(&sw__heap_period, samples.asked, __ATOMIC_RELAXED);
+    sw__heap_hooks_sampled(samples.asked != 0);
+    sw__heap_pools_sampled(samples.asked != 0);
     /* Other threads begin when they look again. */
     if (bytes && thread->within != SW__HEAP_LATE) {
         sw__heap_samples_begin(thread);
