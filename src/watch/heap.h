@@ -117,9 +117,13 @@ void sw__heap_samples_lock(void);
 void sw__heap_samples_unlock(void);
 void sw__heap_samples_before_fork(void); /* the lock is held from now on */
 void sw__heap_samples_forked(void);      /* in a child */
-extern SW__HIDDEN uint8_t sw__heap_filter[8192];
-extern SW__HIDDEN uint32_t sw__heap_sampled; /* blocks in the table; 0: no need to look */
-extern uint64_t sw__heap_period;             /* 0: no samples */
+/* How many sampled blocks have a place, which is a hash of their address. There are more places when there are many blocks; few
+ * of them stay in the nearest cache. */
+#define SW__HEAP_FILTER_LEAST 9u /* log2 of places */
+#define SW__HEAP_FILTER_MOST 13u
+extern SW__HIDDEN uint8_t sw__heap_filter[1u << SW__HEAP_FILTER_MOST];
+extern SW__HIDDEN uint32_t sw__heap_filter_shift; /* 32 less log2 of places */
+extern uint64_t sw__heap_period;                  /* 0: no samples */
 
 struct sw__heap_thread *
 sw__heap_threads(void); /* list of all, newest first; only grows */
@@ -278,20 +282,14 @@ SW__INLINE void sw__heap_took(struct sw__heap_thread *thread, unsigned part,
 
 SW__INLINE uint32_t sw__heap_place(const void *address)
 {
-    return (uint32_t)(uintptr_t)address * 0x9E3779B1u >> 19;
+    return (uint32_t)((uintptr_t)address >> 4) * 0x9E3779B1u >>
+           __atomic_load_n(&sw__heap_filter_shift, __ATOMIC_RELAXED);
 }
 
 /* Whether sw__heap_unsample is to be called. */
 SW__INLINE bool sw__heap_may_be_sampled(const void *address)
 {
-#if SW__TSAN
-    const bool some = __atomic_load_n(&sw__heap_sampled, __ATOMIC_RELAXED) != 0;
-#else
-    const bool some =
-        sw__heap_sampled != 0; /* compared in place, as a relaxed load would not be */
-#endif
-    return SW__UNLIKELY(some) &&
-           SW__UNLIKELY(__atomic_load_n(&sw__heap_filter[sw__heap_place(address)],
+    return SW__UNLIKELY(__atomic_load_n(&sw__heap_filter[sw__heap_place(address)],
                                         __ATOMIC_RELAXED) != 0);
 }
 

@@ -297,6 +297,26 @@ SW__INLINE void pools_free(const struct domain *domain, unsigned part, unsigned 
 #endif
 }
 
+/* A small block that stays one, and nothing is to be looked at: it is freed and made. Where its pools are full malloc makes it, which
+ * counts by itself. */
+SW__INLINE void *resize_small(const struct domain *domain, struct sw__heap_thread *thread,
+                              unsigned part, unsigned bits, void *old, size_t old_size,
+                              size_t size)
+{
+    sw__heap_leaves(old);
+    (void)sw__heap_more(&thread->room, old_size);
+    sw__add(&thread->part[part].freed, old_size);
+    sw__add(&thread->part[part].blocks_freed, 1);
+    const uint64_t native = thread->blocks;
+    void *block = domain->original.realloc(domain->original.context, old, size);
+    if (SW__UNLIKELY(thread->blocks != native)) {
+        return large_made(block);
+    }
+    (void)small_made(part, bits, block ? block : old,
+                     !block || block == old ? old_size : in_grains(size));
+    return block;
+}
+
 static void *pools_realloc(const struct domain *domain, unsigned part, void *old,
                            size_t size)
 {
@@ -338,8 +358,15 @@ static struct domain domain_object, domain_mem;
     }                                                                                    \
     static void *name##_realloc_##bits(void *context, void *old, size_t size)            \
     {                                                                                    \
-        return old ? pools_realloc(&domain_##name, part, old, size)                      \
-                   : name##_malloc_##bits(context, size);                                \
+        if (!old) {                                                                      \
+            return name##_malloc_##bits(context, size);                                  \
+        }                                                                                \
+        struct sw__heap_thread *thread = sw__heap_self;                                  \
+        const size_t before =                                                            \
+            (bits) && size <= domain_##name.small_most ? small_size(old) : 0;            \
+        return before && !sw__heap_is_trapped(thread)                                    \
+                   ? resize_small(&domain_##name, thread, part, bits, old, before, size) \
+                   : pools_realloc(&domain_##name, part, old, size);                     \
     }
 #define ALL_HOOKS(name, part)                                                            \
     static void *name##_calloc(void *context, size_t count, size_t size)                 \
