@@ -177,12 +177,12 @@ static void read_thread(const struct sw__heap_thread *thread, sw_heap_totals *ou
             out[part].blocks_freed =
                 __atomic_load_n(&from->blocks_freed, __ATOMIC_RELAXED);
         }
-        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+        sw__heap_order();
         until = sw__heap_word(&thread->until);
-        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+        sw__heap_order();
         allocated = sw__heap_word(&thread->end) - until;
         *net = sw__heap_net(thread);
-        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+        sw__heap_order();
     } while ((until != sw__heap_word(&thread->until) || change % 2 ||
               change != __atomic_load_n(&thread->change, __ATOMIC_RELAXED)) &&
              ++rounds < 1000);

@@ -209,17 +209,25 @@ SW__INLINE int64_t sw__heap_net(const struct sw__heap_thread *thread)
     return sw__heap_word(&thread->top) - sw__heap_room(thread);
 }
 
+/* What comes before is seen before what comes after. All are atomic where threads are checked, which knows no fences. */
+SW__INLINE void sw__heap_order(void)
+{
+#if SW__TSAN
+    atomic_signal_fence(memory_order_seq_cst);
+#else
+    atomic_thread_fence(memory_order_acq_rel);
+#endif
+}
+
 /* Two words change, and what follows from them does not. */
 SW__INLINE void sw__heap_shift(struct sw__heap_thread *thread, int64_t *one, int64_t *two,
                                int64_t by)
 {
     sw__add(&thread->change, 1);
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    __atomic_thread_fence(__ATOMIC_RELEASE);
+    sw__heap_order();
     (void)sw__heap_more(one, (size_t)by);
     (void)sw__heap_more(two, (size_t)by);
-    __atomic_thread_fence(__ATOMIC_RELEASE);
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    sw__heap_order();
     sw__add(&thread->change, 1);
 }
 

@@ -204,7 +204,7 @@ static void filter_grow(void)
 {
     const struct block *live = samples.store->live[samples.live_half];
     memset(sw__heap_filter, 1, sizeof sw__heap_filter);
-    atomic_thread_fence(memory_order_seq_cst);
+    sw__heap_order();
     __atomic_store_n(&sw__heap_filter_shift, sw__heap_filter_shift - 1, __ATOMIC_SEQ_CST);
     for (size_t i = 0; i <= samples.live_mask; i++) {
         if (live[i].address) {

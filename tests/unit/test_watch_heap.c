@@ -310,6 +310,44 @@ static double live_now(size_t *sites)
     return live;
 }
 
+/* Pools that share a place in the table of hooks, and a pool whose blocks have another size than before. */
+static uintptr_t given;
+
+static void *given_malloc(void *context, size_t size)
+{
+    (void)context;
+    (void)size;
+    return (void *)given;
+}
+
+static void test_places_of_pools(void **state)
+{
+    (void)state;
+    sw_heap_allocator known = original;
+    known.malloc = given_malloc;
+    start(0);
+    pools = sw_heap_pools_count(SW_HEAP_OBJECT, &known, 512);
+    const sw_heap_totals before = counted();
+    const uintptr_t near = (uintptr_t)3 << 40, far = near + ((uintptr_t)1 << 30);
+    for (unsigned i = 0; i < 10; i++) {
+        given = near + 64;
+        assert_ptr_equal(pools.malloc(NULL, i % 2 ? 48 : 33), (void *)(near + 64));
+        given = far + 64;
+        assert_ptr_equal(pools.malloc(NULL, 512), (void *)(far + 64));
+        pools.free(NULL, (void *)(near + 64));
+        pools.free(NULL, (void *)(far + 64));
+    }
+    assert_counted(before, 10 * 560, 20, 10 * 560, 20);
+    for (unsigned size = 16; size <= 512; size += 16) {
+        given = near + 64;
+        void *block = pools.malloc(NULL, size);
+        const sw_heap_totals held = counted();
+        pools.free(NULL, block);
+        assert_counted(held, 0, 0, size, 1);
+    }
+    sw_heap_stop();
+}
+
 /* What one thread has freed is not in what another one takes for the most. */
 enum { SOME = 1000 };
 
@@ -396,10 +434,15 @@ static void test_many_samples(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        heap_test(test_counts),          heap_test(test_sizes),
-        heap_test(test_within),          heap_test(test_peaks_of_sections),
-        heap_test(test_many_samples),    heap_test(test_sections_again),
-        heap_test(test_peak_of_threads), heap_test(test_sections_of_a_thread),
+        heap_test(test_counts),
+        heap_test(test_sizes),
+        heap_test(test_within),
+        heap_test(test_peaks_of_sections),
+        heap_test(test_many_samples),
+        heap_test(test_sections_again),
+        heap_test(test_places_of_pools),
+        heap_test(test_peak_of_threads),
+        heap_test(test_sections_of_a_thread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
