@@ -40,8 +40,8 @@ SW_API void sw_heap_totals_write(void);
 
 /* A stretch of time of which the peak is wanted. `number` from 0; -1: too many are open (16). */
 SW_API int sw_heap_window_open(void);
-/* Bytes in use at its begin, now, and at most meanwhile. A thread tells what it has when that is 64 KiB more or less than
- * it last told, so the peak is exact to that for each thread that allocates. */
+/* Bytes in use at its begin, now, and at most meanwhile. A thread tells what it has after every 64 KiB that it
+ * allocates, so the peak is exact to that for each thread that allocates. */
 typedef struct sw_heap_window {
     int64_t begin, now, peak;
 } sw_heap_window;
