@@ -119,11 +119,10 @@ void sw__heap_samples_before_fork(void); /* the lock is held from now on */
 void sw__heap_samples_forked(void);      /* in a child */
 /* How many sampled blocks have a place, which is a hash of their address. There are more places when there are many blocks; few
  * of them stay in the nearest cache. */
-#define SW__HEAP_FILTER_LEAST 9u /* log2 of places */
-#define SW__HEAP_FILTER_MOST 13u
-extern SW__HIDDEN uint8_t sw__heap_filter[1u << SW__HEAP_FILTER_MOST];
-extern SW__HIDDEN uint32_t sw__heap_filter_shift; /* 32 less log2 of places */
-extern uint64_t sw__heap_period;                  /* 0: no samples */
+#define SW__HEAP_FILTER 8192u /* at most; a power of two */
+extern SW__HIDDEN uint8_t sw__heap_filter[SW__HEAP_FILTER];
+extern SW__HIDDEN uint32_t sw__heap_filter_mask; /* places less 1 */
+extern uint64_t sw__heap_period;                 /* 0: no samples */
 
 struct sw__heap_thread *
 sw__heap_threads(void); /* list of all, newest first; only grows */
@@ -290,8 +289,12 @@ SW__INLINE void sw__heap_took(struct sw__heap_thread *thread, unsigned part,
 
 SW__INLINE uint32_t sw__heap_place(const void *address)
 {
-    return (uint32_t)((uintptr_t)address >> 4) * 0x9E3779B1u >>
-           __atomic_load_n(&sw__heap_filter_shift, __ATOMIC_RELAXED);
+    const uint32_t hash = (uint32_t)(uintptr_t)address * 0x9E3779B1u >> 19;
+#if SW__TSAN
+    return hash & __atomic_load_n(&sw__heap_filter_mask, __ATOMIC_RELAXED);
+#else
+    return hash & sw__heap_filter_mask; /* in place, as a relaxed load would not be */
+#endif
 }
 
 /* Whether sw__heap_unsample is to be called. */

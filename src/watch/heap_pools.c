@@ -374,9 +374,17 @@ static struct domain domain_object, domain_mem;
         (void)context;                                                                   \
         return pools_calloc(&domain_##name, part, count, size);                          \
     }                                                                                    \
+    static SW__NOINLINE void name##_free_found(void *context, void *block)               \
+    {                                                                                    \
+        sw__heap_unsample(block);                                                        \
+        domain_##name.original.free(context, block);                                     \
+    }                                                                                    \
     static void name##_free_sampled(void *context, void *block)                          \
     {                                                                                    \
-        sw__heap_leaves(block);                                                          \
+        if (sw__heap_may_be_sampled(block)) {                                            \
+            name##_free_found(context, block);                                           \
+            return;                                                                      \
+        }                                                                                \
         domain_##name.original.free(context, block);                                     \
     }                                                                                    \
     HOOKS(name, part, 14)                                                                \

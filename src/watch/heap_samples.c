@@ -24,6 +24,7 @@ enum {
     NODES = 32768,
     NODE_PLACES = 65536,
     LEAST = 1024, /* places of a table at first */
+    FILTER_LEAST = 512,
     CALLERS = 4096,
     DEPTH = 64,
     POINTS = 64
@@ -39,8 +40,8 @@ enum {
 /* Without samples a thread looks again whether there are some after so many bytes. */
 #define LOOK_AGAIN ((int64_t)SW__HEAP_FLUSH)
 
-uint8_t sw__heap_filter[1u << SW__HEAP_FILTER_MOST];
-uint32_t sw__heap_filter_shift = 32 - SW__HEAP_FILTER_LEAST;
+uint8_t sw__heap_filter[SW__HEAP_FILTER];
+uint32_t sw__heap_filter_mask = FILTER_LEAST - 1;
 uint64_t sw__heap_period;
 
 struct block {
@@ -194,8 +195,7 @@ static void filter_change(const void *address, int by)
 static void filter_clear(void)
 {
     memset(sw__heap_filter, 0, sizeof(sw__heap_filter));
-    __atomic_store_n(&sw__heap_filter_shift, 32 - SW__HEAP_FILTER_LEAST,
-                     __ATOMIC_RELAXED);
+    __atomic_store_n(&sw__heap_filter_mask, FILTER_LEAST - 1, __ATOMIC_RELAXED);
 }
 
 /* Twice as many places. Meanwhile every block may be one that was sampled: whoever frees one looks in the table, which waits for the
@@ -205,7 +205,8 @@ static void filter_grow(void)
     const struct block *live = samples.store->live[samples.live_half];
     memset(sw__heap_filter, 1, sizeof sw__heap_filter);
     sw__heap_order();
-    __atomic_store_n(&sw__heap_filter_shift, sw__heap_filter_shift - 1, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&sw__heap_filter_mask, 2 * sw__heap_filter_mask + 1,
+                     __ATOMIC_SEQ_CST);
     for (size_t i = 0; i <= samples.live_mask; i++) {
         if (live[i].address) {
             filter_change((const void *)live[i].address, 1);
@@ -221,8 +222,8 @@ static void block_add(const void *address, uint32_t node, double bytes, double b
     if (samples.live_count > samples.live_mask / 4 * 3 && samples.live_mask < LIVE - 1) {
         live_grow();
     }
-    if (samples.live_count >= (size_t)1 << (32 - sw__heap_filter_shift - 3) &&
-        sw__heap_filter_shift > 32 - SW__HEAP_FILTER_MOST) {
+    if (samples.live_count > sw__heap_filter_mask / 8 &&
+        sw__heap_filter_mask < SW__HEAP_FILTER - 1) {
         filter_grow();
     }
     struct block *at = block_find((uintptr_t)address);
