@@ -1,7 +1,7 @@
 /* Allocations of this process: exact counters, and sampled stacks (docs/memory.md).
  *
  * While it is on, the entries through which loaded objects call malloc and its kin lead through here; allocators of
- * interpreters that give out memory in pieces do so through sw_heap_pools_malloc and its kin. Counters belong to threads and
+ * interpreters that give out memory in pieces do so through functions of sw_heap_pools_count. Counters belong to threads and
  * are plain additions. Where a section is open on the thread, they are also counted for it.
  *
  * Glossary: a *part* is who allocates (enum sw_heap_part); parts do not overlap. Bytes are those that a block takes, which is
@@ -40,8 +40,8 @@ SW_API void sw_heap_totals_write(void);
 
 /* A stretch of time of which the peak is wanted. `number` from 0; -1: too many are open (16). */
 SW_API int sw_heap_window_open(void);
-/* Bytes in use at its begin, now, and at most meanwhile. A thread tells what it has when that is 64 KiB more or less than
- * it last told, so the peak is exact to that for each thread that allocates. */
+/* Bytes in use at its begin, now, and at most meanwhile. A thread tells what it has after every 64 KiB that it
+ * allocates, so the peak is exact to that for each thread that allocates. */
 typedef struct sw_heap_window {
     int64_t begin, now, peak;
 } sw_heap_window;
@@ -56,25 +56,24 @@ SW_API void sw_heap_window_close(int number);
 SW_API unsigned sw_heap_within(void);
 SW_API void sw_heap_set_within(unsigned part);
 
-/* An allocator that cuts small blocks out of pools, which malloc knows nothing of, and has malloc make larger ones. The functions
- * below go in place of its own: they take this as their context, call its own, and count for `part`. One thread at a time calls
- * them; the caller keeps it for ever. */
-typedef struct sw_heap_pools {
-    void *context; /* of its own functions, which follow */
+/* The functions of an allocator, each with its context as first argument. */
+typedef struct sw_heap_allocator {
+    void *context;
     void *(*malloc)(void *context, size_t size);
     void *(*calloc)(void *context, size_t count, size_t size);
     void *(*realloc)(void *context, void *block, size_t size);
     void (*free)(void *context, void *block);
-    unsigned part;
-    size_t small_most; /* from pools come blocks of up to so many bytes; 0: none do */
-} sw_heap_pools;
-/* Before the others are called. A pool has 1 << pool_bits bytes, begins at a multiple of that, and all its blocks have one size, a
- * multiple of 16; 0: there are none. SW_OK or SW_ENOMEM. */
+} sw_heap_allocator;
+/* Before the next. A pool has 1 << pool_bits bytes (12 or 14), begins at a multiple of that, and all its blocks have one size, a
+ * multiple of 16; 0: there are none. SW_OK, SW_EINVAL or SW_ENOMEM. */
 SW_API int sw_heap_pools_prepare(unsigned pool_bits);
-SW_API void *sw_heap_pools_malloc(void *pools, size_t size);
-SW_API void *sw_heap_pools_calloc(void *pools, size_t count, size_t size);
-SW_API void *sw_heap_pools_realloc(void *pools, void *block, size_t size);
-SW_API void sw_heap_pools_free(void *pools, void *block);
+/* Of an allocator that cuts small blocks, those of up to `small_most` bytes (512 at most), out of pools which malloc knows nothing
+ * of, and has malloc make larger ones: functions to put in the place of its own, which call these and count for `part`,
+ * SW_HEAP_OBJECT or SW_HEAP_MEM. Their context is the allocator's. One thread at a time calls them; there is one
+ * allocator a part. */
+SW_API sw_heap_allocator sw_heap_pools_count(unsigned part,
+                                             const sw_heap_allocator *original,
+                                             size_t small_most);
 
 /* --- samples --- */
 

@@ -26,6 +26,8 @@ struct code {
     const void *address; /* NULL: free */
     layout_code head;
     uint32_t function, line_count, line_room;
+    uint32_t last_line; /* that was looked up last, and where */
+    int64_t last_offset;
     layout_line *lines;
 };
 
@@ -153,6 +155,7 @@ static void code_read(struct code *code, const layout_code *head)
 {
     code->head = *head;
     code->function = 0;
+    code->last_offset = INT64_MIN;
     lines_read(code);
     if (known.count < FUNCTIONS) {
         known.functions[known.count] =
@@ -165,7 +168,7 @@ static void code_read(struct code *code, const layout_code *head)
 }
 
 /* The code object, as it is known; NULL: no memory. The lock is held. */
-static const struct code *code_get(const void *address)
+static struct code *code_get(const void *address)
 {
     layout_code head = {0};
     layout_code_parse(address, (uint64_t)(uintptr_t)address, &head);
@@ -188,6 +191,18 @@ static const struct code *code_get(const void *address)
 }
 
 /* --- the walk --- */
+
+/* Most stacks are taken where others were: a search through a table that is in no cache is spared. */
+static uint32_t line_of(struct code *code, const layout_frame *frame)
+{
+    const int64_t offset = layout_offset(frame, &code->head);
+    if (offset != code->last_offset) {
+        code->last_line = layout_line_find(code->lines, code->line_count, offset,
+                                           code->head.first_line);
+        code->last_offset = offset;
+    }
+    return code->last_line;
+}
 
 static uint64_t innermost_frame(void)
 {
@@ -223,13 +238,9 @@ size_t memory_walk(sw_heap_frame *out, size_t most)
             if (Py_TYPE((const PyObject *)at) != &PyCode_Type) {
                 break;
             }
-            const struct code *code = code_get(at);
-            out[depth++] = (sw_heap_frame){
-                code ? code->function : 0,
-                code ? layout_line_find(code->lines, code->line_count,
-                                        layout_offset(&frame, &code->head),
-                                        code->head.first_line)
-                     : 0};
+            struct code *code = code_get(at);
+            out[depth++] = (sw_heap_frame){code ? code->function : 0,
+                                           code ? line_of(code, &frame) : 0};
         }
         address = frame.previous;
     }

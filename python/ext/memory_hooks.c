@@ -1,5 +1,5 @@
-/* Hooks in Python's allocators: those for the domains of objects and of small buffers, which are the core's (sw_heap_pools_malloc and
- * its kin), and for the raw domain and arenas. The GIL is held, but in the raw domain, whose hooks use nothing that is shared. */
+/* Hooks in Python's allocators: those for the domains of objects and of small buffers, which are the core's
+ * (sw_heap_pools_count), and for the raw domain and arenas. The GIL is held, but in the raw domain, whose hooks use nothing that is shared. */
 #include "memory.h"
 
 #include <dlfcn.h>
@@ -18,9 +18,6 @@ static struct {
     PyMemAllocatorEx raw, mem, obj;
     PyObjectArenaAllocator arena;
 } hooks;
-
-static sw_heap_pools domain_mem = {.part = SW_HEAP_MEM};
-static sw_heap_pools domain_obj = {.part = SW_HEAP_OBJECT};
 
 /* --- the raw domain, and arenas --- */
 
@@ -91,12 +88,7 @@ static void arena_free(void *context, void *arena, size_t size)
 /* --- on and off --- */
 
 static PyMemAllocatorEx own_raw = {NULL, raw_malloc, raw_calloc, raw_realloc, raw_free};
-static PyMemAllocatorEx own_mem = {&domain_mem, sw_heap_pools_malloc,
-                                   sw_heap_pools_calloc, sw_heap_pools_realloc,
-                                   sw_heap_pools_free};
-static PyMemAllocatorEx own_obj = {&domain_obj, sw_heap_pools_malloc,
-                                   sw_heap_pools_calloc, sw_heap_pools_realloc,
-                                   sw_heap_pools_free};
+static PyMemAllocatorEx own_mem, own_obj;
 static PyObjectArenaAllocator own_arena = {NULL, arena_alloc, arena_free};
 
 /* Whether small blocks come from pools. Where somebody else has hooks already nobody says; then those of malloc would be the
@@ -113,14 +105,14 @@ static bool has_pools(void)
 #endif
 }
 
-static void domain_set(sw_heap_pools *domain, const PyMemAllocatorEx *original)
+static PyMemAllocatorEx counted(unsigned part, const PyMemAllocatorEx *original)
 {
-    domain->context = original->ctx;
-    domain->malloc = original->malloc;
-    domain->calloc = original->calloc;
-    domain->realloc = original->realloc;
-    domain->free = original->free;
-    domain->small_most = hooks.pools ? SMALL_MOST : 0;
+    const sw_heap_allocator theirs = {original->ctx, original->malloc, original->calloc,
+                                      original->realloc, original->free};
+    const sw_heap_allocator ours =
+        sw_heap_pools_count(part, &theirs, hooks.pools ? SMALL_MOST : 0);
+    return (PyMemAllocatorEx){ours.context, ours.malloc, ours.calloc, ours.realloc,
+                              ours.free};
 }
 
 void memory_hooks_install(void)
@@ -136,8 +128,8 @@ void memory_hooks_install(void)
     if (sw_heap_pools_prepare(hooks.pools ? POOL_BITS : 0) != SW_OK) {
         return;
     }
-    domain_set(&domain_mem, &hooks.mem);
-    domain_set(&domain_obj, &hooks.obj);
+    own_mem = counted(SW_HEAP_MEM, &hooks.mem);
+    own_obj = counted(SW_HEAP_OBJECT, &hooks.obj);
     PyMem_SetAllocator(PYMEM_DOMAIN_RAW, &own_raw);
 #ifndef Py_GIL_DISABLED
     PyMem_SetAllocator(PYMEM_DOMAIN_MEM, &own_mem);

@@ -95,7 +95,8 @@ struct sw__slot {
  * Invariants: bottom ≤ top ≤ limit; bottom[-1] stands for the root; node and start are those of top[-1]; a frame at or
  * above top has node 0, so that a reader of the memory sees where the stack ends; generation is `idle`, or 0 while the
  * thread is inside the recorder (a signal handler then finds it so). `idle` is the gate of the lane's sections, with
- * SW__GATE_SLOW where the clock is not a register, or `resident` is there: then every section takes the slow path. */
+ * SW__GATE_SLOW where the clock is not a register, `resident` is there, or somebody wants to know of changes: then every section
+ * takes the slow path. */
 struct sw__lane {
     _Atomic uint32_t generation;
     uint32_t quick_mask;
@@ -291,10 +292,25 @@ SW__INLINE void sw__chunk_publish(struct sw__lane *main, uint8_t *cursor)
     atomic_store_explicit((_Atomic uint32_t *)(void *)(main->data - back),
                           (uint32_t)(cursor - main->data), memory_order_release);
 }
+/* Whoever wants to know, on a thread itself, that the sections that are open on it may be others (src/watch/heap.c). It is told in
+ * slow paths alone, so as long as it is wanted lanes are slow: new ones by themselves, others when they next come by, or when
+ * whoever it is makes them so, on their own thread. NULL: nobody ever wanted to know. */
+extern void (*_Atomic sw__sections_tell)(void);
+extern _Atomic bool sw__sections_watched;
+SW__INLINE void sw__sections_changed(void)
+{
+    void (*tell)(void) = atomic_load_explicit(&sw__sections_tell, memory_order_relaxed);
+    if (SW__UNLIKELY(tell != NULL)) {
+        tell();
+    }
+}
 /* What the lane's gate has beyond the domain's. */
 SW__INLINE uint32_t sw__lane_slow(const struct sw__lane *lane)
 {
-    return sw__clock_is_register() && !lane->resident ? 0 : SW__GATE_SLOW;
+    return sw__clock_is_register() && !lane->resident &&
+                   !atomic_load_explicit(&sw__sections_watched, memory_order_relaxed)
+               ? 0
+               : SW__GATE_SLOW;
 }
 /* Entering the recorder: from here on a signal handler of this thread finds the lane busy, and so does
  * whoever ends the session. What follows must look at the gate after this, not before. */

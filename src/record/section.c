@@ -10,6 +10,8 @@ SW__TLS struct sw__thread *sw__self = &sw__detached;
 SW__TLS struct sw__lane *sw__self_lane = &sw__no_lane;
 SW__TLS int sw__holding;
 _Atomic bool sw__events_on;
+void (*_Atomic sw__sections_tell)(void);
+_Atomic bool sw__sections_watched;
 
 /* Switches the running phase at `now`, within a step. */
 static void sw__phase_switch(struct sw__lane *lane, uint64_t now, uint8_t phase)
@@ -104,6 +106,16 @@ static struct sw__lane *sw__lane_cold(const struct sw_section *section, bool end
     return lane;
 }
 
+/* Leaves a slow path in which the open sections have changed. */
+static void sw__lane_changed(struct sw__lane *lane)
+{
+    if (!lane->overflow) {
+        lane->idle = (lane->idle & ~SW__GATE_SLOW) | sw__lane_slow(lane);
+    }
+    sw__sections_changed();
+    sw__lane_idle(lane);
+}
+
 /* Begin, when something is not as usual: no lane yet, another session, a signal in the recorder, a full
  * stack, a node that is not in the table, a clock that is not a register. */
 static SW__COLD void sw__begin_slow(struct sw_section *section, uint64_t key)
@@ -126,7 +138,7 @@ static SW__COLD void sw__begin_slow(struct sw_section *section, uint64_t key)
             sw__resident_begin(lane, lane->top - 1, resident);
         }
     }
-    sw__lane_idle(lane);
+    sw__lane_changed(lane);
 }
 
 void sw_section_begin(sw_section *section, uint64_t key)
@@ -334,10 +346,7 @@ static SW__COLD void sw__end_slow(struct sw_section *section, uint64_t key,
     }
     if (lane->overflow) {
         lane->overflow--;
-        if (!lane->overflow) {
-            lane->idle = (lane->idle & ~SW__GATE_SLOW) | sw__lane_slow(lane);
-        }
-        sw__lane_idle(lane);
+        sw__lane_changed(lane);
         return;
     }
     struct sw__fmt_frame *match = NULL;
@@ -357,7 +366,7 @@ static SW__COLD void sw__end_slow(struct sw_section *section, uint64_t key,
     } else {
         sw__frame_pull(lane, match, now, flags, spent);
     }
-    sw__lane_idle(lane);
+    sw__lane_changed(lane);
 }
 
 unsigned sw_section_depth(void)

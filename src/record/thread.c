@@ -28,6 +28,7 @@ void sw__become(struct sw__thread *thread)
 {
     sw__self = thread;
     sw__self_lane = thread->lane[0];
+    sw__sections_changed();
 }
 
 static pthread_key_t sw__key;
@@ -490,6 +491,7 @@ static struct sw__lane *sw__lane_renew(struct sw__lane *lane)
     sw__step_close(lane, SW_STEP_INCOMPLETE);
     lane->idle = gate | sw__lane_slow(lane);
     sw__lane_reset(lane);
+    sw__sections_changed();
     return lane;
 }
 

@@ -7,13 +7,13 @@
 #include <string.h>
 #include <sys/mman.h>
 
-struct sw__heap_thread sw__heap_nobody = {.expect = SW__HEAP_NEVER};
+struct sw__heap_thread sw__heap_nobody = {.room = -SW__HEAP_TRAP};
 SW__TLS struct sw__heap_thread *sw__heap_self = &sw__heap_nobody;
 _Atomic bool sw__heap_on;
 
 /* For threads whose end has begun: what it counts goes to `late`. */
 static struct sw__heap_thread sw__heap_closed = {
-    .expect = SW__HEAP_NEVER, .within = SW__HEAP_LATE, .busy = 1};
+    .room = -SW__HEAP_TRAP, .within = SW__HEAP_LATE, .busy = 1};
 
 static bool is_closed(const struct sw__heap_thread *thread)
 {
@@ -97,9 +97,9 @@ struct sw__heap_thread *sw__heap_attach(void)
                                                       memory_order_relaxed)) {
         }
     }
-    thread->expect = SW__HEAP_NEVER;
+    sw__heap_trap(thread);
+    sw__heap_level(thread);
     thread->within = SW_HEAP_NATIVE;
-    thread->room = 0;
     thread->told = sw__heap_net(thread);
     thread->random =
         (uint64_t)(uintptr_t)&thread * 0x9E3779B97F4A7C15ull ^ sw__clock_now();
@@ -126,10 +126,14 @@ void sw_heap_set_within(unsigned part)
     struct sw__heap_thread *thread = sw__heap_here_now();
     /* What threads that are ending share is not to be changed. */
     if (!is_closed(thread)) {
+        /* In this order, for a handler that allocates in between takes the trap away if it can. */
         thread->within = part;
-        /* In this order, for a handler that allocates in between sets what is expected. */
         atomic_signal_fence(memory_order_seq_cst);
-        thread->expect = SW__HEAP_NEVER;
+        if (part != SW_HEAP_NATIVE) {
+            sw__heap_trap(thread);
+        } else if (sw__heap_is_settled(thread)) {
+            sw__heap_untrap(thread);
+        }
     }
 }
 
@@ -155,11 +159,61 @@ static void raise_to(_Atomic int64_t *place, int64_t value)
     }
 }
 
-int64_t sw__heap_net(const struct sw__heap_thread *thread)
+/* What a thread has counted, also while it runs. Its words change one by one: what was read belongs together when nothing was
+ * allocated meanwhile. Not for ever: a thread that was stopped in the middle never gets further. */
+static void read_thread(const struct sw__heap_thread *thread, sw_heap_totals *out,
+                        int64_t *net)
+{
+    int64_t allocated = 0, until;
+    uint64_t change;
+    unsigned rounds = 0;
+    do {
+        change = __atomic_load_n(&thread->change, __ATOMIC_ACQUIRE);
+        for (unsigned part = 0; out && part < SW_HEAP_PARTS; part++) {
+            const struct sw__heap_count *from = &thread->part[part];
+            out[part].allocated = __atomic_load_n(&from->allocated, __ATOMIC_RELAXED);
+            out[part].blocks = __atomic_load_n(&from->blocks, __ATOMIC_RELAXED);
+            out[part].freed = __atomic_load_n(&from->freed, __ATOMIC_RELAXED);
+            out[part].blocks_freed =
+                __atomic_load_n(&from->blocks_freed, __ATOMIC_RELAXED);
+        }
+        sw__heap_order();
+        until = sw__heap_word(&thread->until);
+        sw__heap_order();
+        allocated = sw__heap_word(&thread->end) - until;
+        *net = sw__heap_net(thread);
+        sw__heap_order();
+    } while ((until != sw__heap_word(&thread->until) || change % 2 ||
+              change != __atomic_load_n(&thread->change, __ATOMIC_RELAXED)) &&
+             ++rounds < 1000);
+    if (out) {
+        sw_heap_totals *native = &out[SW_HEAP_NATIVE];
+        *native = (sw_heap_totals){
+            .allocated = (uint64_t)allocated,
+            .freed = (uint64_t)(allocated - *net),
+            .blocks = __atomic_load_n(&thread->blocks, __ATOMIC_RELAXED),
+            .blocks_freed = __atomic_load_n(&thread->blocks_freed, __ATOMIC_RELAXED)};
+        for (unsigned part = 0; part < SW_HEAP_PARTS; part++) {
+            if (part != SW_HEAP_NATIVE) {
+                native->allocated -= out[part].allocated;
+                native->freed -= out[part].freed;
+            }
+        }
+    }
+}
+
+/* What all threads have, as they count it. */
+static int64_t in_use_exactly(void)
 {
     uint64_t sum = 0;
+    int64_t net;
     for (unsigned part = 0; part < SW_HEAP_PARTS; part++) {
-        sum += thread->part[part].allocated - thread->part[part].freed;
+        sum += atomic_load_explicit(&heap.late[part][0], memory_order_relaxed) -
+               atomic_load_explicit(&heap.late[part][2], memory_order_relaxed);
+    }
+    for (struct sw__heap_thread *at = sw__heap_threads(); at; at = at->next) {
+        read_thread(at, NULL, &net);
+        sum += (uint64_t)net;
     }
     return (int64_t)sum;
 }
@@ -174,20 +228,28 @@ void sw__heap_flush(struct sw__heap_thread *thread)
     thread->told = net;
     const int64_t now =
         atomic_fetch_add_explicit(&heap.in_use, change, memory_order_relaxed) + change;
-    if (change > 0) {
-        for (uint32_t left = atomic_load_explicit(&heap.windows, memory_order_relaxed);
-             left; left &= left - 1) {
-            raise_to(&heap.window[__builtin_ctz(left)].peak, now);
+    if (change <= 0) {
+        return;
+    }
+    /* Others may have freed what they told of: it may be a peak, and then it is added up how much there is. */
+    int64_t exactly = INT64_MIN;
+    for (uint32_t left = atomic_load_explicit(&heap.windows, memory_order_relaxed); left;
+         left &= left - 1) {
+        _Atomic int64_t *peak = &heap.window[__builtin_ctz(left)].peak;
+        if (now > atomic_load_explicit(peak, memory_order_relaxed)) {
+            exactly = exactly == INT64_MIN ? in_use_exactly() : exactly;
+            raise_to(peak, exactly);
         }
     }
 }
 
 void sw__heap_ahead(struct sw__heap_thread *thread)
 {
-    thread->stretch =
+    const int64_t stretch =
         thread->sample < SW__HEAP_FLUSH ? thread->sample : (int64_t)SW__HEAP_FLUSH;
-    thread->sample -= thread->stretch;
-    thread->until = thread->stretch;
+    thread->sample -= stretch;
+    sw__heap_shift(thread, &thread->end, &thread->until,
+                   stretch - sw__heap_word(&thread->until));
 }
 
 void sw__heap_slow(struct sw__heap_thread *thread, const void *address, size_t bytes,
@@ -199,7 +261,7 @@ void sw__heap_slow(struct sw__heap_thread *thread, const void *address, size_t b
     thread->busy = 1;
     sw__heap_flush(thread);
     /* `until` went below 0 by this block; what it is below counts against the next sample. */
-    thread->sample += thread->until;
+    thread->sample += sw__heap_word(&thread->until);
     if (thread->sample < 0) {
         sw__heap_sample(thread, address, bytes, caller);
     }
@@ -219,13 +281,21 @@ void sw_heap_read(sw_heap_stats *out)
         to->freed = atomic_load_explicit(&heap.late[part][2], memory_order_relaxed);
         to->blocks_freed =
             atomic_load_explicit(&heap.late[part][3], memory_order_relaxed);
-        for (struct sw__heap_thread *at = sw__heap_threads(); at; at = at->next) {
-            const struct sw__heap_count *from = &at->part[part];
-            to->allocated += __atomic_load_n(&from->allocated, __ATOMIC_RELAXED);
-            to->blocks += __atomic_load_n(&from->blocks, __ATOMIC_RELAXED);
-            to->freed += __atomic_load_n(&from->freed, __ATOMIC_RELAXED);
-            to->blocks_freed += __atomic_load_n(&from->blocks_freed, __ATOMIC_RELAXED);
+    }
+    for (struct sw__heap_thread *at = sw__heap_threads(); at; at = at->next) {
+        sw_heap_totals of[SW_HEAP_PARTS];
+        int64_t net;
+        read_thread(at, of, &net);
+        for (unsigned part = 0; part < SW_HEAP_PARTS; part++) {
+            sw_heap_totals *to = &out->part[part];
+            to->allocated += of[part].allocated;
+            to->blocks += of[part].blocks;
+            to->freed += of[part].freed;
+            to->blocks_freed += of[part].blocks_freed;
         }
+    }
+    for (unsigned part = 0; part < SW_HEAP_PARTS; part++) {
+        const sw_heap_totals *to = &out->part[part];
         out->all.allocated += to->allocated;
         out->all.blocks += to->blocks;
         out->all.freed += to->freed;
@@ -233,11 +303,10 @@ void sw_heap_read(sw_heap_stats *out)
     }
 }
 
-/* What is in use as far as told, with what this thread has not told yet. */
 static int64_t in_use_now(void)
 {
     sw__heap_flush(sw__heap_here_now());
-    return atomic_load_explicit(&heap.in_use, memory_order_relaxed);
+    return in_use_exactly();
 }
 
 int sw_heap_window_open(void)
@@ -292,6 +361,15 @@ static void recording_begins(void)
     memset(heap.row, 0, sizeof heap.row);
 }
 
+/* On the thread itself, also while nothing counts: a lane that is not slow any more does not tell. */
+static void sections_changed(void)
+{
+    struct sw__heap_thread *thread = sw__heap_self;
+    if (thread != &sw__heap_nobody && !is_closed(thread)) {
+        sw__heap_trap(thread);
+    }
+}
+
 int sw_heap_start(uint64_t sample_bytes, sw_error_info *info)
 {
     pthread_once(&heap.once, make_key);
@@ -299,6 +377,9 @@ int sw_heap_start(uint64_t sample_bytes, sw_error_info *info)
     pthread_mutex_lock(&heap.lock);
     int result = 0;
     if (heap.wanted == 0) {
+        /* Before the first hook looks at sections. */
+        atomic_store(&sw__sections_tell, sections_changed);
+        atomic_store(&sw__sections_watched, true);
         result = sw__heap_hooks_add(info);
     }
     if (!result && sample_bytes && !__atomic_load_n(&sw__heap_period, __ATOMIC_RELAXED) &&
@@ -312,6 +393,7 @@ int sw_heap_start(uint64_t sample_bytes, sw_error_info *info)
         atomic_store(&sw__heap_on, true);
         recording_begins();
     }
+    atomic_store(&sw__sections_watched, heap.wanted != 0);
     pthread_mutex_unlock(&heap.lock);
     return result;
 }
@@ -322,6 +404,7 @@ void sw_heap_stop(void)
     if (heap.wanted && --heap.wanted == 0) {
         sw__heap_hooks_remove();
         atomic_store(&sw__heap_on, false);
+        atomic_store(&sw__sections_watched, false);
         (void)sw__heap_samples_start(0);
     }
     pthread_mutex_unlock(&heap.lock);
@@ -420,9 +503,9 @@ static void on_after_fork(bool child)
     /* Of the threads only this one is left; sections are those of the parent's recording. */
     for (struct sw__heap_thread *at = sw__heap_threads(); at; at = at->next) {
         at->depth = 0;
-        at->expect = SW__HEAP_NEVER;
         at->start = 0;
         at->gate = 0;
+        sw__heap_trap(at);
         if (at != sw__heap_self) {
             at->used = false;
         }

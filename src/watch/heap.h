@@ -18,9 +18,9 @@
 #include <stepwatch/heap.h>
 
 #define SW__HEAP_FLUSH (64 * 1024)
-#define SW__HEAP_LATE 14u         /* `within`: counts, but not for the thread */
-#define SW__HEAP_NEVER UINT64_MAX /* no section begins then */
-#define SW__HEAP_MARKS 64         /* sections that are open one inside the other */
+#define SW__HEAP_LATE 14u /* `within`: counts, but not for the thread */
+#define SW__HEAP_TRAP ((int64_t)1 << 60)
+#define SW__HEAP_MARKS 64 /* sections that are open one inside the other */
 #define SW__HEAP_WINDOWS 16
 
 struct sw__heap_count {
@@ -45,26 +45,36 @@ struct sw__heap_mark {
     struct sw__heap_count at; /* counters then */
 };
 
-/* A thread that allocates. What every hook touches comes first, to lie in few lines of the cache.
+/* A thread that allocates. What every hook writes comes first, in one line of the cache, and as little as there can be: for one that
+ * makes a block three additions, for one that frees it two. All else follows from these.
  *
- * Invariants: net = allocated - freed over all parts; net + room is the most of `net` since the marks last changed;
- * marks[0…depth) are the sections that were open then. `within` is SW__HEAP_LATE in the one that threads have which are
- * ending. */
+ *   allocated, all parts    end - until
+ *   in use (net)            top - room, where `top` is the most of it since the marks last changed
+ *   freed, all parts        allocated - net
+ *   bytes of native code    what is not in `part`
+ *
+ * `room` is also where hooks are stopped: with a trap set it is so far below zero that every addition leaves it there, and a
+ * hook whose addition has a negative result looks why. Either there is more in use than ever before, or there is something
+ * to be looked at before counting: the thread is not attached, its sections may be others, malloc is called for somebody in
+ * particular. Only its own thread writes here, each time with one instruction, so that handlers of signals may come between any two.
+ *
+ * Invariants: without a trap the thread is attached, `within` is SW_HEAP_NATIVE, marks[0…depth) are the sections that
+ * are open, and whatever changes them sets it (sw__sections_tell). `change` is odd while two words that belong together are
+ * written. `within` is SW__HEAP_LATE in the one that threads have which are ending. */
 struct sw__heap_thread {
-    /* When the newest section began, if a hook may count without looking any further: the thread is attached, malloc is called
-     * for nobody in particular, and blocks have a head that is known. Else SW__HEAP_NEVER. */
-    uint64_t expect;
-    int64_t until; /* bytes to allocate until the thread tells what it has, or samples */
     int64_t room;
+    int64_t until; /* bytes to allocate until the thread tells what it has, or samples */
+    uint64_t blocks, blocks_freed;             /* of native code */
+    struct sw__heap_count part[SW_HEAP_PARTS]; /* nothing for native code */
+    int64_t end, top;
+    uint64_t change;
     uint32_t within; /* the part that malloc is called for */
     uint32_t busy;
-    struct sw__heap_count part[SW_HEAP_PARTS];
     uint64_t start; /* of the newest section, when sections were last looked at */
     bool
         hasty; /* inside a hook of mmap: it may hold a lock of malloc, so it does not wait for who forks */
     int64_t told;    /* of net */
     int64_t sample;  /* bytes until the next sample, beyond what `until` stands for */
-    int64_t stretch; /* what `until` began with */
     uint64_t period; /* that the distance to the next sample was drawn with */
     uint64_t random;
     uint32_t depth;
@@ -76,7 +86,7 @@ struct sw__heap_thread {
     struct sw__heap_thread *next;
 };
 
-/* Never NULL: sw__heap_nobody, which expects nothing, until the thread is attached. */
+/* Never NULL: sw__heap_nobody, which has a trap, until the thread is attached. */
 extern SW__TLS struct sw__heap_thread *sw__heap_self;
 extern SW__HIDDEN struct sw__heap_thread sw__heap_nobody;
 extern _Atomic bool sw__heap_on;
@@ -85,11 +95,11 @@ extern _Atomic bool sw__heap_on;
 struct sw__heap_thread *sw__heap_attach(void); /* never NULL */
 void sw__heap_flush(struct sw__heap_thread *thread);
 void sw__heap_late(unsigned part, uint64_t allocated, uint64_t freed);
-int64_t sw__heap_net(const struct sw__heap_thread *thread);
 /* heap_hooks.c */
-/* Blocks have heads that can be read (heap_hooks.c). */
-extern SW__HIDDEN bool sw__heap_heads;
 int sw__heap_hooks_add(sw_error_info *info);
+/* Whether blocks that are freed are looked for among those that were sampled; so in heap_pools.c. */
+void sw__heap_hooks_sampled(bool some);
+void sw__heap_pools_sampled(bool some);
 void sw__heap_hooks_remove(void);
 void sw__heap_hooks_forked(void);
 /* heap_sections.c */
@@ -107,9 +117,12 @@ void sw__heap_samples_lock(void);
 void sw__heap_samples_unlock(void);
 void sw__heap_samples_before_fork(void); /* the lock is held from now on */
 void sw__heap_samples_forked(void);      /* in a child */
-extern SW__HIDDEN uint8_t sw__heap_filter[8192];
-extern SW__HIDDEN uint32_t sw__heap_sampled; /* blocks in the table; 0: no need to look */
-extern uint64_t sw__heap_period;             /* 0: no samples */
+/* How many sampled blocks have a place, which is a hash of their address. There are more places when there are many blocks; few
+ * of them stay in the nearest cache. */
+#define SW__HEAP_FILTER 8192u /* at most; a power of two */
+extern SW__HIDDEN uint8_t sw__heap_filter[SW__HEAP_FILTER];
+extern SW__HIDDEN uint32_t sw__heap_filter_mask; /* places less 1 */
+extern uint64_t sw__heap_period;                 /* 0: no samples */
 
 struct sw__heap_thread *
 sw__heap_threads(void); /* list of all, newest first; only grows */
@@ -122,66 +135,172 @@ SW__INLINE struct sw__heap_thread *sw__heap_here_now(void)
     return SW__LIKELY(thread != &sw__heap_nobody) ? thread : sw__heap_attach();
 }
 
-/* Whether nothing but counting is to be done. */
-SW__INLINE bool sw__heap_is_plain(const struct sw__heap_thread *thread)
+/* Takes from a word or adds to it, in one instruction where that can be; whether the result is negative. */
+SW__INLINE bool sw__heap_less(int64_t *word, size_t bytes)
 {
-    return SW__LIKELY(sw__self_lane->start == thread->expect);
+#if defined(__x86_64__) && !SW__TSAN
+    bool negative;
+    __asm__("subq %2, %0" : "+m"(*word), "=@ccs"(negative) : "er"(bytes));
+    return SW__UNLIKELY(negative);
+#else
+    const int64_t now = __atomic_load_n(word, __ATOMIC_RELAXED) - (int64_t)bytes;
+    __atomic_store_n(word, now, __ATOMIC_RELAXED);
+    return SW__UNLIKELY(now < 0);
+#endif
 }
 
-/* Whether the sections that are open are those that were open at the last look; they are looked at before counting. The moment
- * when the newest one began tells it from all others. */
-SW__INLINE void sw__heap_look(struct sw__heap_thread *thread)
+SW__INLINE bool sw__heap_more(int64_t *word, size_t bytes)
+{
+#if defined(__x86_64__) && !SW__TSAN
+    bool negative;
+    __asm__("addq %2, %0" : "+m"(*word), "=@ccs"(negative) : "er"(bytes));
+    return SW__UNLIKELY(negative);
+#else
+    const int64_t now = __atomic_load_n(word, __ATOMIC_RELAXED) + (int64_t)bytes;
+    __atomic_store_n(word, now, __ATOMIC_RELAXED);
+    return SW__UNLIKELY(now < 0);
+#endif
+}
+
+SW__INLINE int64_t sw__heap_word(const int64_t *word)
+{
+    return __atomic_load_n(word, __ATOMIC_RELAXED);
+}
+
+SW__INLINE bool sw__heap_is_trapped(const struct sw__heap_thread *thread)
+{
+    return sw__heap_word(&thread->room) < -SW__HEAP_TRAP / 2;
+}
+
+/* The value says whether there is a trap, so that a handler of a signal that sets or takes one at the same time does no harm. */
+SW__INLINE void sw__heap_trap(struct sw__heap_thread *thread)
+{
+    if (!sw__heap_is_trapped(thread)) {
+        (void)sw__heap_less(&thread->room, (size_t)SW__HEAP_TRAP);
+    }
+}
+
+SW__INLINE void sw__heap_untrap(struct sw__heap_thread *thread)
+{
+    while (sw__heap_is_trapped(thread)) {
+        (void)sw__heap_more(&thread->room, (size_t)SW__HEAP_TRAP);
+    }
+}
+
+/* `room` without the trap. */
+SW__INLINE int64_t sw__heap_room(const struct sw__heap_thread *thread)
+{
+    int64_t room = sw__heap_word(&thread->room);
+    while (room < -SW__HEAP_TRAP / 2) {
+        room += SW__HEAP_TRAP;
+    }
+    return room;
+}
+
+/* Of the calling thread: bytes allocated by all parts, and in use. */
+SW__INLINE int64_t sw__heap_allocated(const struct sw__heap_thread *thread)
+{
+    return sw__heap_word(&thread->end) - sw__heap_word(&thread->until);
+}
+
+SW__INLINE int64_t sw__heap_net(const struct sw__heap_thread *thread)
+{
+    return sw__heap_word(&thread->top) - sw__heap_room(thread);
+}
+
+/* What comes before is seen before what comes after. All are atomic where threads are checked, which knows no fences. */
+SW__INLINE void sw__heap_order(void)
+{
+#if SW__TSAN
+    atomic_signal_fence(memory_order_seq_cst);
+#else
+    atomic_thread_fence(memory_order_acq_rel);
+#endif
+}
+
+/* Two words change, and what follows from them does not. */
+SW__INLINE void sw__heap_shift(struct sw__heap_thread *thread, int64_t *one, int64_t *two,
+                               int64_t by)
+{
+    sw__add(&thread->change, 1);
+    sw__heap_order();
+    (void)sw__heap_more(one, (size_t)by);
+    (void)sw__heap_more(two, (size_t)by);
+    sw__heap_order();
+    sw__add(&thread->change, 1);
+}
+
+/* What is in use now is the most. */
+SW__INLINE void sw__heap_level(struct sw__heap_thread *thread)
+{
+    sw__heap_shift(thread, &thread->top, &thread->room, -sw__heap_room(thread));
+}
+
+/* Whether the sections that are open are those that were open at the last look, and a change will be told. */
+SW__INLINE bool sw__heap_is_settled(const struct sw__heap_thread *thread)
 {
     const struct sw__lane *lane = sw__self_lane;
-    if (SW__UNLIKELY(lane->start != thread->start)) {
-        sw__heap_sections(thread, lane);
+    return lane->start == thread->start &&
+           (lane == &sw__no_lane || (lane->idle & SW__GATE_SLOW) != 0 ||
+            lane->idle !=
+                atomic_load_explicit(&sw__domain_at(0)->gate, memory_order_relaxed));
+}
+
+/* Looks at the sections that are open, before counting. The moment when the newest one began tells it from all others. */
+SW__INLINE void sw__heap_look(struct sw__heap_thread *thread)
+{
+    if (!sw__heap_is_settled(thread)) {
+        sw__heap_sections(thread, sw__self_lane);
     }
-    const bool plain = thread->within == SW_HEAP_NATIVE && sw__heap_heads;
-    thread->expect = plain ? thread->start : SW__HEAP_NEVER;
+    if (thread->within == SW_HEAP_NATIVE && sw__heap_is_settled(thread)) {
+        sw__heap_untrap(thread);
+    }
 }
 
 SW__COLD void sw__heap_slow(struct sw__heap_thread *thread, const void *address,
                             size_t bytes, const void *caller);
 
-/* Whether sw__heap_slow is to be called. `part` is one that counts. */
-SW__INLINE bool sw__heap_add(struct sw__heap_thread *thread, unsigned part, size_t bytes)
+/* Counts bytes that were allocated, by whatever part. Whether sw__heap_slow is to be called. */
+SW__INLINE bool sw__heap_add(struct sw__heap_thread *thread, size_t bytes)
 {
-    sw__add(&thread->part[part].allocated, bytes);
-    sw__add(&thread->part[part].blocks, 1);
-    thread->room -= (int64_t)bytes;
-    if (SW__UNLIKELY(thread->room < 0)) {
-        __asm__(""); /* a jump, which is seldom taken, and no second store */
-        thread->room = 0;
+    (void)sw__heap_less(&thread->room, bytes);
+    if (sw__heap_room(thread) < 0) {
+        sw__heap_level(thread);
     }
-    thread->until -= (int64_t)bytes;
-    return SW__UNLIKELY(thread->until < 0);
+    return sw__heap_less(&thread->until, bytes);
 }
 
+/* `part` is one that counts. */
 SW__INLINE void sw__heap_took(struct sw__heap_thread *thread, unsigned part,
                               const void *address, size_t bytes, const void *caller)
 {
     sw__heap_look(thread);
-    if (sw__heap_add(thread, part, bytes)) {
+    const bool slow = sw__heap_add(thread, bytes);
+    if (part == SW_HEAP_NATIVE) {
+        sw__add(&thread->blocks, 1);
+    } else {
+        sw__add(&thread->part[part].allocated, bytes);
+        sw__add(&thread->part[part].blocks, 1);
+    }
+    if (slow) {
         sw__heap_slow(thread, address, bytes, caller);
     }
 }
 
 SW__INLINE uint32_t sw__heap_place(const void *address)
 {
-    return (uint32_t)(uintptr_t)address * 0x9E3779B1u >> 19;
+    const uint32_t hash = (uint32_t)(uintptr_t)address * 0x9E3779B1u >> 19;
+#if SW__TSAN
+    return hash & __atomic_load_n(&sw__heap_filter_mask, __ATOMIC_RELAXED);
+#else
+    return hash & sw__heap_filter_mask; /* in place, as a relaxed load would not be */
+#endif
 }
 
 /* Whether sw__heap_unsample is to be called. */
 SW__INLINE bool sw__heap_may_be_sampled(const void *address)
 {
-#if SW__TSAN
-    const bool some = __atomic_load_n(&sw__heap_sampled, __ATOMIC_RELAXED) != 0;
-#else
-    const bool some =
-        sw__heap_sampled != 0; /* compared in place, as a relaxed load would not be */
-#endif
-    return SW__UNLIKELY(some) &&
-           SW__UNLIKELY(__atomic_load_n(&sw__heap_filter[sw__heap_place(address)],
+    return SW__UNLIKELY(__atomic_load_n(&sw__heap_filter[sw__heap_place(address)],
                                         __ATOMIC_RELAXED) != 0);
 }
 
@@ -192,19 +311,15 @@ SW__INLINE void sw__heap_leaves(const void *address)
     }
 }
 
-SW__INLINE void sw__heap_sub(struct sw__heap_thread *thread, unsigned part, size_t bytes)
-{
-    sw__add(&thread->part[part].freed, bytes);
-    sw__add(&thread->part[part].blocks_freed, 1);
-    thread->room += (int64_t)bytes;
-}
-
 SW__INLINE void sw__heap_gave(struct sw__heap_thread *thread, unsigned part, size_t bytes)
 {
     sw__heap_look(thread);
-    sw__heap_sub(thread, part, bytes);
-    if (SW__UNLIKELY(bytes >= SW__HEAP_FLUSH)) {
-        sw__heap_flush(thread);
+    (void)sw__heap_more(&thread->room, bytes);
+    if (part == SW_HEAP_NATIVE) {
+        sw__add(&thread->blocks_freed, 1);
+    } else {
+        sw__add(&thread->part[part].freed, bytes);
+        sw__add(&thread->part[part].blocks_freed, 1);
     }
 }
 

@@ -1,9 +1,10 @@
 /* What is called in place of malloc and its kin, and of mmap.
  *
- * Sizes are those of malloc_usable_size, before a block is freed and after it was allocated: what is freed then fits what was
- * allocated, whoever asked for how much, and nothing has to be remembered of a block. It is the function that belongs to the
- * malloc in force, also where a program brings its own (jemalloc, tcmalloc). Objects that are bound to another malloc
- * than the rest keep it, and are not seen. */
+ * A block counts with what it takes, before it is freed as after it was allocated: what is freed then fits what was allocated,
+ * whoever asked for how much, and nothing has to be remembered of a block. The malloc of the GNU C library keeps that before each
+ * block; any other (jemalloc, tcmalloc) is asked with malloc_usable_size, which belongs to the malloc in force, and has
+ * hooks of its own (any_…), for what lies before its blocks must not be read. Objects that are bound to another malloc than
+ * the rest keep it, and are not seen. */
 #include "watch/heap.h"
 
 #include "watch/plt.h"
@@ -33,41 +34,42 @@ enum {
 
 static struct sw__plt_hook hooks[HOOKS];
 
+#if SW__TSAN
 #define ORIGINAL(which, type) ((type)sw__plt_original(&hooks[which]))
+#else
+/* Called in place, as what a relaxed load gives would not be. */
+#define ORIGINAL(which, type) ((type)hooks[which].original)
+#endif
 #define CALLER() __builtin_return_address(0)
 
-/* The GNU C library keeps the size of a block before it, as it has for decades: reading it saves a call. Not known to be that
- * malloc: it is asked. The lowest bits are flags; a block that was mapped by itself has another head. */
-bool sw__heap_heads;
+/* The GNU C library has had the size of a block before it for decades; the lowest bits are flags. Read only where it was seen to be
+ * so. */
+static bool heads;
 #define HEAD_MAPPED 2u
-
-SW__INLINE size_t head_of(const void *block)
-{
-    return *(const size_t *)((uintptr_t)block - sizeof(size_t));
-}
-
-/* Of a block that was not mapped by itself. */
-SW__INLINE size_t size_by_plain_head(size_t head)
-{
-    return (head & ~(size_t)7) - 8;
-}
 
 SW__INLINE size_t size_by_head(const void *block)
 {
-    const size_t head = head_of(block);
-    return size_by_plain_head(head) - (head & HEAD_MAPPED ? 8 : 0);
+    return *(const size_t *)((uintptr_t)block - sizeof(size_t)) & ~(size_t)7;
 }
 
 SW__INLINE size_t size_of(void *block)
 {
-    return SW__LIKELY(sw__heap_heads) ? size_by_head(block) : malloc_usable_size(block);
+    return SW__LIKELY(heads) ? size_by_head(block) : malloc_usable_size(block);
+}
+
+/* Whether the head says what malloc says: a block that was mapped by itself has two words of it. */
+static bool is_head_right(void *block)
+{
+    const size_t flags = *(const size_t *)((uintptr_t)block - sizeof(size_t)) & 7;
+    return size_by_head(block) ==
+           malloc_usable_size(block) + (flags & HEAD_MAPPED ? 16 : 8);
 }
 
 /* Whether the malloc in force is that of the GNU C library, and its heads say what it says. */
-static void look_at_heads(void)
+static bool look_at_heads(void)
 {
     Dl_info of_malloc, of_libc;
-    bool same = dladdr(hooks[MALLOC].original, &of_malloc) &&
+    bool same = dladdr(sw__plt_resolve("malloc"), &of_malloc) &&
                 dladdr(dlsym(RTLD_DEFAULT, "gnu_get_libc_version"), &of_libc) &&
                 of_malloc.dli_fbase == of_libc.dli_fbase;
     /* A checker that stands in its place (valgrind) gives out what was asked for, and looks at who reads before a block. */
@@ -77,10 +79,10 @@ static void look_at_heads(void)
     static const size_t sizes[] = {1, 24, 25, 1000, 5000, 100000, 300000, 40000000};
     for (size_t i = 0; i < SW__COUNTOF(sizes) && same; i++) {
         void *block = malloc(sizes[i]);
-        same = block && size_by_head(block) == malloc_usable_size(block);
+        same = block && is_head_right(block);
         free(block);
     }
-    sw__heap_heads = same;
+    return same;
 }
 
 /* Where the code of a malloc lies that is part of the program itself; a library that has one is left alone (plt.c). What it
@@ -138,36 +140,39 @@ static SW__NOINLINE void *took_last(struct sw__heap_thread *thread, void *block,
     return block;
 }
 
-/* Who called is asked for where it is wanted, so that others need not. */
+/* There is more in use than before, or there is a trap: `bytes` were taken from `room`. */
+static SW__NOINLINE void *took_above(struct sw__heap_thread *thread, void *block,
+                                     size_t bytes, const void *caller)
+{
+    if (sw__heap_is_trapped(thread)) {
+        (void)sw__heap_more(&thread->room, bytes);
+        return took_specially(block, caller);
+    }
+    sw__heap_level(thread);
+    sw__add(&thread->blocks, 1);
+    return sw__heap_less(&thread->until, bytes) ? took_last(thread, block, caller)
+                                                : block;
+}
+
+/* Counts a block with a head, and returns it. Who called is asked for where it is wanted, so that others need not. */
 SW__INLINE void *took(void *block)
 {
-    if (SW__UNLIKELY(block == NULL)) {
-        return block;
-    }
     struct sw__heap_thread *thread = sw__heap_self;
-    if (!sw__heap_is_plain(thread)) {
-        return took_specially(block, CALLER());
+    const size_t bytes = size_by_head(block);
+    if (sw__heap_less(&thread->room, bytes)) {
+        return took_above(thread, block, bytes, CALLER());
     }
-    const size_t head = head_of(block);
-    if (SW__UNLIKELY(head & HEAD_MAPPED)) {
-        return took_specially(block, CALLER());
-    }
-    if (sw__heap_add(thread, SW_HEAP_NATIVE, size_by_plain_head(head))) {
+    sw__add(&thread->blocks, 1);
+    if (sw__heap_less(&thread->until, bytes)) {
         return took_last(thread, block, CALLER());
     }
     return block;
 }
 
-static void *hook_malloc(size_t size)
+SW__HOT static void *hook_malloc(size_t size)
 {
     void *block = ORIGINAL(MALLOC, void *(*)(size_t))(size);
-    return took(block);
-}
-
-static void *hook_calloc(size_t count, size_t size)
-{
-    void *block = ORIGINAL(CALLOC, void *(*)(size_t, size_t))(count, size);
-    return took(block);
+    return SW__LIKELY(block != NULL) ? took(block) : NULL;
 }
 
 static SW__NOINLINE void free_specially(void *block)
@@ -183,28 +188,45 @@ static SW__NOINLINE void free_specially(void *block)
     ORIGINAL(FREE, void (*)(void *))(block);
 }
 
-/* Whether the block was mapped by itself, or is one that is told of at once: one test for both. */
-SW__INLINE bool is_special(size_t head)
+/* Where a block goes that was counted: it is freed, or first looked for among those that were sampled. */
+static void (*free_next)(void *block);
+
+static void free_sampled(void *block)
 {
-    return SW__UNLIKELY(head & (~(size_t)(SW__HEAP_FLUSH - 1) | HEAD_MAPPED));
+    sw__heap_leaves(block);
+    ORIGINAL(FREE, void (*)(void *))(block);
 }
 
-static void hook_free(void *block)
+void sw__heap_hooks_sampled(bool some)
+{
+    void *original = sw__plt_original(&hooks[FREE]);
+    __atomic_store_n(&free_next, some ? free_sampled : (void (*)(void *))original,
+                     __ATOMIC_RELAXED);
+}
+
+SW__HOT static void hook_free(void *block)
 {
     if (SW__LIKELY(block != NULL)) {
         struct sw__heap_thread *thread = sw__heap_self;
-        if (!sw__heap_is_plain(thread) || sw__heap_may_be_sampled(block)) {
+        const size_t bytes = size_by_head(block);
+        if (sw__heap_more(&thread->room, bytes)) {
+            (void)sw__heap_less(&thread->room, bytes);
             free_specially(block);
             return;
         }
-        const size_t head = head_of(block);
-        if (is_special(head)) {
-            free_specially(block);
-            return;
-        }
-        sw__heap_sub(thread, SW_HEAP_NATIVE, size_by_plain_head(head));
+        sw__add(&thread->blocks_freed, 1);
     }
-    ORIGINAL(FREE, void (*)(void *))(block);
+#if SW__TSAN
+    __atomic_load_n(&free_next, __ATOMIC_RELAXED)(block);
+#else
+    free_next(block);
+#endif
+}
+
+static void *hook_calloc(size_t count, size_t size)
+{
+    void *block = ORIGINAL(CALLOC, void *(*)(size_t, size_t))(count, size);
+    return block ? took(block) : NULL;
 }
 
 /* The rest of realloc and reallocarray. A block that stays where it is has changed its size all the same. */
@@ -256,36 +278,103 @@ static void *hook_reallocarray(void *old, size_t count, size_t size)
 static void *hook_memalign(size_t alignment, size_t size)
 {
     void *block = ORIGINAL(MEMALIGN, void *(*)(size_t, size_t))(alignment, size);
-    return took(block);
+    return block ? took(block) : NULL;
 }
 
-static int hook_posix_memalign(void **out, size_t alignment, size_t size)
+static SW__NOINLINE int aligned_above(struct sw__heap_thread *thread, void *block,
+                                      size_t bytes, const void *caller)
+{
+    (void)took_above(thread, block, bytes, caller);
+    return 0;
+}
+
+static SW__NOINLINE int aligned_last(struct sw__heap_thread *thread, void *block,
+                                     const void *caller)
+{
+    (void)took_last(thread, block, caller);
+    return 0;
+}
+
+SW__HOT static int hook_posix_memalign(void **out, size_t alignment, size_t size)
 {
     const int error =
         ORIGINAL(POSIX_MEMALIGN, int (*)(void **, size_t, size_t))(out, alignment, size);
     if (SW__UNLIKELY(error != 0)) {
         return error;
     }
-    (void)took(*out);
-    return 0;
+    /* As in took, but that what is returned is no block. */
+    struct sw__heap_thread *thread = sw__heap_self;
+    const size_t bytes = size_by_head(*out);
+    if (sw__heap_less(&thread->room, bytes)) {
+        return aligned_above(thread, *out, bytes, CALLER());
+    }
+    sw__add(&thread->blocks, 1);
+    if (sw__heap_less(&thread->until, bytes)) {
+        return aligned_last(thread, *out, CALLER());
+    }
+    return error;
 }
 
 static void *hook_aligned_alloc(size_t alignment, size_t size)
 {
     void *block = ORIGINAL(ALIGNED_ALLOC, void *(*)(size_t, size_t))(alignment, size);
-    return took(block);
+    return block ? took(block) : NULL;
+}
+
+/* --- those of a malloc whose blocks have no head that is known, and those that hardly anybody calls --- */
+
+static void *any_took(void *block, const void *caller)
+{
+    return block ? took_specially(block, caller) : NULL;
+}
+
+static void *any_malloc(size_t size)
+{
+    return any_took(ORIGINAL(MALLOC, void *(*)(size_t))(size), CALLER());
+}
+
+static void *any_calloc(size_t count, size_t size)
+{
+    return any_took(ORIGINAL(CALLOC, void *(*)(size_t, size_t))(count, size), CALLER());
+}
+
+static void any_free(void *block)
+{
+    if (block) {
+        free_specially(block);
+    }
+}
+
+static void *any_memalign(size_t alignment, size_t size)
+{
+    return any_took(ORIGINAL(MEMALIGN, void *(*)(size_t, size_t))(alignment, size),
+                    CALLER());
+}
+
+static int any_posix_memalign(void **out, size_t alignment, size_t size)
+{
+    const int error =
+        ORIGINAL(POSIX_MEMALIGN, int (*)(void **, size_t, size_t))(out, alignment, size);
+    if (error == 0) {
+        (void)any_took(*out, CALLER());
+    }
+    return error;
+}
+
+static void *any_aligned_alloc(size_t alignment, size_t size)
+{
+    return any_took(ORIGINAL(ALIGNED_ALLOC, void *(*)(size_t, size_t))(alignment, size),
+                    CALLER());
 }
 
 static void *hook_valloc(size_t size)
 {
-    void *block = ORIGINAL(VALLOC, void *(*)(size_t))(size);
-    return took(block);
+    return any_took(ORIGINAL(VALLOC, void *(*)(size_t))(size), CALLER());
 }
 
 static void *hook_pvalloc(size_t size)
 {
-    void *block = ORIGINAL(PVALLOC, void *(*)(size_t))(size);
-    return took(block);
+    return any_took(ORIGINAL(PVALLOC, void *(*)(size_t))(size), CALLER());
 }
 
 /* --- mappings --- */
@@ -473,11 +562,30 @@ static struct sw__plt_hook hooks[HOOKS] = {
 };
 static struct sw__plt_set set = {.hooks = hooks, .count = HOOKS};
 
+static void choose_hooks(void)
+{
+    heads = look_at_heads();
+    hooks[MALLOC].replacement = heads ? (void *)hook_malloc : (void *)any_malloc;
+    hooks[CALLOC].replacement = heads ? (void *)hook_calloc : (void *)any_calloc;
+    hooks[FREE].replacement = heads ? (void *)hook_free : (void *)any_free;
+    hooks[MEMALIGN].replacement = heads ? (void *)hook_memalign : (void *)any_memalign;
+    hooks[POSIX_MEMALIGN].replacement =
+        heads ? (void *)hook_posix_memalign : (void *)any_posix_memalign;
+    hooks[ALIGNED_ALLOC].replacement =
+        heads ? (void *)hook_aligned_alloc : (void *)any_aligned_alloc;
+    free_next = (void (*)(void *))sw__plt_resolve("free");
+}
+
 int sw__heap_hooks_add(sw_error_info *info)
 {
+    static bool chosen;
+    /* Once: which malloc is in force does not change, and calls may still be inside a hook. */
+    if (!chosen) {
+        choose_hooks();
+        chosen = true;
+    }
     const int result = sw__plt_add(&set, info);
     if (result == 0) {
-        look_at_heads();
         dl_iterate_phdr(see_program, NULL);
     }
     return result;

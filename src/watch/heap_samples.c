@@ -2,20 +2,21 @@
  *
  * A block of n bytes is sampled with the chance 1 - exp(-n / period), as if every byte were drawn by itself: distances between
  * samples are exponential, so that no pattern of sizes fools them. It then stands for n / chance bytes and 1 / chance blocks.
- * Nearly all blocks that are freed were not sampled; a filter of 8 KiB, which stays in the nearest cache, says so for most.
+ * Nearly all blocks that are freed were not sampled; a filter of half a KiB, which grows with their number, says so for most.
  *
- * A sample costs a few microseconds, and how many come depends on the program. So where more than PACE_HZ of them come for a
- * while, the period is doubled, and halved again when few come: each block is weighed with the period that it was drawn with.
+ * A sample costs a few microseconds, and how many come depends on the program. So after the first PACE_FIRST of them, where more
+ * than PACE_HZ come for a while, or they take more than PACE_SHARE of the time, the period is doubled, and halved again when few
+ * come: each block is weighed with the period that it was drawn with.
  *
  * All lies in pages of its own. Under `lock`: tables, tree, points. */
 #include "watch/heap.h"
 
 #include "base/memory.h"
+#include "base/os.h"
 #include <math.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 enum {
     LIVE = 65536,      /* places of the table of blocks, a power of two */
@@ -23,21 +24,24 @@ enum {
     NODES = 32768,
     NODE_PLACES = 65536,
     LEAST = 1024, /* places of a table at first */
+    FILTER_LEAST = 512,
     CALLERS = 4096,
     DEPTH = 64,
     POINTS = 64
 };
 /* A peak is looked at again when it is so much higher. */
 #define PEAK_RISE 1.005
-/* So many samples a second are enough; after PACE_SAMPLES of them it is looked at how long they took. */
+/* So many samples a second are enough; after PACE_SAMPLES of them it is looked at how long that was, and how much of it they took. */
 #define PACE_HZ 1000
-#define PACE_SAMPLES 128
+#define PACE_SHARE 200 /* a half percent */
+#define PACE_SAMPLES 32
+#define PACE_FIRST 128
 #define PACE_MOST 128 /* times the period that was asked for */
 /* Without samples a thread looks again whether there are some after so many bytes. */
 #define LOOK_AGAIN ((int64_t)SW__HEAP_FLUSH)
 
-uint8_t sw__heap_filter[8192];
-uint32_t sw__heap_sampled;
+uint8_t sw__heap_filter[SW__HEAP_FILTER];
+uint32_t sw__heap_filter_mask = FILTER_LEAST - 1;
 uint64_t sw__heap_period;
 
 struct block {
@@ -75,9 +79,10 @@ static struct {
     uint64_t step[POINTS];
     size_t points;
     uint64_t stride, next_step;
-    uint64_t asked; /* the period; sw__heap_period is this times a power of two */
-    uint64_t paced_ns;
-    unsigned paced; /* samples since then */
+    uint64_t asked;    /* the period; sw__heap_period is this times a power of two */
+    uint64_t paced_at; /* ns */
+    uint64_t spent;    /* ns, since then */
+    unsigned paced;    /* samples until it is looked at */
     sw_heap_walk walk;
     bool native_leaves;
 } samples = {.lock = ATOMIC_FLAG_INIT};
@@ -172,33 +177,54 @@ static void live_grow(void)
     memset(old, 0, places * sizeof *old);
 }
 
-static void filter_change(const void *address, int by)
+/* Once full it stays so: it is not known any more how many there are. */
+static void filter_move(uint8_t *place, int by)
 {
-    uint8_t *place = &sw__heap_filter[sw__heap_place(address)];
     const uint8_t now = *place;
-    /* Once full it stays so: it is not known any more how many there are. */
     if (now != UINT8_MAX) {
         __atomic_store_n(place, (uint8_t)(now + by), __ATOMIC_RELAXED);
     }
 }
 
-static void live_change(int by)
+static void filter_change(const void *address, int by)
 {
-    samples.live_count += (size_t)by;
-    __atomic_store_n(&sw__heap_sampled, (uint32_t)samples.live_count, __ATOMIC_RELAXED);
+    filter_move(&sw__heap_filter[sw__heap_place(address)], by);
 }
 
 /* From now on no block is known to hooks. */
 static void filter_clear(void)
 {
-    __atomic_store_n(&sw__heap_sampled, 0, __ATOMIC_RELAXED);
     memset(sw__heap_filter, 0, sizeof(sw__heap_filter));
+    __atomic_store_n(&sw__heap_filter_mask, FILTER_LEAST - 1, __ATOMIC_RELAXED);
+}
+
+/* Twice as many places. Meanwhile every block may be one that was sampled: whoever frees one looks in the table, which waits for the
+ * lock. */
+static void filter_grow(void)
+{
+    const struct block *live = samples.store->live[samples.live_half];
+    memset(sw__heap_filter, 1, sizeof sw__heap_filter);
+    sw__heap_order();
+    __atomic_store_n(&sw__heap_filter_mask, 2 * sw__heap_filter_mask + 1,
+                     __ATOMIC_SEQ_CST);
+    for (size_t i = 0; i <= samples.live_mask; i++) {
+        if (live[i].address) {
+            filter_change((const void *)live[i].address, 1);
+        }
+    }
+    for (size_t i = 0; i < sizeof sw__heap_filter; i++) {
+        filter_move(&sw__heap_filter[i], -1);
+    }
 }
 
 static void block_add(const void *address, uint32_t node, double bytes, double blocks)
 {
     if (samples.live_count > samples.live_mask / 4 * 3 && samples.live_mask < LIVE - 1) {
         live_grow();
+    }
+    if (samples.live_count > sw__heap_filter_mask / 8 &&
+        sw__heap_filter_mask < SW__HEAP_FILTER - 1) {
+        filter_grow();
     }
     struct block *at = block_find((uintptr_t)address);
     if (at->address) {
@@ -207,7 +233,7 @@ static void block_add(const void *address, uint32_t node, double bytes, double b
         before->live -= at->bytes;
         samples.live -= at->bytes;
     } else if (samples.live_count < LIVE_MOST) {
-        live_change(1);
+        samples.live_count++;
         filter_change(address, 1);
     } else {
         return;
@@ -263,7 +289,7 @@ void sw__heap_unsample(const void *address)
         }
         samples.store->nodes[block->node].live -= block->bytes;
         samples.live -= block->bytes;
-        live_change(-1);
+        samples.live_count--;
         filter_change(address, -1);
         block_close_gap((size_t)(block - samples.store->live[samples.live_half]));
     }
@@ -403,32 +429,29 @@ void sw__heap_samples_begin(struct sw__heap_thread *thread)
     sw__heap_ahead(thread);
 }
 
-/* The time of day to some milliseconds, which costs nearly nothing. */
-static uint64_t coarse_ns(void)
+/* Too many samples a second, or too dear: fewer from now on; few: more again. `began`: when this one did, in ns. The lock is
+ * held. */
+static void keep_pace(uint64_t began)
 {
-    struct timespec now = {0};
-    (void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-/* Too many samples a second: fewer from now on; few: more again. The lock is held. */
-static void keep_pace(void)
-{
-    if (++samples.paced < PACE_SAMPLES) {
+    const uint64_t now = sw__os_now_ns();
+    samples.spent += now - began;
+    if (--samples.paced > 0) {
         return;
     }
-    const uint64_t now = coarse_ns();
     const uint64_t enough = (uint64_t)PACE_SAMPLES * 1000000000u / PACE_HZ;
-    const uint64_t took = now - samples.paced_ns;
+    const uint64_t took = now - samples.paced_at;
     uint64_t period = __atomic_load_n(&sw__heap_period, __ATOMIC_RELAXED);
-    if (took < enough && period < samples.asked * PACE_MOST) {
+    if ((took < enough || samples.spent > took / PACE_SHARE) &&
+        period < samples.asked * PACE_MOST) {
         period *= 2;
-    } else if (took > 4 * enough && period > samples.asked) {
+    } else if (took > 4 * enough && samples.spent < took / PACE_SHARE / 4 &&
+               period > samples.asked) {
         period /= 2;
     }
     __atomic_store_n(&sw__heap_period, period, __ATOMIC_RELAXED);
-    samples.paced = 0;
-    samples.paced_ns = now;
+    samples.paced = PACE_SAMPLES;
+    samples.paced_at = now;
+    samples.spent = 0;
 }
 
 void sw__heap_sample(struct sw__heap_thread *thread, const void *address, size_t bytes,
@@ -450,6 +473,7 @@ void sw__heap_sample(struct sw__heap_thread *thread, const void *address, size_t
         thread->sample =
             (double)-thread->sample > 64 * period ? ahead : thread->sample + ahead;
     }
+    const uint64_t began = sw__os_now_ns();
     sw_heap_frame frames[DEPTH + 1];
     const double chance = -expm1(-(double)bytes / period);
     const double blocks = chance > 0 ? 1 / chance : 1;
@@ -457,7 +481,6 @@ void sw__heap_sample(struct sw__heap_thread *thread, const void *address, size_t
         return;
     }
     if (samples.store) {
-        keep_pace();
         /* With the lock: so no thread is in the middle of walking when another one forks. */
         const size_t depth = samples.walk ? samples.walk(frames + 1, DEPTH) : 0;
         const bool leaf = caller && (samples.native_leaves || depth == 0);
@@ -477,6 +500,7 @@ void sw__heap_sample(struct sw__heap_thread *thread, const void *address, size_t
             node->blocks += blocks;
             block_add(address, place - 1, (double)bytes * blocks, blocks);
         }
+        keep_pace(began);
     }
     sw__heap_samples_unlock();
 }
@@ -491,8 +515,9 @@ static void forget(void)
     samples.live = samples.peak = 0;
     samples.stride = 1;
     samples.next_step = 0;
-    samples.paced = 0;
-    samples.paced_ns = coarse_ns();
+    samples.paced = PACE_FIRST;
+    samples.paced_at = sw__os_now_ns();
+    samples.spent = 0;
     filter_clear();
     if (samples.store) {
         /* Pages of zeros come in their place. */
@@ -518,6 +543,8 @@ bool sw__heap_samples_start(uint64_t bytes)
     }
     samples.asked = can ? bytes : 0;
     __atomic_store_n(&sw__heap_period, samples.asked, __ATOMIC_RELAXED);
+    sw__heap_hooks_sampled(samples.asked != 0);
+    sw__heap_pools_sampled(samples.asked != 0);
     /* Other threads begin when they look again. */
     if (bytes && thread->within != SW__HEAP_LATE) {
         sw__heap_samples_begin(thread);

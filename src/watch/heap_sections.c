@@ -1,5 +1,5 @@
-/* Allocations of open sections. Sections themselves know nothing of it: a hook that finds the thread's stack of open sections
- * changed since its last look brings the marks in line, before it counts. Between two calls of the allocator no counter
+/* Allocations of open sections. Sections that begin or end only set a trap (heap.h): the next hook finds it, and brings the marks
+ * in line with the thread's stack of open sections, before it counts. Between two calls of the allocator no counter
  * changes, so the counters are those at the moment when the section began or ended; a section within which nothing was
  * allocated or freed is never seen, and has nothing to tell. */
 #include "watch/heap.h"
@@ -9,11 +9,13 @@
 
 static struct sw__heap_count count_now(const struct sw__heap_thread *thread)
 {
-    struct sw__heap_count sum = {0};
+    const uint64_t allocated = (uint64_t)sw__heap_allocated(thread);
+    struct sw__heap_count sum = {.allocated = allocated,
+                                 .freed = allocated - (uint64_t)sw__heap_net(thread),
+                                 .blocks = thread->blocks,
+                                 .blocks_freed = thread->blocks_freed};
     for (unsigned part = 0; part < SW_HEAP_PARTS; part++) {
-        sum.allocated += thread->part[part].allocated;
         sum.blocks += thread->part[part].blocks;
-        sum.freed += thread->part[part].freed;
         sum.blocks_freed += thread->part[part].blocks_freed;
     }
     return sum;
@@ -55,7 +57,7 @@ static void tell(struct sw__heap_thread *thread, const struct sw__heap_mark *mar
 /* The most of the thread while mark `depth` was open: its own and that of those inside. */
 static int64_t peak_of(const struct sw__heap_thread *thread, uint32_t depth)
 {
-    int64_t peak = sw__heap_net(thread) + thread->room;
+    int64_t peak = sw__heap_word(&thread->top);
     for (uint32_t i = depth; i < thread->depth; i++) {
         peak = thread->marks[i].peak > peak ? thread->marks[i].peak : peak;
     }
@@ -74,7 +76,7 @@ static void pop_to(struct sw__heap_thread *thread, uint32_t depth)
             thread->marks[last - 1].peak = peak;
         }
     }
-    thread->room = 0;
+    sw__heap_level(thread);
 }
 
 static void push(struct sw__heap_thread *thread, const struct sw__lane *lane,
@@ -83,7 +85,7 @@ static void push(struct sw__heap_thread *thread, const struct sw__lane *lane,
     const int64_t net = sw__heap_net(thread);
     if (thread->depth > 0) {
         struct sw__heap_mark *around = &thread->marks[thread->depth - 1];
-        const int64_t peak = net + thread->room;
+        const int64_t peak = sw__heap_word(&thread->top);
         around->peak = peak > around->peak ? peak : around->peak;
     }
     thread->marks[thread->depth++] =
@@ -93,7 +95,7 @@ static void push(struct sw__heap_thread *thread, const struct sw__lane *lane,
                                .net = net,
                                .peak = net,
                                .at = count_now(thread)};
-    thread->room = 0;
+    sw__heap_level(thread);
 }
 
 /* Marks and nodes belong to one recording. */
@@ -145,10 +147,16 @@ void sw__heap_sections(struct sw__heap_thread *thread, const struct sw__lane *la
             push(thread, lane, &lane->bottom[i]);
         }
     }
-    if (before != 0) {
+    if (before == 0) {
+        sw__lane_give(own, before);
+    } else {
         thread->start = lane->start;
+        /* From now on its sections set the trap. One of another recording cannot change before it is this one's. */
+        if (gate == (lane->idle & ~SW__GATE_SLOW) && sw_heap_is_on()) {
+            own->idle |= SW__GATE_SLOW;
+        }
+        sw__lane_idle(own);
     }
-    sw__lane_give(own, before);
     thread->busy = 0;
 }
 
@@ -193,7 +201,9 @@ void sw__heap_sections_write(void)
         write_thread(at);
         /* Nothing is told twice. */
         at->gate = 0;
-        at->expect = SW__HEAP_NEVER;
         at->start = 0;
+        if (at == sw__heap_self) {
+            sw__heap_trap(at);
+        }
     }
 }

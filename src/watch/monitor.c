@@ -102,6 +102,7 @@ static void *monitor_main(void *arg)
         sw__looker_look(looker, SW_LOOK_LAST, false, true);
         monitor.begun = false;
     }
+    sw__looker_count(looker);
     return NULL;
 }
 

@@ -21,6 +21,8 @@ struct sw__looker *sw__looker_open(const struct sw__source *const *sources,
 void sw__looker_close(struct sw__looker *looker);
 /* The thread that looks from now on is the calling one. */
 void sw__looker_thread(struct sw__looker *looker);
+/* Counts the CPU time of the thread that looks, up to now: before it ends. */
+void sw__looker_count(struct sw__looker *looker);
 /* Looks: asks the sources that are due, or all, and writes what they say. `edge`: SW_LOOK_…; `late`: it was. */
 void sw__looker_look(struct sw__looker *looker, unsigned edge, bool late, bool all);
 

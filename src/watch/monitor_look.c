@@ -429,6 +429,14 @@ void sw__looker_thread(struct sw__looker *looker)
     looker->cpu_before = sw__os_thread_cpu_ns();
 }
 
+/* What the looks took, for the row of the monitor: asked when that is written, for it is one of six calls that a look makes. */
+void sw__looker_count(struct sw__looker *looker)
+{
+    const uint64_t cpu = sw__os_thread_cpu_ns();
+    looker->cpu_ns += cpu - looker->cpu_before;
+    looker->cpu_before = cpu;
+}
+
 void sw__looker_look(struct sw__looker *looker, unsigned edge, bool late, bool all)
 {
     struct sw__peeked peeked;
@@ -461,12 +469,10 @@ void sw__looker_look(struct sw__looker *looker, unsigned edge, bool late, bool a
     if (is_kept(looker, edge)) {
         write_look(looker, &peeked, ticks, edge);
     }
-    const uint64_t cpu = sw__os_thread_cpu_ns();
-    looker->cpu_ns += cpu - looker->cpu_before;
-    looker->cpu_before = cpu;
     /* Values of a series mean nothing without its row. */
     if (edge || look.now_ns >= looker->rows_at ||
         looker->series_count != looker->series_told) {
+        sw__looker_count(looker);
         write_rows(looker);
         looker->series_told = looker->series_count;
         looker->rows_at = look.now_ns + ROWS_PERIOD_NS - looker->period_ns / 10;

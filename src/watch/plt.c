@@ -120,6 +120,15 @@ static void *sw__plt_function(const char *name)
     return look.stub ? dlsym(RTLD_NEXT, name) : found;
 }
 
+void *sw__plt_resolve(const char *name)
+{
+    sw__plt_lock();
+    const struct sw__plt_name *known = sw__plt_find(name);
+    void *found = known ? known->function : sw__plt_function(name);
+    sw__plt_unlock();
+    return found;
+}
+
 /* The entry of the table, a new one if need be; NULL when there is no such function or no room. */
 static struct sw__plt_name *sw__plt_name_of(const char *name)
 {

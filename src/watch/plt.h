@@ -38,6 +38,8 @@ static inline void *sw__plt_original(struct sw__plt_hook *hook)
     return __atomic_load_n(&hook->original, __ATOMIC_RELAXED);
 }
 
+/* The function that a call of this name reaches when nobody has hooked it; NULL: there is none. */
+void *sw__plt_resolve(const char *name);
 /* Patches every object that is there. A hook whose function nobody defines is left out; its
  * original stays NULL. Other threads may run meanwhile. 0 (also when it was added before),
  * SW_EUNSUPPORTED on other processors, SW_ELIMIT with too many names. Keeps errno. */

@@ -1,6 +1,7 @@
 /* Counting for an allocator of small blocks: what is counted is exact, in sum and for sections, also beside samples. */
 #include "recorder_util.h"
 
+#include <pthread.h>
 #include <stdalign.h>
 #include <stepwatch/heap.h>
 
@@ -41,12 +42,9 @@ static void small_free(void *context, void *block)
     (void)block;
 }
 
-static sw_heap_pools pools = {.malloc = small_malloc,
-                              .calloc = small_calloc,
-                              .realloc = small_realloc,
-                              .free = small_free,
-                              .part = SW_HEAP_OBJECT,
-                              .small_most = 512};
+static const sw_heap_allocator original = {NULL, small_malloc, small_calloc,
+                                           small_realloc, small_free};
+static sw_heap_allocator pools;
 
 static int begin(void **state)
 {
@@ -59,6 +57,7 @@ static void start(uint64_t sample_bytes)
 {
     assert_int_equal(sw_heap_start(sample_bytes, NULL), 0);
     assert_int_equal(sw_heap_pools_prepare(14), 0);
+    pools = sw_heap_pools_count(SW_HEAP_OBJECT, &original, 512);
 }
 
 static sw_heap_totals counted(void)
@@ -85,17 +84,17 @@ static void test_counts(void **state)
         start(samples ? 64 : 0);
         const sw_heap_totals before = counted();
         for (unsigned i = 0; i < 300; i++) {
-            void *block = sw_heap_pools_malloc(&pools, 33 + i % 16);
+            void *block = pools.malloc(NULL, 33 + i % 16);
             assert_non_null(block);
             if (i % 3 != 0) {
-                sw_heap_pools_free(&pools, block);
+                pools.free(NULL, block);
             }
         }
         assert_counted(before, 300 * 48, 300, 200 * 48, 200);
         /* There is no room for more: nothing was made, nothing is counted. */
         small.used[3] = POOL;
-        assert_null(sw_heap_pools_malloc(&pools, 48));
-        sw_heap_pools_free(&pools, NULL);
+        assert_null(pools.malloc(NULL, 48));
+        pools.free(NULL, NULL);
         assert_counted(before, 300 * 48, 300, 200 * 48, 200);
         sw_heap_stop();
     }
@@ -106,24 +105,24 @@ static void test_sizes(void **state)
     (void)state;
     start(0);
     sw_heap_totals before = counted();
-    void *none = sw_heap_pools_malloc(&pools, 0);
-    void *most = sw_heap_pools_malloc(&pools, 512);
-    void *zeros = sw_heap_pools_calloc(&pools, 5, 20);
-    void *empty = sw_heap_pools_calloc(&pools, 0, 20);
+    void *none = pools.malloc(NULL, 0);
+    void *most = pools.malloc(NULL, 512);
+    void *zeros = pools.calloc(NULL, 5, 20);
+    void *empty = pools.calloc(NULL, 0, 20);
     assert_counted(before, 16 + 512 + 112 + 16, 4, 0, 0);
-    sw_heap_pools_free(&pools, none);
-    sw_heap_pools_free(&pools, most);
-    sw_heap_pools_free(&pools, zeros);
-    sw_heap_pools_free(&pools, empty);
+    pools.free(NULL, none);
+    pools.free(NULL, most);
+    pools.free(NULL, zeros);
+    pools.free(NULL, empty);
     assert_counted(before, 656, 4, 656, 4);
     /* One that moves is freed and made; one that stays is as it was. */
-    void *block = sw_heap_pools_realloc(&pools, NULL, 64);
-    block = sw_heap_pools_realloc(&pools, block, 128);
+    void *block = pools.realloc(NULL, NULL, 64);
+    block = pools.realloc(NULL, block, 128);
     before = counted();
     small.stays = true;
-    assert_ptr_equal(sw_heap_pools_realloc(&pools, block, 120), block);
+    assert_ptr_equal(pools.realloc(NULL, block, 120), block);
     assert_counted(before, 128, 1, 128, 1);
-    sw_heap_pools_free(&pools, block);
+    pools.free(NULL, block);
     assert_counted(before, 128, 1, 256, 2);
     sw_heap_stop();
 }
@@ -142,17 +141,18 @@ static void *see_malloc(void *context, size_t size)
 static void test_within(void **state)
 {
     (void)state;
-    sw_heap_pools other = pools;
+    sw_heap_allocator other = original;
     other.malloc = see_malloc;
     start(0);
+    pools = sw_heap_pools_count(SW_HEAP_OBJECT, &other, 512);
     const sw_heap_totals before = counted();
-    assert_null(sw_heap_pools_malloc(&other, 513));
+    assert_null(pools.malloc(NULL, 513));
     assert_int_equal(seen, SW_HEAP_OBJECT);
     assert_int_equal(sw_heap_within(), SW_HEAP_NATIVE);
     assert_int_equal(sw_heap_pools_prepare(0), 0);
-    other.small_most = 0;
+    pools = sw_heap_pools_count(SW_HEAP_OBJECT, &other, 0);
     seen = SW_HEAP_NATIVE;
-    assert_null(sw_heap_pools_malloc(&other, 0));
+    assert_null(pools.malloc(NULL, 0));
     assert_int_equal(seen, SW_HEAP_OBJECT);
     assert_counted(before, 0, 0, 0, 0);
     sw_heap_stop();
@@ -161,7 +161,7 @@ static void test_within(void **state)
 static void take(void **blocks, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
-        blocks[i] = sw_heap_pools_malloc(&pools, 256);
+        blocks[i] = pools.malloc(NULL, 256);
         ru_must(blocks[i] != NULL);
     }
 }
@@ -169,7 +169,7 @@ static void take(void **blocks, unsigned count)
 static void give(void **blocks, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
-        sw_heap_pools_free(&pools, blocks[i]);
+        pools.free(NULL, blocks[i]);
     }
 }
 
@@ -225,6 +225,59 @@ static void test_peaks_of_sections(void **state)
     ru_free(&trace);
 }
 
+/* Sections tell nobody while nothing is counted, and do so again after that. */
+static void test_sections_again(void **state)
+{
+    (void)state;
+    ru_start((sw_config){0});
+    sections(false);
+    for (unsigned i = 0; i < 3; i++) {
+        small.used[16] = 0;
+        start(0);
+        sections(true);
+        sw_heap_stop();
+        sections(false);
+    }
+    start(0);
+    struct ru_trace trace = ru_finish();
+    sw_heap_stop();
+    const sw_row *outer = row_of(&trace, 90), *inner = row_of(&trace, 60);
+    assert_true(outer && inner);
+    assert_int_equal(outer->value[0], 90 * 256);
+    assert_int_equal(outer->value[3], 90);
+    assert_int_equal(outer->value[4], 25 * 256);
+    assert_int_equal(inner->value[0], 60 * 256);
+    assert_int_equal(inner->value[4], 20 * 256);
+    ru_free(&trace);
+}
+
+/* Sections of a thread that allocates before it records anything. */
+static void *allocate_first(void *arg)
+{
+    void *block = pools.malloc(NULL, 256);
+    (void)arg;
+    sections(true);
+    pools.free(NULL, block);
+    return NULL;
+}
+
+static void test_sections_of_a_thread(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    ru_start((sw_config){0});
+    start(0);
+    assert_int_equal(pthread_create(&thread, NULL, allocate_first, NULL), 0);
+    pthread_join(thread, NULL);
+    struct ru_trace trace = ru_finish();
+    sw_heap_stop();
+    const sw_row *outer = row_of(&trace, 30);
+    assert_non_null(outer);
+    assert_int_equal(outer->value[2], 30 * 256);
+    assert_int_equal(outer->value[4], 25 * 256);
+    ru_free(&trace);
+}
+
 /* Tables of samples grow: every block is sampled, at a place of its own, and each is found again when it is freed. Nobody
  * touches the memory, so there is none. */
 enum { MANY = 6000 };
@@ -257,29 +310,119 @@ static double live_now(size_t *sites)
     return live;
 }
 
+/* Pools that share a place in the table of hooks, and a pool whose blocks have another size than before. */
+static uintptr_t given;
+
+static void *given_malloc(void *context, size_t size)
+{
+    (void)context;
+    (void)size;
+    return (void *)given;
+}
+
+static void test_places_of_pools(void **state)
+{
+    (void)state;
+    sw_heap_allocator known = original;
+    known.malloc = given_malloc;
+    start(0);
+    pools = sw_heap_pools_count(SW_HEAP_OBJECT, &known, 512);
+    const sw_heap_totals before = counted();
+    const uintptr_t near = (uintptr_t)3 << 40, far = near + ((uintptr_t)1 << 30);
+    for (unsigned i = 0; i < 10; i++) {
+        given = near + 64;
+        assert_ptr_equal(pools.malloc(NULL, i % 2 ? 48 : 33), (void *)(near + 64));
+        given = far + 64;
+        assert_ptr_equal(pools.malloc(NULL, 512), (void *)(far + 64));
+        pools.free(NULL, (void *)(near + 64));
+        pools.free(NULL, (void *)(far + 64));
+    }
+    assert_counted(before, 10 * 560, 20, 10 * 560, 20);
+    for (unsigned size = 16; size <= 512; size += 16) {
+        given = near + 64;
+        void *block = pools.malloc(NULL, size);
+        const sw_heap_totals held = counted();
+        pools.free(NULL, block);
+        assert_counted(held, 0, 0, size, 1);
+    }
+    sw_heap_stop();
+}
+
+/* What one thread has freed is not in what another one takes for the most. */
+enum { SOME = 1000 };
+
+static void *take_and_give(void *arg)
+{
+    void *blocks[SOME];
+    (void)arg;
+    for (unsigned i = 0; i < SOME; i++) {
+        blocks[i] = pools.malloc(NULL, 512);
+    }
+    for (unsigned i = 0; i < SOME; i++) {
+        pools.free(NULL, blocks[i]);
+    }
+    return NULL;
+}
+
+static void *stay(void *arg)
+{
+    pthread_barrier_t *barrier = arg;
+    take_and_give(NULL);
+    pthread_barrier_wait(barrier);
+    pthread_barrier_wait(barrier);
+    return NULL;
+}
+
+static void test_peak_of_threads(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    pthread_barrier_t barrier;
+    sw_heap_window window;
+    sw_heap_allocator far = original;
+    far.malloc = far_malloc;
+    start(0);
+    pools = sw_heap_pools_count(SW_HEAP_OBJECT, &far, 512);
+    const int number = sw_heap_window_open();
+    assert_int_equal(pthread_barrier_init(&barrier, NULL, 2), 0);
+    assert_int_equal(pthread_create(&thread, NULL, stay, &barrier), 0);
+    pthread_barrier_wait(&barrier);
+    take_and_give(NULL);
+    sw_heap_window_read(number, &window);
+    assert_true(window.peak - window.begin <= SOME * 512 + 4096);
+    assert_true(window.peak - window.begin >= SOME * 512 - 2 * 64 * 1024);
+    assert_true(window.now - window.begin < 4096);
+    pthread_barrier_wait(&barrier);
+    pthread_join(thread, NULL);
+    pthread_barrier_destroy(&barrier);
+    sw_heap_window_close(number);
+    sw_heap_stop();
+}
+
 static void test_many_samples(void **state)
 {
     (void)state;
     static void *blocks[MANY];
-    sw_heap_pools far = pools;
+    sw_heap_allocator far = original;
     far.malloc = far_malloc;
     size_t sites;
     sw_heap_set_walk(walk, false);
     start(1);
+    pools = sw_heap_pools_count(SW_HEAP_OBJECT, &far, 512);
     for (unsigned i = 0; i < MANY; i++) {
-        blocks[i] = sw_heap_pools_malloc(&far, 512);
+        blocks[i] = pools.malloc(NULL, 512);
     }
     /* When they come too fast one stands for more than itself, of 128 bytes at most: nearly all are taken all the same. */
     const double live = live_now(&sites);
     assert_true(live > 0.95 * MANY * 512 && live < 1.05 * MANY * 512);
     assert_true(sites > MANY * 9 / 10);
     for (unsigned i = 0; i < MANY; i += 2) {
-        sw_heap_pools_free(&far, blocks[i]);
+        pools.free(NULL, blocks[i]);
     }
     const double half = live_now(&sites);
     assert_true(half > 0.45 * live && half < 0.55 * live);
     for (unsigned i = 1; i < MANY; i += 2) {
-        sw_heap_pools_free(&far, blocks[i]);
+        pools.free(NULL, blocks[i]);
     }
     assert_true(live_now(&sites) < 0.01 * live);
     sw_heap_stop();
@@ -291,9 +434,15 @@ static void test_many_samples(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        heap_test(test_counts),       heap_test(test_sizes),
-        heap_test(test_within),       heap_test(test_peaks_of_sections),
+        heap_test(test_counts),
+        heap_test(test_sizes),
+        heap_test(test_within),
+        heap_test(test_peaks_of_sections),
         heap_test(test_many_samples),
+        heap_test(test_sections_again),
+        heap_test(test_places_of_pools),
+        heap_test(test_peak_of_threads),
+        heap_test(test_sections_of_a_thread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
