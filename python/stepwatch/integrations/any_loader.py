@@ -11,7 +11,7 @@ from functools import partial
 from inspect import isgenerator
 
 from stepwatch import _core
-from stepwatch.integrations import _notes, _patch, loader_rows, torch_data
+from stepwatch.integrations import _notes, _patch, loader_rows, torch_data, torch_transforms
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _foreign(loader: Any) -> Foreign:
 
 def _inner(loader: Any) -> Any:
     """Return the loader of torch's that this one goes through, if it is known where that is."""
-    attributes = vars(loader) if hasattr(loader, "__dict__") else {}
+    attributes = torch_transforms.Attributes(loader)
     inner = attributes.get("base_dataloader")
     if inner is None:
         stages = attributes.get("pipeline")  # webdataset's: the first gives, the others change.

@@ -43,6 +43,50 @@ _FUNCTIONS = (
 )
 
 
+_ABSENT = object()
+
+
+class Attributes:
+    """The attributes of one object, as a dictionary that it does not have.
+
+    To ask for its ``__dict__`` would make one, and what uses its attributes slower from then on.
+    """
+
+    __slots__ = ("_owner",)
+
+    def __init__(self, owner: Any) -> None:
+        self._owner = owner
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return the object's own attribute; those of its class are none, nor are properties."""
+        of_class = next(
+            (vars(kind)[name] for kind in type(self._owner).__mro__ if name in vars(kind)), _ABSENT
+        )
+        if hasattr(type(of_class), "__get__"):  # Asking for it would run code of the program's.
+            own = getattr(self._owner, "__dict__", None)
+            return own.get(name, default) if type(own) is dict else default
+        try:
+            value = object.__getattribute__(self._owner, name)
+        except AttributeError:
+            return default
+        return default if value is of_class else value
+
+    def __getitem__(self, name: str) -> Any:
+        value = self.get(name, _ABSENT)
+        if value is _ABSENT:
+            raise KeyError(name)
+        return value
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        object.__setattr__(self._owner, name, value)
+
+    def __contains__(self, name: str) -> bool:
+        return self.get(name, _ABSENT) is not _ABSENT
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(vars(self._owner))
+
+
 class Swap:
     """A function's place in a dictionary or a list, and what stands there while it is timed."""
 
@@ -158,7 +202,7 @@ def _transforms(dataset: Any) -> Iterator[tuple[Any, Any, Any, bool]]:
     seen: set[int] = set()
     found = 0
     for owner in _datasets(dataset, seen, _DEPTH):
-        attributes = vars(owner)
+        attributes = Attributes(owner)
         for name in _AUGMENTS + _PREPARES:
             if name in attributes:
                 for holder, key in _parts(attributes, name, seen, _DEPTH):
@@ -177,10 +221,8 @@ def _datasets(dataset: Any, seen: set[int], depth: int) -> Iterator[Any]:
         for each in dataset[:_MOST]:
             yield from _datasets(each, seen, depth - 1)
         return
-    attributes = getattr(dataset, "__dict__", None)
-    if type(attributes) is not dict:
-        return
     yield dataset
+    attributes = Attributes(dataset)
     for name in _INNER:
         if name in attributes:
             yield from _datasets(attributes[name], seen, depth - 1)
@@ -210,9 +252,7 @@ def _chain(transform: Any) -> tuple[Any, list[Any]]:
         return transform, list(range(len(transform)))
     if type(transform) is dict:
         return transform, list(transform)
-    attributes = getattr(transform, "__dict__", None)
-    if type(attributes) is not dict:
-        return None, []
+    attributes = Attributes(transform)
     modules = attributes.get("_modules")  # The parts of a module of torch's.
     if isinstance(modules, dict) and type(transform).__name__ in _CONTAINERS:
         return modules, list(modules)
