@@ -4,8 +4,8 @@
  * here what it saw, and the strongest source that there is draws the boundaries. What is not known at the time is decided
  * later: the first batches of a loader may turn out to be those of a validation, and then their step did not happen. */
 #include "training.h"
-#include "sampler.h"
 #include "modules.h"
+#include "sampler.h"
 #include "section.h"
 #include <string.h>
 
