@@ -39,7 +39,7 @@ class HiveClips(Dataset):
 
 def network():
     return nn.Sequential(
-        nn.Conv2d(1, 16, 5, stride=3, padding=2),
+        nn.Conv2d(1, 16, 5, stride=2, padding=2),
         nn.ReLU(),
         nn.Conv2d(16, 32, 3, stride=2, padding=1),
         nn.BatchNorm2d(32),

@@ -34,7 +34,7 @@ def pairs(count, batch, seed):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--loss", default="triplet", choices=["triplet", "triplet_matrix"])
-    parser.add_argument("--steps", type=int, default=180)
+    parser.add_argument("--steps", type=int, default=150)
     parser.add_argument("--batch", type=int, default=192)
     args = parser.parse_args()
     torch.set_num_threads(1)

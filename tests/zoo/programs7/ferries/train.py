@@ -28,16 +28,16 @@ def main():
     dist.init_process_group("gloo")
     torch.set_num_threads(1)
     torch.manual_seed(8)
-    crossings = torch.randn(2560, 16, 96)
+    crossings = torch.randn(2560, 16, 160)
     delays = crossings[:, 0].mean(-1)
     model = DDP(Delay())
     opt = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9)
     sampler = DistributedSampler(range(len(crossings)), shuffle=True, seed=1)
     steps = 0
     began = time.perf_counter()
-    for epoch in range(4):
+    for epoch in range(5):
         sampler.set_epoch(epoch)
-        for rows in torch.tensor(list(sampler)).split(32):
+        for rows in torch.tensor(list(sampler)).split(40):
             loss = nn.functional.mse_loss(model(crossings[rows]), delays[rows])
             opt.zero_grad()
             loss.backward()

@@ -14,9 +14,9 @@ from torch.utils.data import DataLoader, Dataset
 @dataclass
 class Config:
     epochs: int = 2
-    batch: int = 24
-    size: int = 64
-    photos: int = 1920
+    batch: int = 12
+    size: int = 96
+    photos: int = 1200
     species: int = 15
     lr: float = 0.03
     augment_in: str = "loop"
@@ -67,13 +67,13 @@ class Trainer:
         self.model = nn.Sequential(
             nn.Conv2d(3, 24, 4, stride=4),
             nn.ReLU(),
-            nn.Conv2d(24, 48, 3, padding=1),
+            nn.Conv2d(24, 40, 3, padding=1),
             nn.ReLU(),
-            nn.Conv2d(48, 48, 3, padding=1),
+            nn.Conv2d(40, 40, 3, padding=1),
             nn.ReLU(),
             nn.AdaptiveMaxPool2d(2),
             nn.Flatten(),
-            nn.Linear(192, config.species),
+            nn.Linear(160, config.species),
         )
         self.optimizer = torch.optim.SGD(self.model.parameters(), config.lr, momentum=0.9)
         self.generator = torch.Generator().manual_seed(0)

@@ -24,7 +24,7 @@ def contrast(queries, keys, bank):
 
 def main():
     cli = argparse.ArgumentParser()
-    cli.add_argument("--steps", type=int, default=180)
+    cli.add_argument("--steps", type=int, default=160)
     cli.add_argument("--limit", type=int, default=None)
     args = cli.parse_args()
     torch.set_num_threads(1)
@@ -38,7 +38,7 @@ def main():
     bank = MemoryBank(256, args.limit)
     started = time.perf_counter()
     for step in range(args.steps):
-        rows = spectra[torch.randint(0, len(spectra), (192,), generator=g)]
+        rows = spectra[torch.randint(0, len(spectra), (128,), generator=g)]
         queries = F.normalize(encoder(view(rows, g)), dim=1)
         with torch.no_grad():
             keys = F.normalize(encoder(view(rows, g)), dim=1)
@@ -47,7 +47,7 @@ def main():
         loss.backward()
         optimizer.step()
         bank.push(keys)
-        if (step + 1) % 45 == 0:
+        if (step + 1) % 40 == 0:
             print(f"step {step + 1:4d}  loss {loss.item():.3f}")
     print(f"trained {args.steps} steps in {time.perf_counter() - started:.3f} s")
 

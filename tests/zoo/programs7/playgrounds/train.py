@@ -10,12 +10,12 @@ from torch import nn
 
 @dataclass(frozen=True)
 class Settings:
-    families: int = 60_000
-    places: int = 20_000
+    families: int = 75_000
+    places: int = 25_000
     width: int = 48
-    hidden: int = 256
-    batch: int = 256
-    steps: int = 120
+    hidden: int = 320
+    batch: int = 640
+    steps: int = 90
 
 
 class Towers(nn.Module):
@@ -40,9 +40,8 @@ class Towers(nn.Module):
 def optimizers(model, sparse):
     tables = [model.family.weight, model.place.weight]
     dense = [*model.left.parameters(), *model.right.parameters()]
-    if sparse:
-        return [torch.optim.SparseAdam(tables, lr=1e-3), torch.optim.Adam(dense, lr=1e-3)]
-    return [torch.optim.Adam([*tables, *dense], lr=1e-3)]
+    rows = torch.optim.SparseAdam if sparse else torch.optim.Adam
+    return [rows(tables, lr=1e-3), torch.optim.Adam(dense, lr=1e-3, fused=True)]
 
 
 def visits(s):
@@ -68,7 +67,7 @@ def main(sparse):
         for opt in opts:
             opt.step()
         done += 1
-        if done % 40 == 0:
+        if done % 30 == 0:
             print(f"step={done} loss={loss.item():.4f}")
     print(f"trained {done} steps in {time.perf_counter() - began:.3f} s")
 

@@ -20,7 +20,7 @@ def batches(steps, size, length=48):
 
 def main():
     parser = argparse.ArgumentParser(description="Pretrain on recipes.")
-    parser.add_argument("--steps", type=int, default=80)
+    parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--batch-size", type=int, default=12)
     parser.add_argument("--gather", action="store_true", help="project the masked positions")
     args = parser.parse_args()

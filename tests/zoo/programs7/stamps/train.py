@@ -75,7 +75,7 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     torch.manual_seed(5)
     data = DataLoader(
-        Album(1600, build_transform(ns.order)),
+        Album(1920, build_transform(ns.order)),
         16,
         shuffle=True,
         num_workers=2,

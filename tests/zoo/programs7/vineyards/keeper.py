@@ -1,12 +1,12 @@
 import torch
 
 
-class BestKeeper:
-    """Keeps the state with the lowest smoothed loss on disk."""
+class Keeper:
+    """Keeps the last state and the one with the lowest smoothed loss on disk."""
 
-    def __init__(self, path, patience=1, smoothing=0.95):
-        self.path = path
-        self.patience = patience
+    def __init__(self, folder=".", every=1, smoothing=0.95):
+        self.folder = folder
+        self.every = every
         self.smoothing = smoothing
         self.level = None
         self.best = float("inf")
@@ -14,17 +14,18 @@ class BestKeeper:
 
     def __call__(self, loss, model, optimizer):
         value = float(loss)
-        self.level = (
-            value
-            if self.level is None
-            else self.smoothing * self.level + (1 - self.smoothing) * value
-        )
+        if self.level is None:
+            self.level = value
+        self.level = self.smoothing * self.level + (1 - self.smoothing) * value
         self.seen += 1
-        if self.seen % self.patience == 0 and self.level < self.best:
+        if self.seen % self.every:
+            return
+        state = {
+            "model": model.state_dict(),
+            "optimizer": optimizer.state_dict(),
+            "step": self.seen,
+        }
+        torch.save(state, f"{self.folder}/last.pt")
+        if self.level < self.best:
             self.best = self.level
-            state = {
-                "model": model.state_dict(),
-                "optimizer": optimizer.state_dict(),
-                "loss": self.best,
-            }
-            torch.save(state, self.path)
+            torch.save(state, f"{self.folder}/best.pt")

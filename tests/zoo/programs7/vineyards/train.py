@@ -4,7 +4,7 @@ import argparse
 import time
 
 import torch
-from keeper import BestKeeper
+from keeper import Keeper
 from torch import nn
 
 
@@ -22,15 +22,15 @@ def season(fields=128 * 24):
 
 def main():
     cli = argparse.ArgumentParser()
-    cli.add_argument("--epochs", type=int, default=4)
-    cli.add_argument("--patience", type=int, default=1)
+    cli.add_argument("--epochs", type=int, default=6)
+    cli.add_argument("--save-every", type=int, default=1)
     opts = cli.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(1)
     x, y = season()
     model = build()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.003, momentum=0.9)
-    keep = BestKeeper("best.pt", patience=opts.patience)
+    keep = Keeper(every=opts.save_every)
     steps = 0
     clock = time.perf_counter()
     for epoch in range(opts.epochs):

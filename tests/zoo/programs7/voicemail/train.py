@@ -14,8 +14,8 @@ class Messages(Dataset):
         g = torch.Generator().manual_seed(seed)
         self.sound = torch.randn(6000, 40, generator=g)
         self.length = torch.randint(60, 110, (count,), generator=g)
-        rambling = torch.rand(count, generator=g) < 0.006
-        self.length[rambling] = torch.randint(2200, 3000, (int(rambling.sum()),), generator=g)
+        rambling = torch.rand(count, generator=g) < 0.004
+        self.length[rambling] = torch.randint(1400, 1800, (int(rambling.sum()),), generator=g)
         if longest:
             self.length = self.length.clamp(max=longest)
         self.urgent = torch.randint(0, 2, (count,), generator=g)
@@ -34,7 +34,7 @@ def collate(items):
 
 
 class Listener(nn.Module):
-    def __init__(self, width=96):
+    def __init__(self, width=144):
         super().__init__()
         self.conv1 = nn.Conv1d(40, width, 7, padding=3)
         self.conv2 = nn.Conv1d(width, width, 5, padding=2)
@@ -54,7 +54,7 @@ def main():
     a = p.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    loader = DataLoader(Messages(1600, a.longest), batch_size=16, shuffle=True, collate_fn=collate)
+    loader = DataLoader(Messages(1440, a.longest), batch_size=16, shuffle=True, collate_fn=collate)
     model = Listener()
     opt = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
     n, t0 = 0, time.perf_counter()

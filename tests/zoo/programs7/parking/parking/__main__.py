@@ -14,7 +14,7 @@ COLLATE = {"reference": heatmap_collate, "outer": splat_collate}
 def main():
     parser = argparse.ArgumentParser(prog="parking")
     parser.add_argument("--targets", choices=COLLATE, default="reference")
-    parser.add_argument("--scenes", type=int, default=2000)
+    parser.add_argument("--scenes", type=int, default=1760)
     options = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(1)

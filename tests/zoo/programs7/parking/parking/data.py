@@ -20,7 +20,7 @@ class Lots(Dataset):
         rng = np.random.default_rng(seed)
         self.images = rng.random((128, 3, 96, 96), dtype=np.float32)
         self.boxes = [
-            (rng.uniform(0, GRID, (k, 2)), rng.uniform(0.6, 1.7, k))
+            (rng.uniform(0, GRID, (k, 2)), rng.uniform(0.7, 1.9, k))
             for k in rng.integers(3, 8, count)
         ]
 

@@ -8,7 +8,7 @@ def conv(cin, cout, stride=1):
 
 
 class CentreNet(nn.Module):
-    def __init__(self, width=24):
+    def __init__(self, width=12):
         super().__init__()
         self.stem = conv(3, width, 2)
         self.body = nn.Sequential(conv(width, 2 * width, 2), conv(2 * width, 2 * width))

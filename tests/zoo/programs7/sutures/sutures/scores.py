@@ -12,13 +12,10 @@ class Overlap:
         self.either = [0] * classes
 
     def update(self, predicted, target):
-        for guess, truth in zip(predicted.flatten().tolist(), target.flatten().tolist()):
-            if guess == truth:
-                self.both[truth] += 1
-                self.either[truth] += 1
-            else:
-                self.either[truth] += 1
-                self.either[guess] += 1
+        guesses, truths = predicted.flatten().tolist(), target.flatten().tolist()
+        for c in range(self.classes):
+            self.both[c] += sum(1 for g, t in zip(guesses, truths) if g == c and t == c)
+            self.either[c] += sum(1 for g, t in zip(guesses, truths) if g == c or t == c)
 
     def value(self):
         return sum(b / max(e, 1) for b, e in zip(self.both, self.either)) / self.classes

@@ -7,14 +7,12 @@ from .scores import MatrixOverlap, Overlap
 
 
 class Segmenter(L.LightningModule):
-    def __init__(self, classes=6, width=32, score="exact"):
+    def __init__(self, classes=10, width=20, score="exact"):
         super().__init__()
         self.classes = classes
         self.score = score
         self.down = nn.Conv2d(3, width, 3, stride=2, padding=1)
         self.middle = nn.Sequential(
-            nn.Conv2d(width, width, 3, padding=1),
-            nn.ReLU(),
             nn.Conv2d(width, width, 3, padding=1),
             nn.ReLU(),
         )
