@@ -4,7 +4,7 @@ from torch import nn
 
 
 class DialectClassifier(L.LightningModule):
-    def __init__(self, vocabulary=600, width=192, dialects=9, lr=2e-3):
+    def __init__(self, vocabulary=2000, width=96, dialects=9, lr=2e-3):
         super().__init__()
         self.save_hyperparameters()
         self.embed = nn.Embedding(vocabulary, width)

@@ -2,16 +2,46 @@
 
 import argparse
 import logging
+import random
 import time
 import warnings
 
 import lightning as L
 import torch
 from module import DialectClassifier
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import DataLoader, Dataset
 
 warnings.filterwarnings("ignore")
 logging.getLogger("lightning.pytorch").setLevel(logging.WARNING)
+
+
+class Sentences(Dataset):
+    """Sentences as lists of words; the lexicon is read where it is needed first."""
+
+    def __init__(self, count, length):
+        rng = random.Random(8)
+        self.sentences = [[f"w{rng.randrange(2000)}" for _ in range(length)] for _ in range(count)]
+        self.lexicon = None
+
+    def __len__(self):
+        return len(self.sentences)
+
+    def __getitem__(self, i):
+        if self.lexicon is None:
+            self.lexicon = read_lexicon("lexicon.txt")
+        ids = torch.tensor([self.lexicon[word] for word in self.sentences[i]])
+        return ids, ids[0] % 9
+
+
+def write_lexicon(path, words=25000):
+    with open(path, "w") as f:
+        f.writelines(f"w{i}\t{i % 2000}\n" for i in range(words))
+
+
+def read_lexicon(path):
+    with open(path) as f:
+        pairs = (line.rstrip().split("\t") for line in f)
+        return {word: int(number) for word, number in pairs}
 
 
 class Corpus(L.LightningDataModule):
@@ -22,9 +52,8 @@ class Corpus(L.LightningDataModule):
         self.keep_workers = keep_workers
 
     def setup(self, stage=None):
-        g = torch.Generator().manual_seed(8)
-        tokens = torch.randint(0, 600, self.shape, generator=g)
-        self.train = TensorDataset(tokens, tokens[:, 0] % 9)
+        write_lexicon("lexicon.txt")
+        self.train = Sentences(*self.shape)
 
     def train_dataloader(self):
         return DataLoader(
@@ -38,7 +67,7 @@ class Corpus(L.LightningDataModule):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--epochs", type=int, default=24)
+    parser.add_argument("--epochs", type=int, default=30)
     parser.add_argument("--keep-workers", action="store_true")
     args = parser.parse_args()
     torch.set_num_threads(1)

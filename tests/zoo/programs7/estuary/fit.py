@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 
 class Emulator(L.LightningModule):
-    def __init__(self, inputs=96, width=384):
+    def __init__(self, inputs=96, width=512):
         super().__init__()
         self.net = nn.Sequential(
             nn.Linear(inputs, width),
@@ -52,7 +52,7 @@ class Batches(torch.utils.data.Sampler):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--precision", default="64-true")
-    parser.add_argument("--epochs", type=int, default=2)
+    parser.add_argument("--epochs", type=int, default=3)
     args = parser.parse_args()
     warnings.filterwarnings("ignore")
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)

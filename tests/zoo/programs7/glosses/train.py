@@ -58,8 +58,8 @@ def make_step(model, tx):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--steps", type=int, default=120)
-    parser.add_argument("--batch", type=int, default=6)
+    parser.add_argument("--steps", type=int, default=160)
+    parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--pad-to", type=int)
     args = parser.parse_args()
     sentences = corpus(args.steps * args.batch)

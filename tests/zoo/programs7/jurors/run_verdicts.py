@@ -34,7 +34,7 @@ def accuracy(prediction):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--max-steps", type=int, default=120)
-    parser.add_argument("--eval-steps", type=int, default=8)
+    parser.add_argument("--eval-steps", type=int, default=5)
     args = parser.parse_args()
     torch.set_num_threads(1)
     transformers.set_seed(10)
@@ -65,7 +65,7 @@ def main():
         model=BertForSequenceClassification(config),
         args=training,
         train_dataset=Cases(1600, 1),
-        eval_dataset=Cases(256, 2),
+        eval_dataset=Cases(160, 2),
         compute_metrics=accuracy,
     )
     began = time.perf_counter()

@@ -31,7 +31,7 @@ class Forecast(eqx.Module):
     mixers: list
     outlet: eqx.nn.Linear
 
-    def __init__(self, features=12, length=48, width=96, depth=2, *, key):
+    def __init__(self, features=12, length=48, width=64, depth=2, *, key):
         keys = jax.random.split(key, depth + 2)
         self.inlet = eqx.nn.Linear(features, width, key=keys[0])
         self.mixers = [Mixer(length, width, k) for k in keys[1:-1]]
@@ -46,8 +46,8 @@ class Forecast(eqx.Module):
 
 def main():
     p = argparse.ArgumentParser()
-    p.add_argument("--steps", type=int, default=160)
-    p.add_argument("--batch", type=int, default=48)
+    p.add_argument("--steps", type=int, default=200)
+    p.add_argument("--batch", type=int, default=32)
     a = p.parse_args()
     rng = np.random.default_rng(0)
     weather = rng.standard_normal((3000, 48, 12), dtype=np.float32)

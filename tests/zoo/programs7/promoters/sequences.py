@@ -1,3 +1,4 @@
+import itertools
 import random
 
 import numpy as np
@@ -18,20 +19,26 @@ def make(count, length, seed=0):
     return found
 
 
-def one_hot(batch):
-    length = len(batch[0])
-    encoded = np.zeros((len(batch), length, 4), np.float32)
+WORD = 4
+INDEX = {"".join(word): i for i, word in enumerate(itertools.product(BASES, repeat=WORD))}
+
+
+def words(batch):
+    """How often each word of four bases occurs in each sequence."""
+    counts = np.zeros((len(batch), len(INDEX)), np.float32)
     for row, sequence in enumerate(batch):
-        for column, base in enumerate(sequence):
-            encoded[row, column, BASES.index(base)] = 1.0
-    return encoded
+        for i in range(len(sequence) - WORD + 1):
+            counts[row, INDEX[sequence[i : i + WORD]]] += 1
+    return counts / 2
 
 
-_CODE = np.zeros((256, 4), np.float32)
-for _i, _base in enumerate(BASES):
-    _CODE[ord(_base), _i] = 1.0
+_DIGIT = np.zeros(256, np.uint8)
+_DIGIT[[ord(base) for base in BASES]] = range(4)
 
 
-def one_hot_table(batch):
-    letters = np.frombuffer("".join(batch).encode(), np.uint8)
-    return _CODE[letters].reshape(len(batch), -1, 4)
+def words_by_code(batch):
+    digits = _DIGIT[np.frombuffer("".join(batch).encode(), np.uint8)].reshape(len(batch), -1)
+    codes = ((digits[:, :-3] * 4 + digits[:, 1:-2]) * 4 + digits[:, 2:-1]) * 4 + digits[:, 3:]
+    codes = codes + len(INDEX) * np.arange(len(batch))[:, None]
+    counts = np.bincount(codes.ravel(), minlength=len(batch) * len(INDEX))
+    return counts.reshape(len(batch), -1).astype(np.float32) / 2

@@ -10,28 +10,21 @@ import optax
 import sequences
 
 
-def init(key, width=96):
+def init(key, width=768):
     a, b, c = jax.random.split(key, 3)
     return {
-        "conv1": jax.random.normal(a, (11, 4, width)) * 0.1,
-        "conv2": jax.random.normal(b, (7, width, width)) * 0.03,
-        "out": jax.random.normal(c, (width,)) * 0.1,
+        "first": jax.random.normal(a, (256, width)) * 0.06,
+        "second": jax.random.normal(b, (width, width)) * 0.04,
+        "out": jax.random.normal(c, (width,)) * 0.04,
     }
 
 
-def conv(x, w, stride):
-    return jax.lax.conv_general_dilated(
-        x, w, (stride,), "SAME", dimension_numbers=("NWC", "WIO", "NWC")
-    )
-
-
 def score(params, x):
-    h = jax.nn.relu(conv(x, params["conv1"], 2))
-    h = jax.nn.relu(conv(h, params["conv2"], 2))
-    return h.max(1) @ params["out"]
+    h = jax.nn.relu(x @ params["first"])
+    return jax.nn.relu(h @ params["second"]) @ params["out"]
 
 
-tx = optax.adam(1e-3)
+tx = optax.sgd(1e-2, momentum=0.9)
 
 
 @jax.jit
@@ -46,18 +39,18 @@ def update(params, state, x, y):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--steps", type=int, default=160)
-    parser.add_argument("--encoder", default="one_hot", choices=["one_hot", "one_hot_table"])
+    parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--encoder", default="words", choices=["words", "words_by_code"])
     args = parser.parse_args()
     encode = getattr(sequences, args.encoder)
-    data = sequences.make(2000, 300)
+    data = sequences.make(3000, 400)
     picker = random.Random(1)
     params = init(jax.random.key(0))
     state = tx.init(params)
 
     began = time.perf_counter()
     for step in range(1, args.steps + 1):
-        chosen = picker.sample(data, 64)
+        chosen = picker.sample(data, 256)
         x = encode([sequence for sequence, _ in chosen])
         y = jnp.array([label for _, label in chosen], jnp.float32)
         params, state, loss = update(params, state, x, y)

@@ -16,7 +16,7 @@ class Config:
     width: int = 160
     heads: int = 4
     depth: int = 2
-    micro: int = 10
+    micro: int = 6
     accumulate: int = 2
     updates: int = 80
     lr: float = 3e-4

@@ -4,7 +4,7 @@ from torch import nn
 
 
 class Grader(L.LightningModule):
-    def __init__(self, width=40):
+    def __init__(self, width=32):
         super().__init__()
         self.net = nn.Sequential(
             nn.Conv2d(1, width, 4, stride=4),

@@ -7,7 +7,7 @@ from .scores import MatrixOverlap, Overlap
 
 
 class Segmenter(L.LightningModule):
-    def __init__(self, classes=10, width=20, score="exact"):
+    def __init__(self, classes=16, width=16, score="exact"):
         super().__init__()
         self.classes = classes
         self.score = score
