@@ -34,7 +34,7 @@ def accuracy(prediction):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--max-steps", type=int, default=120)
-    parser.add_argument("--eval-steps", type=int, default=5)
+    parser.add_argument("--eval-steps", type=int, default=4)
     args = parser.parse_args()
     torch.set_num_threads(1)
     transformers.set_seed(10)

@@ -38,7 +38,7 @@ def main():
         DistilBertConfig(
             vocab_size=SPECIES,
             dim=160,
-            n_layers=3,
+            n_layers=2,
             n_heads=4,
             hidden_dim=480,
             max_position_embeddings=64,
@@ -49,7 +49,7 @@ def main():
         args=TrainingArguments(
             output_dir="meadow-out",
             max_steps=150,
-            per_device_train_batch_size=24,
+            per_device_train_batch_size=12,
             learning_rate=5e-4,
             optim="adamw_torch_fused",
             logging_steps=50,

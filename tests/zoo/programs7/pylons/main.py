@@ -19,7 +19,7 @@ def train_step(net, x, y, lr):
     return float((error * error).mean())
 
 
-def main(steps=260, batch=512):
+def main(steps=260, batch=256):
     rng = np.random.default_rng(5)
     x = rng.standard_normal((8192, 256)).astype(np.float32)
     y = np.tanh(x[:, :1] + 0.5 * x[:, 1:2])
