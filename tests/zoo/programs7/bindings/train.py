@@ -8,7 +8,7 @@ from torch import nn
 
 
 class Tower(nn.Module):
-    def __init__(self, inputs, width=384, out=64):
+    def __init__(self, inputs, width=600, out=64):
         super().__init__()
         self.layers = nn.Sequential(
             nn.Linear(inputs, width),
@@ -35,7 +35,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--loss", default="triplet", choices=["triplet", "triplet_matrix"])
     parser.add_argument("--steps", type=int, default=150)
-    parser.add_argument("--batch", type=int, default=192)
+    parser.add_argument("--batch", type=int, default=128)
     args = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(0)
@@ -43,7 +43,7 @@ def main():
     ligand, pocket = Tower(300), Tower(240)
     criterion = getattr(losses, args.loss)
     opt = torch.optim.SGD([*ligand.parameters(), *pocket.parameters()], lr=0.1, momentum=0.9)
-    stream = pairs(192 * 20, args.batch, seed=4)
+    stream = pairs(128 * 30, args.batch, seed=4)
     began = time.perf_counter()
     for step in range(1, args.steps + 1):
         a, b = next(stream)

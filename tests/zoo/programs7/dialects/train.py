@@ -45,7 +45,7 @@ def read_lexicon(path):
 
 
 class Corpus(L.LightningDataModule):
-    def __init__(self, sentences=320, length=40, batch_size=32, keep_workers=False):
+    def __init__(self, sentences=256, length=40, batch_size=32, keep_workers=False):
         super().__init__()
         self.shape = (sentences, length)
         self.batch_size = batch_size
@@ -67,7 +67,7 @@ class Corpus(L.LightningDataModule):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--epochs", type=int, default=30)
+    parser.add_argument("--epochs", type=int, default=36)
     parser.add_argument("--keep-workers", action="store_true")
     args = parser.parse_args()
     torch.set_num_threads(1)

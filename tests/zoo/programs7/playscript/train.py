@@ -31,7 +31,7 @@ def train(model, data, steps, batch):
 
 def cli():
     p = argparse.ArgumentParser()
-    p.add_argument("--steps", type=int, default=130)
+    p.add_argument("--steps", type=int, default=110)
     p.add_argument("--compare", action="store_true")
     a = p.parse_args()
     torch.set_num_threads(1)

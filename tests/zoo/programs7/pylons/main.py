@@ -19,7 +19,7 @@ def train_step(net, x, y, lr):
     return float((error * error).mean())
 
 
-def main(steps=260, batch=256):
+def main(steps=480, batch=256):
     rng = np.random.default_rng(5)
     x = rng.standard_normal((8192, 256)).astype(np.float32)
     y = np.tanh(x[:, :1] + 0.5 * x[:, 1:2])
@@ -28,7 +28,7 @@ def main(steps=260, batch=256):
     for step in range(steps):
         rows = rng.integers(0, len(x), batch)
         loss = train_step(net, x[rows], y[rows], lr=0.01)
-        if (step + 1) % 65 == 0:
+        if (step + 1) % 120 == 0:
             print(f"step {step + 1}: {loss:.5f}")
     print(f"trained {steps} steps in {time.perf_counter() - start:.3f} s")
 

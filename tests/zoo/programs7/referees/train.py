@@ -30,7 +30,7 @@ def tracks(count=960, frames=50):
 def parse():
     p = argparse.ArgumentParser()
     p.add_argument("--epochs", type=int, default=2)
-    p.add_argument("--tidy", choices=["step", "epoch"], default="step")
+    p.add_argument("--tidy-every", type=int, default=4, help="steps; 0 for never")
     return p.parse_args()
 
 
@@ -54,10 +54,9 @@ def main():
             optimizer.step()
             optimizer.zero_grad()
             steps += 1
-            if args.tidy == "step":
+            if args.tidy_every and steps % args.tidy_every == 0:
                 x, y, logits = release_memory(x, y, logits)
         accelerator.print(f"epoch {epoch} loss {loss.item():.4f}")
-        loss = release_memory(loss)
     accelerator.print(f"trained {steps} steps in {time.perf_counter() - start:.3f} s")
 
 

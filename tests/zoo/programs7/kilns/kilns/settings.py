@@ -3,12 +3,12 @@ from dataclasses import dataclass, fields
 
 @dataclass
 class Settings:
-    steps: int = 240
+    steps: int = 160
     batch: int = 12
     sensors: int = 64
     width: int = 48
     lr: float = 0.02
-    threads: int = 64
+    threads: int = 12
     seed: int = 13
 
     @classmethod
