@@ -71,7 +71,7 @@ def train(loader, epochs):
             opt.zero_grad()
             loss.backward()
             opt.step()
-            running += float(loss)
+            running += loss.item()
             steps += 1
         print("epoch", epoch, "loss", round(running / len(loader), 4))
     return steps
