@@ -13,6 +13,7 @@ ROUND_TRIP = 0.006
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
 
     def do_GET(self):
         time.sleep(ROUND_TRIP)
