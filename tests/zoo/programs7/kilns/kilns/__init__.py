@@ -1,0 +1,1 @@
+"""Temperature fields inside a kiln from sensors on its wall."""

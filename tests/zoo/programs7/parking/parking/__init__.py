@@ -1,0 +1,1 @@
+"""Where are the cars? Centre heatmaps on views of a parking lot."""
