@@ -122,6 +122,7 @@ FRAMEWORKS = {
     "test_torch_hooks_compile.py",
     "test_torch_loader.py",
     "test_torch_operators.py",
+    "test_torch_steps.py",
     "test_torch_waits.py",
     "test_trace_gpu.py",
     "test_trace_tools.py",

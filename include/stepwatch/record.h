@@ -210,6 +210,10 @@ SW_API void sw_step_cancel(void);
 /* Within a step: what this thread did since the tick `since` under the phase that is running counts as `phase` instead. For
  * work that is known only when it is over, such as a compilation. Never more than the running phase has. */
 SW_API void sw_phase_charge(int phase, uint64_t since);
+/* Within a step: what no phase is known for from the mark on counts as `phase` instead, once for a mark. For work that is
+ * recognised by what follows it. */
+SW_API void sw_phase_mark(void);
+SW_API void sw_phase_claim(int phase);
 /* The steps that follow belong to this epoch. */
 SW_API void sw_epoch(uint32_t epoch);
 /* An optimizer step happened (report.json, "updates"). */

@@ -32,6 +32,9 @@ typedef struct train_state {
     bool first;    /* the open step is the first of its owner's */
     bool forwards; /* modules are called, not tensors alone computed with */
     bool by_hand;  /* nobody updates but the program's own code */
+    bool updated;  /* an optimizer has stepped on this thread */
+    bool
+        evaluated; /* in the open step something ran that may validate, or be a teacher of what is trained next */
     bool validating;
     unsigned waiting;
     unsigned updates;  /* since the owner last asked */
@@ -280,7 +283,7 @@ static void step_begin(train_state *state, int rank, PyObject *owner, const void
     state->open = true;
     state->open_rank = rank;
     state->group = group;
-    state->worked = state->backward = false;
+    state->worked = state->backward = state->evaluated = false;
     state->updates = 0;
     state->other = NULL;
     if (rank != TRAIN_LOADER) {
@@ -316,10 +319,26 @@ static bool may_take_over(train_state *state, int rank, PyObject *owner,
     return drives;
 }
 
+/* The loader of the open step is one to validate with. */
+static void group_evaluates(train_state *state)
+{
+    train_group *group = group_find(state, state->group);
+    if (group && state->open_rank == TRAIN_LOADER) {
+        group->kind = GROUP_EVALUATES;
+        owner_clear(state);
+    }
+    step_forget(state);
+    validation_begin(state);
+}
+
 /* What a question of `owner` is: 1 a step began, 0 it is part of another's step, 2 of a validation. */
 static int question(train_state *state, int rank, PyObject *owner, PyObject *group,
                     bool evaluating, int unit)
 {
+    if (state->evaluated && state->owner == owner && !step_counts(state)) {
+        group_evaluates(state); /* Nothing was trained with the batch. */
+        return 2;
+    }
     const bool goes_on = state->open && state->owner == owner;
     if (!goes_on && rank <= TRAIN_LOADER &&
         (evaluating || group_kind_of(state, group) == GROUP_EVALUATES)) {
@@ -449,15 +468,17 @@ void core_train_evaluates(bool trained)
     if (!state || state->validating) {
         return;
     }
+    if (state->open && !trained &&
+        (state->open_rank == TRAIN_LOADER ||
+         (state->open_rank == TRAIN_UPDATE && state->updated))) {
+        /* A teacher, an encoder whose weights stay: what is trained comes after it. Or a validation before anything was
+         * trained, as the next question will tell. */
+        state->evaluated = true;
+        return;
+    }
     if (state->open && !state->worked &&
         (state->open_rank == TRAIN_UPDATE || !step_counts(state))) {
-        train_group *group = group_find(state, state->group);
-        if (group && state->open_rank == TRAIN_LOADER) {
-            group->kind = GROUP_EVALUATES;
-            owner_clear(state);
-        }
-        step_forget(state);
-        validation_begin(state);
+        group_evaluates(state);
     } else if (!state->open || trained) {
         validation_begin(state);
     }
@@ -693,6 +714,7 @@ static PyObject *train_update(PyObject *Py_UNUSED(module), PyObject *owner)
     sw_update();
     optimizer_known = true;
     state->by_hand = false;
+    state->updated = true;
     state->updates++;
     const bool gives = state->rank <= TRAIN_UPDATE ||
                        (state->rank == TRAIN_LOADER && state->open && state->backward);

@@ -272,6 +272,7 @@ static void sw__step_start(sw_domain *domain, int unit, unsigned flags, bool joi
         lane->step_flags |= SW_STEP_EVENTS;
     }
     memset(lane->phase_ticks, 0, sizeof(lane->phase_ticks));
+    lane->mark = UINT64_MAX;
     sw__step_phases(lane);
     lane->phase_gate = SW_PHASE_COUNT;
     atomic_store_explicit(&lane->samples, 0, memory_order_relaxed);
@@ -336,6 +337,41 @@ void sw_phase_charge(int phase, uint64_t since)
         *running -= moved;
         lane->phase_ticks[phase] += moved;
         lane->phases |= 1u << phase;
+    }
+    sw__lane_leave(lane);
+}
+
+void sw_phase_mark(void)
+{
+    struct sw__lane *lane = sw__step_lane(NULL);
+    if (!lane) {
+        return;
+    }
+    if (sw__step_is_open(lane)) {
+        /* Where the last section has just ended, there is nothing to add and no clock to read. */
+        lane->mark = lane->phase_ticks[SW_PHASE_OTHER];
+    }
+    sw__lane_leave(lane);
+}
+
+void sw_phase_claim(int phase)
+{
+    struct sw__lane *lane = sw__step_lane(NULL);
+    if (!lane) {
+        return;
+    }
+    if (sw__step_is_open(lane) && lane->mark != UINT64_MAX && phase >= 0 &&
+        phase < SW_PHASE_COUNT) {
+        uint64_t *none = &lane->phase_ticks[SW_PHASE_OTHER];
+        const uint64_t now = sw__clock_now();
+        if (lane->phase == SW_PHASE_OTHER && now > lane->phase_since) {
+            *none += now - lane->phase_since;
+            lane->phase_since = now;
+        }
+        lane->phase_ticks[phase] += *none - lane->mark;
+        *none = lane->mark;
+        lane->phases |= 1u << phase;
+        lane->mark = UINT64_MAX;
     }
     sw__lane_leave(lane);
 }
