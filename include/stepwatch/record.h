@@ -205,6 +205,9 @@ SW_API void sw_step_abandon(void);
 /* Ends the open step, if there is one, and begins the next at the same moment: what a loop does that asks for a
  * batch. */
 SW_API void sw_step_next(int unit);
+/* A step of this thread that is over, from the tick `begin` to `end`, of which `wait` ticks at its beginning were waiting for
+ * data: one that was known to be a step only later. Not while a step is open. */
+SW_API void sw_step_past(int unit, uint64_t begin, uint64_t end, uint64_t wait);
 /* Forgets the open step, as if it had not begun: there was no batch. */
 SW_API void sw_step_cancel(void);
 /* Within a step: what this thread did since the tick `since` under the phase that is running counts as `phase` instead. For

@@ -32,7 +32,9 @@ typedef struct train_state {
     bool first;    /* the open step is the first of its owner's */
     bool forwards; /* modules are called, not tensors alone computed with */
     bool by_hand;  /* nobody updates but the program's own code */
-    bool updated;  /* an optimizer has stepped on this thread */
+    bool
+        hosted; /* a loop in whose iterations updates are called goes before the updates */
+    bool updated; /* an optimizer has stepped on this thread */
     bool
         evaluated; /* in the open step something ran that may validate, or be a teacher of what is trained next */
     bool validating;
@@ -348,7 +350,8 @@ static int question(train_state *state, int rank, PyObject *owner, PyObject *gro
         validation_begin(state);
         return 2;
     }
-    if (state->rank > rank || !may_take_over(state, rank, owner, group)) {
+    const bool hosts = rank == TRAIN_LOOP && state->hosted && state->rank == TRAIN_UPDATE;
+    if (!hosts && (state->rank > rank || !may_take_over(state, rank, owner, group))) {
         return 0;
     }
     step_begin(state, rank, owner, group, unit);
@@ -482,6 +485,40 @@ void core_train_evaluates(bool trained)
     } else if (!state->open || trained) {
         validation_begin(state);
     }
+}
+
+bool core_train_may_host(void)
+{
+    const train_state *state = state_now();
+    return state && state->rank <= TRAIN_UPDATE;
+}
+
+bool core_train_host(void)
+{
+    const bool may = core_train_may_host();
+    if (may) {
+        train_self->hosted = true;
+    }
+    return may;
+}
+
+void core_train_resumes(void)
+{
+    train_state *state = state_now();
+    if (state) {
+        validation_end(state);
+    }
+}
+
+bool core_train_past(int unit, uint64_t begin, uint64_t end, uint64_t wait)
+{
+    const train_state *state = state_now();
+    if (!state || state->open ||
+        state->rank > (state->hosted ? TRAIN_UPDATE : TRAIN_LOOP)) {
+        return false;
+    }
+    sw_step_past(unit, begin, end, wait);
+    return true;
 }
 
 bool core_train_aside(void)
@@ -747,10 +784,7 @@ static PyObject *train_waits(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ig
 
 static PyObject *train_resumes(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
-    train_state *state = state_now();
-    if (state) {
-        validation_end(state);
-    }
+    core_train_resumes();
     Py_RETURN_NONE;
 }
 
