@@ -117,6 +117,7 @@ FRAMEWORKS = {
     "test_sweeps.py",
     "test_sweeps_cuda.py",
     "test_sweeps_training.py",
+    "test_torch_batches.py",
     "test_torch_compile.py",
     "test_torch_hooks.py",
     "test_torch_hooks_compile.py",

@@ -617,7 +617,11 @@ void core_pass_got(core_pass *pass)
  * Who knows of updates draws steps from one to the next, and does not see what comes before the first, after the last, and
  * which part of it is waiting for data. The loop that calls the update once in each iteration does. */
 
-enum { HOSTED = 2 }; /* calls in iterations of their own after which a loop is believed */
+enum {
+    HOSTED = 2, /* calls in iterations of their own after which a loop is believed */
+    WAITED = 3, /* iterations whose waiting is looked at, at least and at most */
+    WAITED_MOST = 64
+};
 
 /* The innermost pass that this thread is in. */
 static const core_pass *around(void)
@@ -666,6 +670,30 @@ bool core_loop_hosts(const loop_place *place, bool *open)
     }
     loop->hosts = loop->hosts || place->often >= HOSTED;
     return loop->hosts;
+}
+
+bool core_loop_hosts_waiting(const loop_place *place)
+{
+    if (place->often > WAITED_MOST) {
+        return false;
+    }
+    const core_pass *pass = around();
+    const core_loop *loop = pass && pass->loop == place->loop ? pass->loop : NULL;
+    uint64_t waited = 0, all = 0;
+    for (uint32_t i = 0; loop && i < loop->past_count && i < WAITED_MOST; i++) {
+        waited += loop->past[i].wait;
+        all += loop->past[i].end - loop->past[i].begin;
+    }
+    bool open;
+    return loop && loop->past_count >= WAITED && waited >= all / 20 &&
+           core_loop_hosts(place, &open);
+}
+
+void core_loops_overruled(void)
+{
+    if (core_loops_on && core_loops_here()) {
+        silence();
+    }
 }
 
 /* --- What Python calls ---------------------------------------------------------------- */

@@ -108,6 +108,11 @@ void core_loop_noted(loop_place *place);
  * each. `*open`: such a step is open. */
 bool core_loop_hosts(const loop_place *place, bool *open);
 
+/* The same for updates that are known where they happen: a loop that waits for what it goes through hosts them. */
+bool core_loop_hosts_waiting(const loop_place *place);
+/* A loader gives the steps: no loop will. */
+void core_loops_overruled(void);
+
 /* --- the engine ---------------------------------------------------------------------- */
 
 /* Begins to see loops. 0, or -1 with an exception set. */

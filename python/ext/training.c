@@ -4,6 +4,7 @@
  * here what it saw, and the strongest source that there is draws the boundaries. What is not known at the time is decided
  * later: the first batches of a loader may turn out to be those of a validation, and then their step did not happen. */
 #include "training.h"
+#include "loops.h"
 #include "sampler.h"
 #include "section.h"
 #include <string.h>
@@ -45,6 +46,7 @@ typedef struct train_state {
     const void *group;
     const void *other;      /* who else asked since */
     unsigned other_updates; /* `updates` at that time */
+    loop_place place;       /* of the last update */
     train_group groups[GROUPS];
     unsigned newest;
 } train_state;
@@ -249,6 +251,9 @@ static void rank_raise(train_state *state, int rank)
             sampler_forget_steps(); /* It was another loop than the one that trains. */
         }
         state->rank = rank;
+        if (rank == TRAIN_LOADER) {
+            core_loops_overruled();
+        }
     }
 }
 
@@ -257,7 +262,9 @@ static void step_begin(train_state *state, int rank, PyObject *owner, const void
                        int unit)
 {
     validation_end(state);
-    const bool overtaken = state->open && state->open_rank < rank;
+    const bool overtaken =
+        state->open && (state->open_rank < rank ||
+                        (state->open_rank == TRAIN_UPDATE && rank == TRAIN_LOOP));
     /* The first batch was only asked for, ahead of the loop: what is done with it follows the second question. */
     const bool ahead = state->first && !state->worked && state->owner == owner &&
                        state->open_rank == TRAIN_LOADER;
@@ -753,6 +760,11 @@ static PyObject *train_update(PyObject *Py_UNUSED(module), PyObject *owner)
     state->by_hand = false;
     state->updated = true;
     state->updates++;
+    if (state->rank <= TRAIN_UPDATE && !state->hosted &&
+        (!state->owner || state->owner == owner)) {
+        core_loop_noted(&state->place);
+        (void)core_loop_hosts_waiting(&state->place);
+    }
     const bool gives = state->rank <= TRAIN_UPDATE ||
                        (state->rank == TRAIN_LOADER && state->open && state->backward);
     if (gives && (state->rank != TRAIN_LOOP || !state->open) &&
