@@ -326,8 +326,8 @@ _spent = 0.0
 # (code with hooks, the original) of what was made here; and of what keeps its hooks.
 _made: list[tuple[CodeType, CodeType]] = []
 _kept: list[tuple[CodeType, CodeType]] = []
-# torch.compile reads the code of models and of what they call. It has no use for a loop that trains, which is
-# known by what it calls, or by the name of its function.
+# torch.compile reads the code of models and of what they call. It has no use for a loop that
+# trains, which is known by what it calls, or by the name of its function.
 _TRAINING = frozenset(("backward", "step", "zero_grad"))
 _TRAINER = re.compile(r"main|train|fit|learn|run|epoch|loop")
 _ATTRIBUTES = frozenset(opcode.opmap[name] for name in ("LOAD_ATTR", "LOAD_METHOD"))

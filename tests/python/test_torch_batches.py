@@ -1,4 +1,4 @@
-"""Batches that the program makes itself, in loops of torch: the loop that waits for them gives the steps."""
+"""Batches that the program makes itself: the loop of torch that waits for them gives the steps."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def train():
 train()
 """
 
-# Nothing is waited for: what leads to an update is a step, the gathering of data before the loop, too.
+# Nothing is waited for: what leads to an update is a step, what is gathered before it, too.
 ROLLOUTS = """
 for rollout in range(5):
     data = [batch() for _ in range(4)]
