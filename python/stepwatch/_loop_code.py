@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import gc
 import opcode
-import re
 import sys
 import time
 
@@ -329,7 +328,7 @@ _kept: list[tuple[CodeType, CodeType]] = []
 # torch.compile reads the code of models and of what they call. It has no use for a loop that
 # trains, which is known by what it calls, or by the name of its function.
 _TRAINING = frozenset(("backward", "step", "zero_grad"))
-_TRAINER = re.compile(r"main|train|fit|learn|run|epoch|loop")
+_TRAINER = ("main", "train", "fit", "learn", "run", "epoch", "loop")
 _ATTRIBUTES = frozenset(opcode.opmap[name] for name in ("LOAD_ATTR", "LOAD_METHOD"))
 _GENERATORS = 0x20 | 0x200  # CO_GENERATOR, CO_ASYNC_GENERATOR
 
@@ -375,7 +374,7 @@ def _trains(code: CodeType, loop: Loop, instructions: list[Instruction]) -> bool
         return False
     return (
         code.co_name == "<module>"
-        or _TRAINER.search(code.co_name.lower()) is not None
+        or any(word in code.co_name.lower() for word in _TRAINER)
         or any(
             one.op in _ATTRIBUTES and one.unit in loop.units and code.co_names[one.arg] in _TRAINING
             for one in instructions
