@@ -300,7 +300,6 @@ if __name__ == "__main__":
         assert not any("killed" in note for note in report["notes"])
 
 
-
 def test_a_fork_that_becomes_another_program_leaves_nothing(stepwatch: Run, tmp_path: Path) -> None:
     code = """
 import multiprocessing.util, os

@@ -122,7 +122,7 @@ def test_epochs_and_batches(run: Runner) -> None:
     assert outcome.code == 0, outcome.errors
     assert (outcome.chosen["kind"], outcome.line) == ("for", outcome.marked)
     assert outcome.iterations == 270
-    # Those before the choice are steps, too; from 3.12 on the first of a pass has no known beginning.
+    # Those before the choice are steps, too; from 3.12 on the first may have no known beginning.
     assert outcome.chosen["skipped"] <= (1 if sys.version_info >= (3, 12) else 0)
     assert all(step["unit"] == "loop" for step in outcome.steps)
     assert not any(step["incomplete"] for step in outcome.steps)
