@@ -205,11 +205,18 @@ SW_API void sw_step_abandon(void);
 /* Ends the open step, if there is one, and begins the next at the same moment: what a loop does that asks for a
  * batch. */
 SW_API void sw_step_next(int unit);
+/* A step of this thread that is over, from the tick `begin` to `end`, of which `wait` ticks at its beginning were waiting for
+ * data: one that was known to be a step only later. Not while a step is open. */
+SW_API void sw_step_past(int unit, uint64_t begin, uint64_t end, uint64_t wait);
 /* Forgets the open step, as if it had not begun: there was no batch. */
 SW_API void sw_step_cancel(void);
 /* Within a step: what this thread did since the tick `since` under the phase that is running counts as `phase` instead. For
  * work that is known only when it is over, such as a compilation. Never more than the running phase has. */
 SW_API void sw_phase_charge(int phase, uint64_t since);
+/* Within a step: what no phase is known for from the mark on counts as `phase` instead, once for a mark. For work that is
+ * recognised by what follows it. */
+SW_API void sw_phase_mark(void);
+SW_API void sw_phase_claim(int phase);
 /* The steps that follow belong to this epoch. */
 SW_API void sw_epoch(uint32_t epoch);
 /* An optimizer step happened (report.json, "updates"). */

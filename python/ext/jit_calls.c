@@ -4,6 +4,7 @@
  * has it. For objects that are watched that pointer leads here; the object stays what it was, so nothing is compiled
  * again, pickled differently or found changed. What a call means for the steps is decided in Python
  * (integrations/jax_steps.py) from the first few calls of each function; after that only numbers are compared here. */
+#include "loops.h"
 #include "section.h"
 #include "training.h"
 #include "user_code.h"
@@ -32,6 +33,7 @@ typedef struct jit_function {
     uint32_t limit;      /* Python looks again when there are more */
     enum jit_role role;
     bool sync; /* the result is waited for */
+    loop_place place;
 } jit_function;
 
 /* One object that is watched. */
@@ -309,6 +311,7 @@ static int outermost_begins(jit_function *function, PyObject *const *args, size_
 {
     enum jit_role role = function->role;
     function->calls++;
+    core_loop_noted(&function->place);
     if (role != JIT_OWNER) {
         if (function->owner_seen == owner_calls && function->row) {
             function->row++;
@@ -327,6 +330,16 @@ static int outermost_begins(jit_function *function, PyObject *const *args, size_
     }
     if (role == JIT_OWNER) {
         owner_calls++;
+        bool open = false;
+        if (core_loop_hosts(&function->place, &open)) {
+            if (open) {
+                core_train_works(true);
+            } else {
+                core_train_resumes(); /* The loop will tell when its iteration has ended. */
+            }
+            *owns = true;
+            return 1;
+        }
         PyObject *const step[] = {step_arguments[0], function->owner, Py_None,
                                   step_arguments[1]};
         PyObject *began = PyObject_Vectorcall(train_step, step, 4, NULL);

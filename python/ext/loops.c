@@ -16,6 +16,7 @@ enum {
     LONG_PASS = 50, /* a pass this long is chosen before its outer loop has gone on */
     STRANGERS = 64, /* iterations on other threads after which a loop is given up */
     SWITCHES = 3,   /* other choices that are made */
+    PAST = 8192,    /* iterations before the choice that are remembered */
     REFUSALS = 3    /* steps that somebody else gives, after which all is given up */
 };
 
@@ -33,8 +34,8 @@ static uint64_t patience;    /* ticks of a loop before it is chosen, at least */
 
 /* The steps of the chosen loop. Invariant: `waiting` only while `open`. */
 static struct {
-    PyObject *owner, *train_step, *train_step_end, *train_end, *train_failed, *source,
-        *unit;
+    PyObject *owner, *train_step, *train_step_end, *train_end, *train_failed, *source;
+    PyObject *unit, *hosted_unit;
     sw_section *wait;
     bool open, waiting;
     bool again; /* the same recording goes on with another loop */
@@ -60,6 +61,7 @@ core_loop *core_loop_new(PyCodeObject *code, uint32_t line, bool is_for)
         Py_INCREF(loop->function);
         loop->line = line;
         loop->is_for = is_for;
+        loop->yields = (code->co_flags & (CO_GENERATOR | CO_ASYNC_GENERATOR)) != 0;
         loop->next = loops;
         loops = loop;
     }
@@ -90,6 +92,9 @@ void core_loop_free(core_loop *loop)
             other->parent = NULL;
         }
     }
+    free(loop->past);
+    loop->past = NULL;
+    loop->past_count = loop->past_room = 0;
     if (loop == core_chosen) {
         /* Of a notebook's cell that is gone, or a text that was run. It cannot come back, and another may be chosen. */
         loop->next = NULL;
@@ -186,6 +191,58 @@ static void wait_end(void)
     }
 }
 
+/* --- Iterations before the choice ---
+
+ * When a loop is chosen, some of its iterations are over. They were steps, too. */
+
+static void past_add(const core_pass *pass, uint64_t now)
+{
+    core_loop *loop = pass->loop;
+    const uint32_t recording = SW_GATE(emit.wait) ? sw_recording_number() : 0;
+    if (recording != loop->past_recording) {
+        loop->past_recording = recording;
+        loop->past_count = 0;
+    }
+    if (!recording || loop->past_count == PAST) {
+        return;
+    }
+    if (loop->past_count == loop->past_room) {
+        const uint32_t room = loop->past_room ? 2 * loop->past_room : 32;
+        loop_past *more = realloc(loop->past, room * sizeof *more);
+        if (!more) {
+            return;
+        }
+        loop->past = more;
+        loop->past_room = room;
+    }
+    const bool within = pass > passes && (pass - 1)->loop;
+    loop->past[loop->past_count++] =
+        (loop_past){.begin = pass->asked,
+                    .end = now,
+                    .wait = pass->got > pass->asked ? pass->got - pass->asked : 0,
+                    .epoch = within ? (pass - 1)->count : UINT32_MAX};
+}
+
+/* Puts them into the trace. */
+static void past_put(core_loop *loop)
+{
+    const bool mine = loop->past_recording == sw_recording_number();
+    for (uint32_t i = 0; mine && i < loop->past_count; i++) {
+        const loop_past *at = &loop->past[i];
+        if (at->epoch != UINT32_MAX) {
+            sw_epoch(at->epoch);
+        }
+        if (core_train_past(loop->hosts ? SW_STEP_UPDATE : SW_STEP_LOOP, at->begin,
+                            at->end, at->wait)) {
+            emit.steps++;
+            emit.skipped -= emit.skipped > 0;
+        }
+    }
+    free(loop->past);
+    loop->past = NULL;
+    loop->past_count = loop->past_room = 0;
+}
+
 static void step_ask(core_pass *pass)
 {
     if (!SW_GATE(emit.wait)) {
@@ -198,6 +255,7 @@ static void step_ask(core_pass *pass)
         emit.steps = 0;
         emit.abandoned = emit.again ? emit.abandoned : 0;
         emit.again = false;
+        past_put(pass->loop);
         rows_put(pass->loop);
     }
     wait_end();
@@ -205,7 +263,8 @@ static void step_ask(core_pass *pass)
         sw_epoch((pass - 1)->count); /* The loop around it counts the epochs. */
     }
     pass->told = true;
-    PyObject *args[] = {emit.source, emit.owner, Py_None, emit.unit};
+    PyObject *args[] = {emit.source, emit.owner, Py_None,
+                        pass->loop->hosts ? emit.hosted_unit : emit.unit};
     bool began_one = false;
     call(emit.train_step, args, 4, &began_one);
     if (!began_one) {
@@ -506,6 +565,9 @@ bool core_pass_ask(core_pass *pass)
     core_loop *loop = pass->loop;
     const uint64_t now = core_ticks();
     const uint64_t interval = now - pass->asked;
+    if (loop->state == LOOP_SEARCHED) {
+        past_add(pass, now);
+    }
     pass->asked = now;
     pass->count++;
     loop->asks++;
@@ -521,15 +583,19 @@ bool core_pass_ask(core_pass *pass)
         return core_loops_on;
     }
     kids_count(pass, interval);
-    const bool too_short =
-        loop->intervals >= TRIALS && loop->ticks < loop->intervals * least;
+    const bool too_short = !loop->hosts && loop->intervals >= TRIALS &&
+                           loop->ticks < loop->intervals * least;
     if (loop->state == LOOP_SEARCHED && too_short) {
         loop->state = LOOP_GIVEN_UP;
+        free(loop->past);
+        loop->past = NULL;
+        loop->past_count = loop->past_room = 0;
         core_pass_end(pass, PASS_COMPLETE);
         return false;
     }
-    if (loop->intervals >= ENOUGH && loop->state == LOOP_SEARCHED &&
-        is_better(pass, now)) {
+    if (loop->state == LOOP_SEARCHED &&
+        (loop->hosts ? core_train_host()
+                     : loop->intervals >= ENOUGH && is_better(pass, now))) {
         choose(pass);
         step_ask(pass);
         return core_loops_on;
@@ -541,6 +607,92 @@ void core_pass_got(core_pass *pass)
 {
     if (pass->emits) {
         wait_end();
+    } else if (pass->loop && pass->loop->state == LOOP_SEARCHED) {
+        pass->got = core_ticks();
+    }
+}
+
+/* --- Updates ---
+
+ * Who knows of updates draws steps from one to the next, and does not see what comes before the first, after the last, and
+ * which part of it is waiting for data. The loop that calls the update once in each iteration does. */
+
+enum {
+    HOSTED = 2, /* calls in iterations of their own after which a loop is believed */
+    WAITED = 3, /* iterations whose waiting is looked at, at least and at most */
+    WAITED_MOST = 64
+};
+
+/* The innermost pass that this thread is in. */
+static const core_pass *around(void)
+{
+    for (unsigned i = core_loops_on && core_loops_here() ? depth : 0; i-- > 0;) {
+        if (!passes[i].loop || !passes[i].loop->yields) {
+            return &passes[i];
+        }
+    }
+    return NULL;
+}
+
+void core_loop_noted(loop_place *place)
+{
+    const core_pass *pass = around();
+    core_loop *loop = pass ? pass->loop : NULL;
+    if (!loop) {
+        *place = (loop_place){.loop = NULL};
+        return;
+    }
+    const bool same = loop == place->loop;
+    if (same && pass->begun == place->begun && pass->count == place->count) {
+        place->often = 0; /* twice in one iteration */
+        loop->hosts = loop->hosts && loop == core_chosen;
+        return;
+    }
+    *place = (loop_place){.loop = loop,
+                          .begun = pass->begun,
+                          .count = pass->count,
+                          .often = same ? place->often + 1 : 1};
+}
+
+bool core_loop_hosts(const loop_place *place, bool *open)
+{
+    if (!core_train_may_host()) {
+        return false;
+    }
+    *open = emit.open && core_chosen && core_chosen->hosts && core_loops_here();
+    if (*open) {
+        return true;
+    }
+    const core_pass *pass = around();
+    core_loop *loop = pass && pass->loop == place->loop ? pass->loop : NULL;
+    if (!loop || loop->state == LOOP_GIVEN_UP || emitting()) {
+        return false;
+    }
+    loop->hosts = loop->hosts || place->often >= HOSTED;
+    return loop->hosts;
+}
+
+bool core_loop_hosts_waiting(const loop_place *place)
+{
+    if (place->often > WAITED_MOST) {
+        return false;
+    }
+    const core_pass *pass = around();
+    const core_loop *loop = pass && pass->loop == place->loop ? pass->loop : NULL;
+    uint64_t waited = 0, all = 0;
+    for (uint32_t i = 0; loop && i < loop->past_count && i < WAITED_MOST; i++) {
+        waited += loop->past[i].wait;
+        all += loop->past[i].end - loop->past[i].begin;
+    }
+    bool open;
+    return loop && loop->past_count >= WAITED && waited >= all / 20 &&
+           core_loop_hosts(place, &open);
+}
+
+void core_loops_overruled(void)
+{
+    if (core_loops_on && core_loops_here()) {
+        silence();
     }
 }
 
@@ -555,10 +707,12 @@ static int emit_prepare(PyObject *module)
     emit.train_failed = PyObject_GetAttrString(module, "train_failed");
     emit.source = PyLong_FromLong(TRAIN_LOOP);
     emit.unit = PyLong_FromLong(SW_STEP_LOOP);
+    emit.hosted_unit = PyLong_FromLong(SW_STEP_UPDATE);
     /* It has to bear a weak reference. */
     emit.owner = PySet_New(NULL);
     return emit.train_step && emit.train_step_end && emit.train_end &&
-                   emit.train_failed && emit.source && emit.unit && emit.owner
+                   emit.train_failed && emit.source && emit.unit && emit.hosted_unit &&
+                   emit.owner
                ? 0
                : -1;
 }

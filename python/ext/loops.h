@@ -17,12 +17,19 @@
 
 enum loop_state { LOOP_SEARCHED, LOOP_GIVEN_UP, LOOP_CHOSEN };
 
+/* An iteration of a loop that nobody has chosen yet: it was a step, if the loop is chosen later. */
+typedef struct loop_past {
+    uint64_t begin, end, wait; /* ticks */
+    uint32_t epoch;            /* UINT32_MAX: there is no loop around it */
+} loop_past;
+
 typedef struct core_loop {
     struct core_loop *next; /* all loops that live */
     PyObject *file, *function;
     uint32_t line;
     bool is_for;
     bool is_gone; /* its code was freed */
+    bool yields;  /* it is a generator's: what happens meanwhile need not be within it */
     enum loop_state state;
     uint64_t asks;      /* iterations that ended */
     uint64_t intervals; /* those whose time is known, and their time */
@@ -35,6 +42,9 @@ typedef struct core_loop {
     uint64_t in_parent;        /* its own share of the parent's ticks since */
     uint64_t parent_intervals; /* iterations of the parent before it ran in it */
     uint64_t parent_ran;       /* those since in which it ran */
+    bool hosts;                /* an update is called once in each of its iterations */
+    loop_past *past;
+    uint32_t past_count, past_room, past_recording;
     /* For the engine. */
     void *owner; /* what the loop is part of */
     const uint8_t *inside;
@@ -46,7 +56,7 @@ typedef struct core_loop {
 typedef struct core_pass {
     core_loop *loop; /* NULL: it was freed meanwhile */
     const void *key; /* frame or iterator that the pass belongs to */
-    uint64_t begun, asked;
+    uint64_t begun, asked, got;
     uint32_t count; /* iterations that ended */
     bool emits;     /* gives the steps */
     bool told;      /* of the epoch */
@@ -83,6 +93,25 @@ void core_pass_got(core_pass *pass);
 /* There is none (ended), or the loop was left: with its work done (complete), or not. Passes within it end, too. */
 enum pass_end { PASS_ENDED, PASS_LEFT, PASS_COMPLETE, PASS_FORGOTTEN };
 void core_pass_end(core_pass *pass, enum pass_end how);
+
+/* Where an update was called last: the iteration of the innermost loop around it. */
+typedef struct loop_place {
+    core_loop *loop; /* to be compared only */
+    uint64_t begun;  /* the pass */
+    uint32_t count;  /* the iteration */
+    uint32_t often;  /* iterations of this loop with one call so far */
+} loop_place;
+
+/* Something is called here, on this thread, that may turn out to be an update. */
+void core_loop_noted(loop_place *place);
+/* It is one. Tells whether a loop gives the steps that the call is part of: one in whose iterations the update is called once
+ * each. `*open`: such a step is open. */
+bool core_loop_hosts(const loop_place *place, bool *open);
+
+/* The same for updates that are known where they happen: a loop that waits for what it goes through hosts them. */
+bool core_loop_hosts_waiting(const loop_place *place);
+/* A loader gives the steps: no loop will. */
+void core_loops_overruled(void);
 
 /* --- the engine ---------------------------------------------------------------------- */
 

@@ -30,6 +30,10 @@ typedef struct calls_state {
     unsigned losses;
     unsigned backwards;
     unsigned optimizers;
+    const PyObject *
+        last; /* the outermost module that was called last, to be compared only; NULL: no loss is looked for */
+    bool marked; /* it has returned, and nothing else was computed since that is known */
+    long long sequence; /* of autograd's next node at that time */
     bool sampling;
     int64_t sampled_step;
     sampled_call *calls;
@@ -254,6 +258,31 @@ static module_entry *first_sight(PyObject *module, bool is_outermost)
     return entry;
 }
 
+/* --- Losses that are written out ---
+
+ * Between the last call of a module and the backward lies the loss. Where none that is known was called, and nodes of a
+ * graph were made, what no phase is known for there is the loss. */
+
+/* Something else is called first; `loss`: a known loss, and that one needs not be looked for again after this module. */
+static void loss_known(bool loss)
+{
+    local.marked = false;
+    module_entry *entry = loss && local.last ? module_find(local.last) : NULL;
+    if (entry) {
+        entry->flags |= MODULE_JUDGED;
+    }
+}
+
+static void loss_claim(void)
+{
+    if (local.marked) {
+        local.marked = false;
+        if (number_from(adapter.sequence) != local.sequence) {
+            sw_phase_claim(SW_PHASE_LOSS);
+        }
+    }
+}
+
 PyObject *core_module_begin(PyObject *module)
 {
     /* A module that is called to make a batch is a transform, and no part of a model. */
@@ -275,11 +304,18 @@ PyObject *core_module_begin(PyObject *module)
     const uint32_t number = entry->number;
     PyObject *section = entry->inner;
     const bool loss = (entry->flags & MODULE_LOSS) != 0;
+    const bool judged = (entry->flags & MODULE_JUDGED) != 0;
     if (!inside && !loss) {
         section = outermost(module, entry);
         if (!section) {
             return NULL;
         }
+    }
+    if (local.marked && (loss || !inside)) {
+        loss_known(loss);
+    }
+    if (!inside && !loss) {
+        local.last = judged ? NULL : module;
     }
     local.depth++;
     local.losses += loss;
@@ -300,6 +336,12 @@ void core_module_end(PyObject *section, bool failed)
         sample_end();
         PyErr_Restore(type, value, trace);
     }
+    if (local.last && local.depth == 0 && !failed &&
+        ((core_section *)section)->phase == SW_PHASE_FORWARD) {
+        sw_phase_mark();
+        local.marked = true;
+        local.sequence = number_from(adapter.sequence);
+    }
 }
 
 /* --- Losses that are functions, backward, optimizers -------------------------------------- */
@@ -308,6 +350,9 @@ static PyObject *loss_enter(PyObject *Py_UNUSED(self), PyObject *section)
 {
     if (!told() || local.losses || local.backwards) {
         Py_RETURN_NONE;
+    }
+    if (local.marked) {
+        loss_known(true);
     }
     local.losses++;
     return open_section(section);
@@ -333,6 +378,7 @@ static PyObject *backward_enter(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(i
         Py_RETURN_NONE;
     }
     core_train_works(true);
+    loss_claim();
     local.backwards++;
     backwards_running++;
     return open_section(backward_section);
@@ -372,6 +418,7 @@ static PyObject *optimizer_enter(PyObject *Py_UNUSED(self), PyObject *optimizer)
         Py_RETURN_NONE;
     }
     local.optimizers++;
+    local.marked = false;
     return open_section(entry->inner);
 }
 

@@ -21,7 +21,8 @@ enum module_flags {
     MODULE_LOSS = 2,
     MODULE_TRAINED = 4, /* was called to be trained */
     MODULE_ONCE = 8,    /* an entry of a type: its instances are not known one by one */
-    MODULE_PART = 16    /* has no sections yet for a call by itself */
+    MODULE_PART = 16,   /* has no sections yet for a call by itself */
+    MODULE_JUDGED = 32  /* what it returns goes to a loss that is known */
 };
 
 /* Sections are references of the table; NULL: calls are not timed. */

@@ -4,6 +4,7 @@
  * here what it saw, and the strongest source that there is draws the boundaries. What is not known at the time is decided
  * later: the first batches of a loader may turn out to be those of a validation, and then their step did not happen. */
 #include "training.h"
+#include "loops.h"
 #include "modules.h"
 #include "sampler.h"
 #include "section.h"
@@ -33,6 +34,11 @@ typedef struct train_state {
     bool first;    /* the open step is the first of its owner's */
     bool forwards; /* modules are called, not tensors alone computed with */
     bool by_hand;  /* nobody updates but the program's own code */
+    bool
+        hosted; /* a loop in whose iterations updates are called goes before the updates */
+    bool updated; /* an optimizer has stepped on this thread */
+    bool
+        evaluated; /* in the open step something ran that may validate, or be a teacher of what is trained next */
     bool validating;
     unsigned waiting;
     unsigned updates;  /* since the owner last asked */
@@ -41,6 +47,7 @@ typedef struct train_state {
     const void *group;
     const void *other;      /* who else asked since */
     unsigned other_updates; /* `updates` at that time */
+    loop_place place;       /* of the last update */
     train_group groups[GROUPS];
     unsigned newest;
 } train_state;
@@ -245,6 +252,9 @@ static void rank_raise(train_state *state, int rank)
             sampler_forget_steps(); /* It was another loop than the one that trains. */
         }
         state->rank = rank;
+        if (rank == TRAIN_LOADER) {
+            core_loops_overruled();
+        }
     }
 }
 
@@ -253,7 +263,9 @@ static void step_begin(train_state *state, int rank, PyObject *owner, const void
                        int unit)
 {
     validation_end(state);
-    const bool overtaken = state->open && state->open_rank < rank;
+    const bool overtaken =
+        state->open && (state->open_rank < rank ||
+                        (state->open_rank == TRAIN_UPDATE && rank == TRAIN_LOOP));
     /* The first batch was only asked for, ahead of the loop: what is done with it follows the second question. */
     const bool ahead = state->first && !state->worked && state->owner == owner &&
                        state->open_rank == TRAIN_LOADER;
@@ -282,7 +294,7 @@ static void step_begin(train_state *state, int rank, PyObject *owner, const void
     state->open = true;
     state->open_rank = rank;
     state->group = group;
-    state->worked = state->backward = false;
+    state->worked = state->backward = state->evaluated = false;
     state->updates = 0;
     state->other = NULL;
     if (rank != TRAIN_LOADER) {
@@ -318,10 +330,26 @@ static bool may_take_over(train_state *state, int rank, PyObject *owner,
     return drives;
 }
 
+/* The loader of the open step is one to validate with. */
+static void group_evaluates(train_state *state)
+{
+    train_group *group = group_find(state, state->group);
+    if (group && state->open_rank == TRAIN_LOADER) {
+        group->kind = GROUP_EVALUATES;
+        owner_clear(state);
+    }
+    step_forget(state);
+    validation_begin(state);
+}
+
 /* What a question of `owner` is: 1 a step began, 0 it is part of another's step, 2 of a validation. */
 static int question(train_state *state, int rank, PyObject *owner, PyObject *group,
                     bool evaluating, int unit)
 {
+    if (state->evaluated && state->owner == owner && !step_counts(state)) {
+        group_evaluates(state); /* Nothing was trained with the batch. */
+        return 2;
+    }
     const bool goes_on = state->open && state->owner == owner;
     if (!goes_on && rank <= TRAIN_LOADER &&
         (evaluating || group_kind_of(state, group) == GROUP_EVALUATES)) {
@@ -331,7 +359,8 @@ static int question(train_state *state, int rank, PyObject *owner, PyObject *gro
         validation_begin(state);
         return 2;
     }
-    if (state->rank > rank || !may_take_over(state, rank, owner, group)) {
+    const bool hosts = rank == TRAIN_LOOP && state->hosted && state->rank == TRAIN_UPDATE;
+    if (!hosts && (state->rank > rank || !may_take_over(state, rank, owner, group))) {
         return 0;
     }
     step_begin(state, rank, owner, group, unit);
@@ -451,18 +480,54 @@ void core_train_evaluates(bool trained)
     if (!state || state->validating) {
         return;
     }
+    if (state->open && !trained &&
+        (state->open_rank == TRAIN_LOADER ||
+         (state->open_rank == TRAIN_UPDATE && state->updated))) {
+        /* A teacher, an encoder whose weights stay: what is trained comes after it. Or a validation before anything was
+         * trained, as the next question will tell. */
+        state->evaluated = true;
+        return;
+    }
     if (state->open && !state->worked &&
         (state->open_rank == TRAIN_UPDATE || !step_counts(state))) {
-        train_group *group = group_find(state, state->group);
-        if (group && state->open_rank == TRAIN_LOADER) {
-            group->kind = GROUP_EVALUATES;
-            owner_clear(state);
-        }
-        step_forget(state);
-        validation_begin(state);
+        group_evaluates(state);
     } else if (!state->open || trained) {
         validation_begin(state);
     }
+}
+
+bool core_train_may_host(void)
+{
+    const train_state *state = state_now();
+    return state && state->rank <= TRAIN_UPDATE;
+}
+
+bool core_train_host(void)
+{
+    const bool may = core_train_may_host();
+    if (may) {
+        train_self->hosted = true;
+    }
+    return may;
+}
+
+void core_train_resumes(void)
+{
+    train_state *state = state_now();
+    if (state) {
+        validation_end(state);
+    }
+}
+
+bool core_train_past(int unit, uint64_t begin, uint64_t end, uint64_t wait)
+{
+    const train_state *state = state_now();
+    if (!state || state->open ||
+        state->rank > (state->hosted ? TRAIN_UPDATE : TRAIN_LOOP)) {
+        return false;
+    }
+    sw_step_past(unit, begin, end, wait);
+    return true;
 }
 
 bool core_train_aside(void)
@@ -695,7 +760,13 @@ static PyObject *train_update(PyObject *Py_UNUSED(module), PyObject *owner)
     sw_update();
     optimizer_known = true;
     state->by_hand = false;
+    state->updated = true;
     state->updates++;
+    if (state->rank <= TRAIN_UPDATE && !state->hosted &&
+        (!state->owner || state->owner == owner)) {
+        core_loop_noted(&state->place);
+        (void)core_loop_hosts_waiting(&state->place);
+    }
     const bool gives = state->rank <= TRAIN_UPDATE ||
                        (state->rank == TRAIN_LOADER && state->open && state->backward);
     if (gives && (state->rank != TRAIN_LOOP || !state->open) &&
@@ -727,10 +798,7 @@ static PyObject *train_waits(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ig
 
 static PyObject *train_resumes(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
-    train_state *state = state_now();
-    if (state) {
-        validation_end(state);
-    }
+    core_train_resumes();
     Py_RETURN_NONE;
 }
 

@@ -25,6 +25,14 @@ void core_train_finish(void);
 void core_train_works(bool backward);
 /* A module is called in eval mode without gradients; `trained`: it was trained before. */
 void core_train_evaluates(bool trained);
+/* An iteration of a loop that is over was a step, as it turns out; false: somebody else gives the steps. */
+bool core_train_past(int unit, uint64_t begin, uint64_t end, uint64_t wait);
+/* Whether nobody gives steps but who knows of updates, or of loops. */
+bool core_train_may_host(void);
+/* Then a loop in whose iterations updates are called gives this thread its steps from now on, and goes before them. */
+bool core_train_host(void);
+/* What follows is no validation. */
+void core_train_resumes(void);
 /* What this thread does is no part of the training: it gives no steps, and calls of modules and optimizers are not told. */
 bool core_train_aside(void);
 /* Whether a framework gives this thread its steps. */

@@ -322,8 +322,15 @@ def _call(constant: int) -> bytes:
 # Seconds that hooks may cost a program with very many modules; its script comes first.
 _MOST = 1.0
 _spent = 0.0
-# (code with hooks, the original) of what was made here.
+# (code with hooks, the original) of what was made here; and of what keeps its hooks.
 _made: list[tuple[CodeType, CodeType]] = []
+_kept: list[tuple[CodeType, CodeType]] = []
+# torch.compile reads the code of models and of what they call. It has no use for a loop that
+# trains, which is known by what it calls, or by the name of its function.
+_TRAINING = frozenset(("backward", "step", "zero_grad"))
+_TRAINER = ("main", "train", "fit", "learn", "run", "epoch", "loop")
+_ATTRIBUTES = frozenset(opcode.opmap[name] for name in ("LOAD_ATTR", "LOAD_METHOD"))
+_GENERATORS = 0x20 | 0x200  # CO_GENERATOR, CO_ASYNC_GENERATOR
 
 
 def prepare(code: CodeType, make: Callable[[CodeType, int, bool], tuple[object, ...]]) -> CodeType:
@@ -331,10 +338,14 @@ def prepare(code: CodeType, make: Callable[[CodeType, int, bool], tuple[object, 
     from stepwatch.integrations.loops import READERS
 
     global _spent
-    if _spent > _MOST or not READERS.isdisjoint(sys.modules) or _names(code, READERS):
+    others = READERS - {"torch"}
+    if _spent > _MOST or not others.isdisjoint(sys.modules) or _names(code, others):
+        return code
+    torch = "torch" in sys.modules or _names(code, frozenset(("torch",)))
+    if torch and _names(code, frozenset(("compile", "dynamo", "_dynamo"))):
         return code
     begin = time.perf_counter()
-    new = with_hooks(code, make)
+    new = with_hooks(code, make, torch)
     _spent += time.perf_counter() - begin
     return new
 
@@ -357,20 +368,37 @@ def restore() -> None:
     # Frames still run with hooks, and their code may not be freed under another's number.
 
 
+def _trains(code: CodeType, loop: Loop, instructions: list[Instruction]) -> bool:
+    """Tell whether a loop of a program that uses torch looks as if it trained."""
+    if not loop.is_for or code.co_flags & _GENERATORS:
+        return False
+    return (
+        code.co_name == "<module>"
+        or any(word in code.co_name.lower() for word in _TRAINER)
+        or any(
+            one.op in _ATTRIBUTES and one.unit in loop.units and code.co_names[one.arg] in _TRAINING
+            for one in instructions
+        )
+    )
+
+
 def with_hooks(
-    code: CodeType, make: Callable[[CodeType, int, bool], tuple[object, ...]]
+    code: CodeType,
+    make: Callable[[CodeType, int, bool], tuple[object, ...]],
+    torch: bool = False,
 ) -> CodeType:
     """Return the code, and the code of the functions in it, with hooks in their loops.
 
     ``make(code, line, is_for)`` gives those of one loop: one to go through in each pass of a for
     loop; or one to apply in each iteration of a while loop, one where it is left, and one where it
-    is left by an exception.
+    is left by an exception. ``torch``: only in those that look as if they trained.
     """
+    made = _kept if torch else _made
     constants: list[object] = list(code.co_consts)
     changed = False
     for index, constant in enumerate(constants):
         if isinstance(constant, type(code)):
-            new = with_hooks(constant, make)
+            new = with_hooks(constant, make, torch)
             if new is not constant:
                 constants[index] = new
                 changed = True
@@ -381,6 +409,8 @@ def with_hooks(
         table = _line_hooks._exceptions(code.co_exceptiontable) if _line_hooks._V311 else []
         guarded = {start for start, _end, _target, _depth in table}
         for loop in loops:
+            if torch and not _trains(code, loop, instructions):
+                continue
             if loop.is_for:
                 get = previous.get(min(loop.heads))
                 if get is None or get.op != _GET or get.old in guarded:
@@ -399,7 +429,7 @@ def with_hooks(
         if not changed:
             return code
         new = code.replace(co_consts=tuple(constants))
-        _made.append((new, code))
+        made.append((new, code))
         return new
     hooks = {
         unit: _line_hooks._Hook(b"".join(data), _line_hooks._WITH_NEXT)
@@ -409,7 +439,7 @@ def with_hooks(
         if one.target is not None and one.target.old in hooks:
             one.to_hook = True
     new = _line_hooks._assemble(code, instructions, hooks, constants, 2)
-    _made.append((new, code))
+    made.append((new, code))
     return new
 
 

@@ -88,11 +88,19 @@ struct sw__estimate sw__hot_time(sw_findings *all,
     uint64_t part = 0;
     uint64_t whole = 0;
     for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
-        if (by_phase[p] && hot->phase_samples[p]) {
-            const struct sw__estimate phase = sw__case_phases(&all->it, SW__PHASE_BIT(p));
-            time.mean += phase.mean * (double)by_phase[p] / (double)hot->phase_samples[p];
+        /* A loss that is written out is known to be one only when it is over: samples of it say `other`. */
+        const bool pooled = p == SW_PHASE_OTHER || p == SW_PHASE_LOSS;
+        const uint64_t samples = pooled ? hot->phase_samples[SW_PHASE_OTHER] +
+                                              hot->phase_samples[SW_PHASE_LOSS]
+                                        : hot->phase_samples[p];
+        if (by_phase[p] && samples) {
+            const struct sw__estimate phase =
+                sw__case_phases(&all->it, pooled ? SW__PHASE_BIT(SW_PHASE_OTHER) |
+                                                       SW__PHASE_BIT(SW_PHASE_LOSS)
+                                                 : SW__PHASE_BIT(p));
+            time.mean += phase.mean * (double)by_phase[p] / (double)samples;
             part += by_phase[p];
-            whole += hot->phase_samples[p];
+            whole += samples;
         }
     }
     const sw_share share = sw_share_of(part, whole);

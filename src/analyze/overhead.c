@@ -195,6 +195,7 @@ int sw__summary_losses(sw_summary *summary)
     for (size_t t = 0; t < summary->traces; t++) {
         const sw_trace *trace = sw__summary_trace(summary, t);
         add_losses(&sum, sw_trace_get_info(trace));
+        sum.killed -= sw__summary_dismissed(summary, t);
         sum.profiles_cut += sw_trace_get_info(trace)->end == SW_TRACE_KILLED &&
                             sw_trace_row_count(trace, SW_TABLE_PROFILE) > 0;
     }

@@ -280,6 +280,20 @@ static size_t count_threads(const sw_trace *trace)
     return count;
 }
 
+bool sw__summary_dismissed(const sw_summary *summary, size_t index)
+{
+    const sw_trace *trace = sw__summary_trace(summary, index);
+    const sw_trace_info *info = sw_trace_get_info(trace);
+    bool works = sw_trace_row_count(trace, SW_TABLE_PROFILE) > 0;
+    for (size_t i = 0; i < sw_trace_lane_count(trace); i++) {
+        const sw_trace_lane *lane = sw_trace_get_lane(trace, i);
+        works = works || lane->steps > 0 || lane->step_open;
+    }
+    return summary->run.exit_code == 0 && info->end == SW_TRACE_KILLED &&
+           !info->damaged && !info->hot_missing && !works &&
+           info->start_ns > summary->origin_ns;
+}
+
 int sw__summary_run(sw_summary *summary)
 {
     sw_summary_run *run = &summary->run;
@@ -315,9 +329,6 @@ int sw__summary_run(sw_summary *summary)
             .overwritten = info->overwritten,
         };
         run->threads += threads;
-        if (info->end != SW_TRACE_CLOSED || info->damaged || info->hot_missing) {
-            run->complete = false;
-        }
         if (info->start_ns < begin) { /* the first process speaks for the run */
             begin = info->start_ns;
             run->started_real_ns = info->start_real_ns ? info->start_real_ns : SW_UNKNOWN;
@@ -341,5 +352,12 @@ int sw__summary_run(sw_summary *summary)
     }
     run->ranks = count_ranks(summary);
     read_run_file(summary);
+    for (size_t i = 0; i < summary->traces; i++) {
+        const sw_summary_process *process = &summary->processes[i];
+        if ((process->end != SW_TRACE_CLOSED || process->damaged) &&
+            !sw__summary_dismissed(summary, i)) {
+            run->complete = false;
+        }
+    }
     return SW_OK;
 }

@@ -72,6 +72,9 @@ struct sw_summary {
 
 /* Each fills its part. 0 or SW_ENOMEM; a part that cannot be read is left empty, with a note. */
 int sw__summary_run(sw_summary *summary);
+/* Whether a process that was killed is one that its parent did away with, as pools and loaders do with workers they no longer
+ * need: the program ended well, and it had no steps. */
+bool sw__summary_dismissed(const sw_summary *summary, size_t index);
 int sw__summary_sections(sw_summary *summary);
 int sw__summary_steps(sw_summary *summary);
 int sw__summary_step_io(sw_summary *summary); /* part of it */

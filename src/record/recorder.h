@@ -130,6 +130,8 @@ struct sw__lane {
     uint32_t overflow;        /* sections open beyond the deepest frame */
     _Atomic uint32_t samples; /* that a sampler took within the open step */
     uint64_t step_start, step_number;
+    uint64_t
+        mark; /* ticks of no phase when sw_phase_mark was called in this step; UINT64_MAX: it was not */
     struct sw__fmt_node *root;
     struct sw__fmt_node *more;         /* for paths that there is no room for */
     struct sw__fmt_block *nodes_block; /* the one with room */

@@ -146,9 +146,10 @@ static void sw__step_count(struct sw__lane *lane, uint64_t duration, unsigned fl
     sw__hist_add(lane, file->step_hist, duration);
 }
 
-/* Ends the step that is open at `now`; tells whether usage was read. The record is made where it stays, for copying one
+/* Ends the step that is open at `now`; tells whether usage was read, which is not for one that is `past`. The record is made where it stays, for copying one
  * that was just written would wait for its parts, and last, for a signal handler may end a step in another domain. */
-static bool sw__step_end_at(struct sw__lane *lane, unsigned flags, uint64_t now)
+static bool sw__step_end_at(struct sw__lane *lane, unsigned flags, uint64_t now,
+                            bool past)
 {
     struct sw__thread *thread = lane->thread;
     const uint64_t start = lane->step_start;
@@ -160,7 +161,7 @@ static bool sw__step_end_at(struct sw__lane *lane, unsigned flags, uint64_t now)
 
     struct sw__step_used used = {.run_delay_ns = UINT64_MAX,
                                  .memory = {UINT64_MAX, UINT64_MAX}};
-    const bool dear = sw__step_usage(thread, start, end, &used);
+    const bool dear = !past && sw__step_usage(thread, start, end, &used);
     const uint32_t bytes =
         (uint32_t)(sizeof(sw_record_step) + (used.has_io ? sizeof(sw_step_io) : 0));
     sw_record_step *step = sw__kept_room(thread, bytes);
@@ -215,7 +216,7 @@ static bool sw__step_is_open(const struct sw__lane *lane)
 void sw__step_close(struct sw__lane *lane, unsigned flags)
 {
     if (sw__step_is_open(lane)) {
-        sw__step_end_at(lane, flags, sw__clock_now());
+        sw__step_end_at(lane, flags, sw__clock_now(), false);
     }
 }
 
@@ -253,7 +254,7 @@ static void sw__step_start(sw_domain *domain, int unit, unsigned flags, bool joi
     sw__helper_ensure();
     const bool ended = sw__step_is_open(lane);
     const bool dear =
-        ended && sw__step_end_at(lane, flags, joined ? began : sw__clock_now());
+        ended && sw__step_end_at(lane, flags, joined ? began : sw__clock_now(), false);
     struct sw_domain *owner = sw__domain_at(lane->domain);
     lane->step_number = atomic_fetch_add(&owner->next_step, 1);
     lane->step_unit = (uint8_t)unit;
@@ -272,6 +273,7 @@ static void sw__step_start(sw_domain *domain, int unit, unsigned flags, bool joi
         lane->step_flags |= SW_STEP_EVENTS;
     }
     memset(lane->phase_ticks, 0, sizeof(lane->phase_ticks));
+    lane->mark = UINT64_MAX;
     sw__step_phases(lane);
     lane->phase_gate = SW_PHASE_COUNT;
     atomic_store_explicit(&lane->samples, 0, memory_order_relaxed);
@@ -295,6 +297,28 @@ void sw_domain_step_begin(sw_domain *domain, int unit)
 void sw_step_next(int unit)
 {
     sw__step_start(NULL, unit, 0, true);
+}
+
+void sw_step_past(int unit, uint64_t begin, uint64_t end, uint64_t wait)
+{
+    struct sw__lane *lane = sw__step_lane(NULL);
+    if (!lane) {
+        return;
+    }
+    if (!sw__step_is_open(lane) && begin < end && wait <= end - begin) {
+        lane->step_number = atomic_fetch_add(&sw__domain_at(lane->domain)->next_step, 1);
+        lane->step_unit = (uint8_t)unit;
+        lane->step_flags = 0;
+        lane->step_start = begin;
+        memset(lane->phase_ticks, 0, sizeof(lane->phase_ticks));
+        lane->phase_ticks[SW_PHASE_DATA_WAIT] = wait;
+        lane->phases = 1u << SW_PHASE_OTHER | 1u << SW_PHASE_DATA_WAIT;
+        lane->phase = SW_PHASE_OTHER;
+        lane->phase_since = begin + wait;
+        atomic_store_explicit(&lane->samples, 0, memory_order_relaxed);
+        sw__step_end_at(lane, 0, end, true);
+    }
+    sw__lane_leave(lane);
 }
 
 void sw_step_cancel(void)
@@ -340,13 +364,49 @@ void sw_phase_charge(int phase, uint64_t since)
     sw__lane_leave(lane);
 }
 
+void sw_phase_mark(void)
+{
+    struct sw__lane *lane = sw__step_lane(NULL);
+    if (!lane) {
+        return;
+    }
+    if (sw__step_is_open(lane)) {
+        /* Where the last section has just ended, there is nothing to add and no clock to read. */
+        lane->mark = lane->phase_ticks[SW_PHASE_OTHER];
+    }
+    sw__lane_leave(lane);
+}
+
+void sw_phase_claim(int phase)
+{
+    struct sw__lane *lane = sw__step_lane(NULL);
+    if (!lane) {
+        return;
+    }
+    if (sw__step_is_open(lane) && lane->mark != UINT64_MAX && phase >= 0 &&
+        phase < SW_PHASE_COUNT) {
+        uint64_t *none = &lane->phase_ticks[SW_PHASE_OTHER];
+        const uint64_t now = sw__clock_now();
+        if (lane->phase == SW_PHASE_OTHER && now > lane->phase_since) {
+            *none += now - lane->phase_since;
+            lane->phase_since = now;
+        }
+        lane->phase_ticks[phase] += *none - lane->mark;
+        *none = lane->mark;
+        lane->phases |= 1u << phase;
+        lane->mark = UINT64_MAX;
+    }
+    sw__lane_leave(lane);
+}
+
 static void sw__step_finish(sw_domain *domain, unsigned flags)
 {
     struct sw__lane *lane = sw__step_lane(domain);
     if (lane) {
         uint64_t began = sw__clock_now();
         const uint64_t number = lane->step_number;
-        const bool dear = sw__step_is_open(lane) && sw__step_end_at(lane, flags, began);
+        const bool dear =
+            sw__step_is_open(lane) && sw__step_end_at(lane, flags, began, false);
         sw__lane_leave(lane);
         sw__step_cost(began, number, dear);
     } else if (sw__lane_missing(domain ? domain->index : 0)) {

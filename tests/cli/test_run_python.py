@@ -278,6 +278,28 @@ if __name__ == "__main__":
     assert report["run"]["complete"] is True
 
 
+@pytest.mark.parametrize("code", [0, 1])
+def test_workers_that_a_pool_ends(stepwatch: Run, tmp_path: Path, code: int) -> None:
+    """It does away with them by a signal; nothing is wrong, unless the program ends so."""
+    script(
+        tmp_path,
+        f"""
+import multiprocessing, sys
+
+if __name__ == "__main__":
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        print(pool.map(abs, [-1, 2]))
+    sys.exit({code})
+""",
+    )
+    result = stepwatch("run", "-o", "out", "--", sys.executable, "train.py")
+    assert result.returncode == code
+    report = report_of(tmp_path / "out")
+    if code == 0:
+        assert report["run"]["complete"] is True
+        assert not any("killed" in note for note in report["notes"])
+
+
 def test_a_fork_that_becomes_another_program_leaves_nothing(stepwatch: Run, tmp_path: Path) -> None:
     code = """
 import multiprocessing.util, os

@@ -161,7 +161,7 @@ def run(tmp_path: Path, stepwatch_cli: Path) -> Runner:
 
 
 def test_one_compiled_update(run: Runner) -> None:
-    """A step for each call but the first and the last; compiling apart; evaluation no steps."""
+    """A step for each iteration of the loop around it; compiling apart; evaluation no steps."""
     result = run("""
         train_step = jax.jit(updated)
 
@@ -175,8 +175,8 @@ def test_one_compiled_update(run: Runner) -> None:
             for i in range(5):
                 float(measure(params, *batch()))
         """)
-    # The arrays that come back tell at the second call; nothing follows the last one.
-    assert result.steps == 58
+    assert result.steps == 60
+    assert [row["steps"] for row in result.report["epochs"]] == [20, 20, 20]
     assert result.section("updated")["calls"] == 60
     assert result.section("measure")["calls"] == 15
     assert result.section("validation")["calls"] == 3
@@ -188,6 +188,25 @@ def test_one_compiled_update(run: Runner) -> None:
     assert all(row.ticks)
     assert result.facts["jax_backend"] == "cpu"
     assert result.facts["jax_devices"] == "1 x cpu"
+
+
+def test_waiting_for_the_programs_own_batches(run: Runner) -> None:
+    """The loop around the update asks for them."""
+    result = run("""
+        import time
+        def batches(count):
+            for i in range(count):
+                time.sleep(0.01)
+                yield batch()
+        train_step = jax.jit(updated)
+        for epoch in range(2):
+            for x, y in batches(10):
+                params, loss = train_step(params, x, y)
+        """)
+    assert result.steps == 20
+    assert [row["steps"] for row in result.report["epochs"]] == [10, 10]
+    phases = {row["phase"]: row["ms"] for row in result.report["steps"]["phases"]}
+    assert phases["data_wait"] >= 10
 
 
 def test_gradients_then_apply(run: Runner) -> None:
@@ -204,7 +223,7 @@ def test_gradients_then_apply(run: Runner) -> None:
         for i in range(30):
             params = apply(params, gradients(params, *batch()))
         """)
-    assert result.steps == 28
+    assert result.steps == 30
     assert result.section("apply")["calls"] == 30
     assert result.section("validation")["calls"] == 0
 
@@ -219,7 +238,7 @@ def test_update_and_metrics(run: Runner) -> None:
             params, loss = train_step(params, x, y)
             metrics(params, x, y)
         """)
-    assert result.steps == 28
+    assert result.steps == 30
     assert result.section("validation")["calls"] == 0
 
 
@@ -239,7 +258,7 @@ def test_accumulated_gradients(run: Runner) -> None:
                 sums = add(sums, gradients(params, *batch()))
             params = apply(params, sums)
         """)
-    assert result.steps == 10
+    assert result.steps == 12
     assert result.section("validation")["calls"] == 0
 
 
@@ -256,7 +275,7 @@ def test_optax_outside_jit(run: Runner) -> None:
             updates, state = optimizer.update(grads, state)
             params = optax.apply_updates(params, updates)
         """)
-    assert result.steps == 17
+    assert result.steps == 20
 
 
 def test_equinox(run: Runner) -> None:
@@ -290,7 +309,7 @@ def test_equinox(run: Runner) -> None:
             for i in range(4):
                 evaluate(model, *batch())
         """)
-    assert result.steps == 28
+    assert result.steps == 30
     assert result.section("make_step")["calls"] == 30
     assert result.section("validation")["calls"] == 2
     first, again = result.of("make_step")
@@ -358,7 +377,7 @@ def test_flax(run: Runner) -> None:
     assert result.section("linen_step")["calls"] == 20
     assert result.section("nnx_step")["calls"] == 40
     # 18 of the first loop and what was open; the second loop is known as one at its third call.
-    assert result.steps == 19 + 37
+    assert result.steps == 20 + 40
     assert result.section("validation")["calls"] == 2
 
 
@@ -405,7 +424,7 @@ def test_ahead_of_time_and_made_anew(run: Runner) -> None:
     assert first.compilations == 1
     assert "new function object" in anew.reason
     assert (anew.again, anew.compilations) == (True, 2)
-    assert result.steps == 8 + 1 + 27
+    assert result.steps == 40
 
 
 def test_calls_that_are_traced_do_not_count(run: Runner) -> None:
@@ -608,7 +627,7 @@ def test_nothing_is_changed(run: Runner, tmp_path: Path) -> None:
     assert result.section("fails")["errors"] == 1
     assert result.section("updated")["errors"] == 1
     # A call that fails is one, too.
-    assert result.steps == 29
+    assert result.steps == 30
     assert result.notes == ""
 
 

@@ -122,7 +122,8 @@ def test_epochs_and_batches(run: Runner) -> None:
     assert outcome.code == 0, outcome.errors
     assert (outcome.chosen["kind"], outcome.line) == ("for", outcome.marked)
     assert outcome.iterations == 270
-    assert outcome.chosen["skipped"] <= 60
+    # Those before the choice are steps, too; from 3.12 on the first may have no known beginning.
+    assert outcome.chosen["skipped"] <= (1 if sys.version_info >= (3, 12) else 0)
     assert all(step["unit"] == "loop" for step in outcome.steps)
     assert not any(step["incomplete"] for step in outcome.steps)
     epochs = [step["epoch"] for step in outcome.steps]
@@ -258,7 +259,9 @@ def test_waiting_for_a_generator(run: Runner) -> None:
         """)
     assert outcome.line == outcome.marked
     assert outcome.iterations == 100
-    assert all(step["data_wait_ns"] >= 2e6 for step in outcome.steps)
+    # From 3.12 on nothing tells of the first wait before the choice.
+    told = outcome.steps[int(sys.version_info >= (3, 12)) :]
+    assert all(step["data_wait_ns"] >= 2e6 for step in told)
 
 
 def test_first_wait_of_a_pass(run: Runner) -> None:
@@ -274,8 +277,8 @@ def test_first_wait_of_a_pass(run: Runner) -> None:
         """)
     assert outcome.iterations == 240
     waits = [step for step in outcome.steps if step["data_wait_ns"] >= 20e6]
-    assert len(waits) == 2
-    assert [step["epoch"] for step in waits] == [1, 2]
+    assert len(waits) == (2 if sys.version_info >= (3, 12) else 3)
+    assert [step["epoch"] for step in waits] == [0, 1, 2][-len(waits) :]
 
 
 def test_short_inner_loops(run: Runner) -> None:

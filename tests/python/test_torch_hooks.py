@@ -174,9 +174,9 @@ def test_a_closure_is_no_part_of_the_optimizer(recorded: Recording) -> None:
         optimizer.step(closure)
     seen = paths(recorded)
     assert seen["optimizer"] == ("optimizer", 4)
-    assert seen["optimizer/Linear"][0] == "forward"
-    assert seen["optimizer/backward"][0] == "backward"
-    assert seen["optimizer/mse_loss"][0] == "loss"
+    assert seen["optimizer/closure/Linear"][0] == "forward"
+    assert seen["optimizer/closure/backward"][0] == "backward"
+    assert seen["optimizer/closure/mse_loss"][0] == "loss"
     assert recorded.steps["updates"] == 4
 
 

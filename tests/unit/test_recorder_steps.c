@@ -655,6 +655,84 @@ static void test_next_and_schedules(void **state)
     ru_free(&trace);
 }
 
+/* What is known only afterwards: a part of a step, and whole steps. */
+static void test_claims(void **state)
+{
+    (void)state;
+    sw_section *forward = sw_section_get("forward");
+    sw_section *logging = sw_section_get("logging");
+    ru_start((sw_config){0});
+    sw_phase_mark(); /* No step is open. */
+    sw_phase_claim(SW_PHASE_LOSS);
+    for (int i = 0; i < 3; i++) {
+        sw_step_next(SW_STEP_BATCH);
+        usleep(2000);
+        sw_begin(forward);
+        sw_end(forward);
+        if (i > 0) {
+            sw_phase_mark();
+        }
+        usleep(4000);
+        sw_begin(logging);
+        usleep(1000);
+        sw_end(logging);
+        if (i < 2) {
+            sw_phase_claim(SW_PHASE_LOSS);
+            sw_phase_claim(SW_PHASE_LOSS); /* once for a mark */
+        }
+    }
+    sw_step_end();
+    struct ru_trace trace = ru_finish();
+    struct ru_records steps = ru_read(&trace, STEPS);
+    assert_int_equal(steps.count, 3);
+    for (size_t i = 0; i < 3; i++) {
+        const sw_record_step *step = &steps.at[i].record->step;
+        uint64_t sum = 0;
+        for (size_t p = 0; p < SW_PHASE_SLOTS; p++) {
+            sum += step->phase_ticks[p];
+        }
+        assert_int_equal(sum, step->end - step->head.ticks);
+        assert_int_equal(step->phase_ticks[SW_PHASE_LOSS] > 0, i == 1);
+        assert_true(step->phase_ticks[SW_PHASE_OTHER] > 0);
+        assert_true(step->phase_ticks[SW_PHASE_LOGGING] > 0);
+    }
+    ru_records_free(&steps);
+    ru_free(&trace);
+}
+
+static void test_past_steps(void **state)
+{
+    (void)state;
+    ru_start((sw_config){0});
+    const uint64_t now = sw_now();
+    usleep(2000);
+    sw_epoch(3);
+    sw_step_past(SW_STEP_LOOP, now, now + 1000, 300);
+    sw_step_past(SW_STEP_LOOP, now + 1000, now + 1000, 0); /* nothing */
+    sw_step_past(SW_STEP_LOOP, now + 1000, now + 2000,
+                 1001); /* waits longer than it is */
+    sw_step_past(SW_STEP_LOOP, now + 1000, now + 2000, 1000);
+    sw_step_next(SW_STEP_LOOP);
+    sw_step_past(SW_STEP_LOOP, now + 2000, now + 3000, 0); /* one is open */
+    sw_step_end();
+    struct ru_trace trace = ru_finish();
+    struct ru_records steps = ru_read(&trace, STEPS);
+    assert_int_equal(steps.count, 3);
+    for (size_t i = 0; i < 2; i++) {
+        const sw_record_step *step = &steps.at[i].record->step;
+        assert_int_equal(step->number, i);
+        assert_int_equal(step->epoch, 3);
+        assert_int_equal(step->head.ticks, now + i * 1000);
+        assert_int_equal(step->end, now + (i + 1) * 1000);
+        assert_int_equal(step->phase_ticks[SW_PHASE_DATA_WAIT], i ? 1000 : 300);
+        assert_int_equal(step->phase_ticks[SW_PHASE_OTHER], i ? 0 : 700);
+        assert_int_equal(step->usage_steps, 0);
+    }
+    assert_int_equal(ru_lane(&trace, 0, 0)->steps, 3);
+    ru_records_free(&steps);
+    ru_free(&trace);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -670,6 +748,8 @@ int main(void)
         ru_test(test_next),
         ru_test(test_cancel),
         ru_test(test_next_and_schedules),
+        ru_test(test_claims),
+        ru_test(test_past_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

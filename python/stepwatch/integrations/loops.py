@@ -36,11 +36,11 @@ def install(_module: object = None) -> None:
         while frame is not None:
             _core._loops_watch(frame.f_code)
             frame = frame.f_back
-        # torch says what trains, as soon as something does.
-        _imports.watch("torch", lambda _module: _core._loops_patience(5.0))
     else:
         for name in READERS:
             _imports.watch(name, _leave_code)
+    # torch says what trains, as soon as something does.
+    _imports.watch("torch", lambda _module: _core._loops_patience(5.0))
 
 
 def _leave_code(_module: object) -> None:

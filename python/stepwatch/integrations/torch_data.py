@@ -58,7 +58,8 @@ class Pass(_core.loader_pass):
 
     def __init__(self, loader: Loader, iterator: Any = None) -> None:
         self.loader = loader
-        self.loader_ref = loader.weak
+        # The loader itself may be gone while its batches are taken: for x in DataLoader(...).
+        self.loader_ref = weakref.ref(loader)
         self.wait, self.first = loader.wait, loader.first
         if getattr(iterator, "_pin_memory", False):
             self.pin = loader.pin
@@ -77,7 +78,7 @@ class Pass(_core.loader_pass):
         self.moments: dict[int, tuple[int, int]] = {}  # Received, and pinned or 0.
         # Who goes through the loader on behalf of another has told already.
         if loader is not None and getattr(_thread, "outer", None) is not loader:
-            self.epoch = _core.train_epoch(loader)
+            self.epoch = _core.train_epoch(self.loader)
         else:
             self.epoch = self.loader.row.passes
         self.loader.row.begin_pass()

@@ -109,6 +109,18 @@ def setting(what: str, name: str, text: str, number: float = math.nan) -> None:
     _core.put_row(0, torch_modules.SETTING, 0, (what, name, text), (number,))
 
 
+def _closure_apart(args: Any, kwargs: Any) -> tuple[Any, Any]:
+    """Put what the optimizer is given to compute with into a section: its work is no update."""
+    if len(args) > 1:
+        return ((args[0], _closure(args[1]), *args[2:]) if callable(args[1]) else args), kwargs
+    if callable(kwargs.get("closure")):
+        return args, {**kwargs, "closure": _closure(kwargs["closure"])}
+    return args, kwargs
+
+
+_closure = _core.section("closure", "other")
+
+
 def _make_step(original: Any) -> Callable[..., Any]:
     enter, leave = _core.optimizer_enter, _core.optimizer_leave
     failed, update = _core.optimizer_failed, _core.train_update
@@ -120,6 +132,8 @@ def _make_step(original: Any) -> Callable[..., Any]:
         token = enter(args[0]) if args else None
         if token is None:
             return original(*args, **kwargs)
+        if kwargs or len(args) > 1:
+            args, kwargs = _closure_apart(args, kwargs)
         try:
             result = original(*args, **kwargs)
         except BaseException:

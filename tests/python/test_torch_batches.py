@@ -1,0 +1,113 @@
+"""Batches that the program makes itself: the loop of torch that waits for them gives the steps."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.once
+
+pytest.importorskip("torch", reason="torch is not installed")
+
+BEGINNING = """
+import time, torch, torch.nn.functional as F
+
+torch.set_num_threads(1)
+model = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+
+def batch():
+    time.sleep(0.01)
+    return torch.randn(4, 3), torch.randn(4, 1)
+
+
+def update(x, y):
+    optimizer.zero_grad()
+    F.mse_loss(model(x), y).backward()
+    optimizer.step()
+"""
+
+OWN_CLASS = """
+class Shards:
+    def __iter__(self):
+        self.left = 10
+        return self
+
+    def __next__(self):
+        if not self.left:
+            raise StopIteration
+        self.left -= 1
+        return batch()
+
+
+shards = Shards()
+for epoch in range(2):
+    for x, y in shards:
+        update(x, y)
+"""
+
+GENERATOR = """
+def batches(count):
+    for _ in range(count):
+        yield batch()
+
+
+def train():
+    for epoch in range(2):
+        for i, (x, y) in enumerate(batches(10)):
+            optimizer.zero_grad()
+            F.mse_loss(model(x), y).backward()
+            optimizer.step()
+
+
+train()
+"""
+
+# Nothing is waited for: what leads to an update is a step, what is gathered before it, too.
+ROLLOUTS = """
+for rollout in range(5):
+    data = [batch() for _ in range(4)]
+    for x, y in data:
+        update(x, y)
+"""
+
+
+def report(tmp_path: Path, command: Path, text: str) -> dict[str, Any]:
+    (tmp_path / "program.py").write_text(dedent(BEGINNING + text))
+    done = subprocess.run(
+        [command, "run", "-o", tmp_path / "run", "--", sys.executable, "program.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    result: dict[str, Any] = json.loads((tmp_path / "run" / "report.json").read_text())
+    return result
+
+
+@pytest.mark.parametrize("text", [OWN_CLASS, GENERATOR])
+def test_waiting_for_own_batches(tmp_path: Path, stepwatch_cli: Path, text: str) -> None:
+    result = report(tmp_path, stepwatch_cli, text)
+    steps = result["steps"]
+    assert (steps["count"], steps["updates"]) == (20, 20)
+    phases = {row["phase"]: row["ms"] or 0 for row in steps["phases"]}
+    assert phases["data_wait"] > phases["other"]
+    assert phases["data_wait"] >= 5
+    assert result["epochs"][-1]["steps"] == 10
+
+
+def test_what_is_gathered_before_the_loop(tmp_path: Path, stepwatch_cli: Path) -> None:
+    result = report(tmp_path, stepwatch_cli, ROLLOUTS)
+    steps = result["steps"]
+    assert (steps["count"], steps["unit"], steps["updates"]) == (20, "update", 20)
+    phases = {row["phase"]: row["ms"] or 0 for row in steps["phases"]}
+    assert phases["other"] >= 5
+    assert phases["data_wait"] == 0

@@ -1,0 +1,163 @@
+"""Loops of torch in which something stands where one might not look for it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.once
+
+torch: Any = pytest.importorskip("torch", reason="torch is not installed")
+nn: Any = torch.nn
+F: Any = nn.functional
+
+import stepwatch.torch as stepwatch_torch  # noqa: E402
+from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
+
+Recording = Any
+PAUSE = 0.01
+watched = pytest.mark.usefixtures("watch")
+
+
+@pytest.fixture
+def watch() -> Iterator[stepwatch_torch.Watch]:
+    watching = stepwatch_torch.auto()
+    yield watching
+    watching.remove()
+
+
+def loader(size: int = 4) -> Any:
+    return DataLoader(TensorDataset(torch.randn(24, 3), torch.randn(24, 1)), batch_size=size)
+
+
+def phases(recorded: Recording) -> dict[str, float]:
+    rows = recorded.steps["phases"]
+    assert sum(row["share"] or 0 for row in rows) == 1
+    return {row["phase"]: row["ms"] or 0 for row in rows}
+
+
+class Net(nn.Module):  # type: ignore[misc]
+    """Gives its loss, too, where it is asked to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(3, 1)
+
+    def forward(self, x: Any, y: Any = None) -> Any:
+        out = self.linear(x)
+        return out if y is None else ((out - y) ** 2).mean()
+
+
+def written_out(model: Any, x: Any, y: Any) -> Any:
+    difference = model(x) - y
+    time.sleep(PAUSE)
+    return (difference**2).mean()
+
+
+def known(model: Any, x: Any, y: Any) -> Any:
+    out = model(x)
+    time.sleep(PAUSE)
+    return F.mse_loss(out, y)
+
+
+def inside(model: Any, x: Any, y: Any) -> Any:
+    loss = model(x, y)
+    time.sleep(PAUSE)
+    return loss
+
+
+@watched
+@pytest.mark.parametrize(
+    ("loss_of", "phase"), [(written_out, "loss"), (known, "other"), (inside, "other")]
+)
+def test_what_lies_between_the_model_and_the_backward(
+    recorded: Recording, loss_of: Any, phase: str
+) -> None:
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader():
+        loss = loss_of(model, x, y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    seen = phases(recorded)
+    assert seen[phase] >= PAUSE * 1e3
+    if phase == "loss":
+        assert recorded.calls("loss") == 0
+
+
+@watched
+def test_what_a_closure_does_itself_is_no_update(recorded: Recording) -> None:
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader():
+
+        def closure(x: Any = x, y: Any = y) -> Any:
+            optimizer.zero_grad()
+            loss = F.mse_loss(model(x), y)
+            loss.backward()
+            time.sleep(PAUSE)
+            return loss
+
+        optimizer.step(closure=closure)
+    seen = phases(recorded)
+    assert seen["other"] >= PAUSE * 1e3
+    assert recorded.steps["updates"] == 6
+
+
+@watched
+def test_a_teacher_that_comes_first(recorded: Recording) -> None:
+    """Its batches are those that the student is trained with."""
+    teacher, student = Net().eval(), Net()
+    optimizer = torch.optim.SGD(student.parameters(), lr=0.1)
+    train, check = loader(), loader(8)
+    for _ in range(2):
+        for x, _y in train:
+            with torch.no_grad():
+                wanted = teacher(x)
+            loss = F.mse_loss(student(x), wanted)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        student.eval()
+        for x, _y in check:
+            with torch.no_grad():
+                student(x)
+        student.train()
+    steps = recorded.steps
+    assert (steps["count"], steps["unit"], steps["updates"]) == (12, "batch", 12)
+    assert [row["steps"] for row in recorded.report["epochs"]] == [6, 6]
+    assert recorded.calls("validation") == 2
+
+
+@watched
+def test_a_teacher_without_a_loader(recorded: Recording) -> None:
+    teacher, student = Net().eval(), Net()
+    optimizer = torch.optim.SGD(student.parameters(), lr=0.1)
+    for _ in range(6):
+        x = torch.randn(4, 3)
+        with torch.no_grad():
+            time.sleep(PAUSE)
+            wanted = teacher(x)
+        loss = F.mse_loss(student(x), wanted)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    assert phases(recorded)["other"] >= PAUSE * 500  # The first pause lies before the first step.
+    assert recorded.steps["count"] == 6
+    assert recorded.calls("validation") <= 1  # Before anything was trained nobody can tell.
+
+
+@watched
+def test_a_loader_that_nobody_keeps(recorded: Recording) -> None:
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        for x, y in loader():
+            optimizer.zero_grad()
+            F.mse_loss(model(x), y).backward()
+            optimizer.step()
+    assert [row["steps"] for row in recorded.report["epochs"]] == [6, 6, 6]
