@@ -662,7 +662,9 @@ void sw__rules_modules(sw_findings *all)
     } else {
         sw__findings_unchecked(all, SW_FINDING_SLOW_MODULE, "no modules were recorded");
     }
-    launch_bound(all, &model);
+    if (!sw__rules_alike(all)) {
+        launch_bound(all, &model);
+    }
     sw__rules_graph(all);
     sw__rules_redundant(all);
 }

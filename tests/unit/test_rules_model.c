@@ -131,6 +131,66 @@ static void rows_of_small_parts(void **state)
     }
 }
 
+/* 48 members that all get the same input, or of which each gets what the one before gave, or that are worth their calls. */
+static void parts_that_are_alike(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *calls, *list;
+        double forward; /* of a member, in ms */
+        bool last_differs, together;
+    } cases[] = {{"        return stack([part(x) for part in self.parts])\n",
+                  "ModuleList", 0.02, false, true},
+                 {"        for part in self.parts: out.append(part(x))\n", "ModuleList",
+                  0.02, false, false}, /* all in one line: nobody can tell */
+                 {"        x = part(x)\n", "ModuleList", 0.02, false, false},
+                 {"        return stack([part(x) for part in self.parts])\n",
+                  "Sequential", 0.02, false, false},
+                 {"        return stack([part(x) for part in self.parts])\n",
+                  "ModuleList", 0.2, false, false},
+                 {"        return stack([part(x) for part in self.parts])\n",
+                  "ModuleList", 0.02, true, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct scene *scene = scene_new();
+        char text[256];
+        snprintf(text, sizeof text, "class Net:\n    def forward(self, x):\n%s",
+                 cases[i].calls);
+        const char *file = scene_source(scene, text);
+        const double forward = 48 * cases[i].forward * 1.2;
+        scene_steps(scene, 100,
+                    PHASES([SW_PHASE_FORWARD] = forward,
+                           [SW_PHASE_BACKWARD] = 2 * forward, [SW_PHASE_OPTIMIZER] = 2));
+        scene_samples(
+            scene, SW_PHASE_FORWARD,
+            FRAMES(TRAIN(20), TORCH("call"), {"Net.forward", file, 2, 3}, TORCH("c")),
+            400, 380);
+        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 500, 500);
+        scene_setting(scene, "optimizer", "tensors", NULL, 96);
+        part(scene, "Net", "Net", 0.01, 0, 0);
+        const uint32_t list = scene_section(scene, "Net.parts", SW_PHASE_INHERIT);
+        const uint32_t kind = scene_text(scene, cases[i].list);
+        (void)scene_row(scene, SW_TABLE_MODULE, 0, KEY(list, kind, 0, 0), VALUE(0));
+        for (unsigned k = 0; k < 48; k++) {
+            char name[40];
+            snprintf(name, sizeof name, "Net.parts.%u", k);
+            part(scene, name, "Linear", cases[i].forward, 0,
+                 cases[i].last_differs && k == 47 ? 200 : 100);
+        }
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_LAUNCH_BOUND);
+        assert_int_equal(finding != NULL, cases[i].together);
+        if (finding) {
+            assert_string_equal(finding->name, "Net.forward");
+            assert_int_equal(finding->line, 3);
+            assert_true(evidence(finding, "parts_alike") == 48);
+            /* Three quarters of the model, and the update of so many tensors. */
+            assert_true(finding->speedup > 3.5 && finding->speedup < 8);
+            assert_true(finding->low > 1.5 && finding->high < 40);
+        }
+        scene_free(scene);
+    }
+}
+
 /* What a thread waits for a core makes no operation longer. */
 static void small_nodes_on_a_busy_machine(void **state)
 {
@@ -594,6 +654,7 @@ int main(void)
         cmocka_unit_test(many_nodes),
         cmocka_unit_test(operations_outside_the_model),
         cmocka_unit_test(rows_of_small_parts),
+        cmocka_unit_test(parts_that_are_alike),
         cmocka_unit_test(small_nodes_on_a_busy_machine),
         cmocka_unit_test(a_layer_out_of_proportion),
         cmocka_unit_test(jax_outside_jit),
