@@ -32,7 +32,9 @@ enum {
     T_FETCH,
     T_STAGE,
     T_COPY,
-    T_PARSE
+    T_PARSE,
+    T_FETCHER,
+    T_PROGRAM
 };
 
 /* A run in words. Times are ms; those of stages are means. */
@@ -54,7 +56,13 @@ struct plan {
     double gc;                        /* of a step, while its batch is made */
     unsigned line, others;        /* samples of making: of one line, and of the rest */
     unsigned reads, small, times; /* calls of another process, and how often over */
+    /* Samples of a worker in a function that its dataset calls, and of those in native code. */
+    unsigned function, in_call;
+    const char *source; /* of that function, from line 1; its hot line is the third */
+    double threads;     /* of the framework; 0: it does not say */
 };
+
+static char program[128]; /* where the source of the plan is */
 
 static double of_step(const struct plan *plan, unsigned i)
 {
@@ -86,11 +94,19 @@ static struct tb *new_trace(void)
     static const struct {
         uint32_t id;
         const char *text;
-    } texts[] = {
-        {T_FILE, "/src/train.py"}, {T_LOADER, "train_loader"}, {T_DATASET, "Images"},
-        {T_GETITEM, "getitem"},    {T_DECODE, "Decode"},       {T_NOISE, "Noise"},
-        {T_COLLATE, "pad"},        {T_FETCH, "fetch"},         {T_STAGE, "stage"},
-        {T_COPY, "Tensor.to"},     {T_PARSE, "parse"}};
+    } texts[] = {{T_FILE, "/src/train.py"},
+                 {T_LOADER, "train_loader"},
+                 {T_DATASET, "Images"},
+                 {T_GETITEM, "getitem"},
+                 {T_DECODE, "Decode"},
+                 {T_NOISE, "Noise"},
+                 {T_COLLATE, "pad"},
+                 {T_FETCH, "fetch"},
+                 {T_STAGE, "stage"},
+                 {T_COPY, "Tensor.to"},
+                 {T_PARSE, "parse"},
+                 {T_FETCHER, "/v/site-packages/torch/utils/data/_utils/fetch.py"},
+                 {T_PROGRAM, program}};
     struct tb *tb = tb_new(SW_CLOCK_MONOTONIC);
     for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++) {
         tb_name(tb, sections[i].id, sections[i].text, 1, sections[i].phase);
@@ -212,6 +228,28 @@ static void sampled(struct tb *tb, const struct plan *plan)
     }
 }
 
+/* Samples of a worker: the loader asks the dataset, which calls a function. */
+static void sampled_worker(struct tb *tb, const struct plan *plan)
+{
+    const uint64_t all = plan->function + 10;
+    const sw_row rows[] = {
+        {.table = SW_TABLE_SAMPLER, .key = {100}, .value = {1000, 1000}},
+        {.table = SW_TABLE_CONTEXT, .key = {0, 0, SW_PHASE_INHERIT}, .value = {all}},
+        {.table = SW_TABLE_CODE, .key = {T_FETCHER, T_FETCH, 40, T_FETCH}},
+        {.table = SW_TABLE_CODE, .index = 1, .key = {T_FILE, T_GETITEM, 70, T_GETITEM}},
+        {.table = SW_TABLE_CODE, .index = 2, .key = {T_PROGRAM, T_PARSE, 1, T_PARSE}},
+        {.table = SW_TABLE_STACK, .flags = SW_ROW_IN_CONTEXT, .key = {0, 0, 41}},
+        {.table = SW_TABLE_STACK, .index = 1, .key = {0, 1, 71}, .value = {10, 0, 10}},
+        {.table = SW_TABLE_STACK,
+         .index = 2,
+         .key = {1, 2, 3},
+         .value = {plan->function, 0, plan->in_call}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        tb_row(tb, &rows[i]);
+    }
+}
+
 static struct tb *training_trace(const struct plan *plan)
 {
     struct tb *tb = new_trace();
@@ -256,6 +294,16 @@ static struct tb *training_trace(const struct plan *plan)
     if (plan->line + plan->others > 0) {
         sampled(tb, plan);
     }
+    if (plan->threads > 0) {
+        uint64_t bits;
+        memcpy(&bits, &plan->threads, sizeof bits);
+        tb_name(tb, T_PROGRAM + 1, "threads", 0, SW_PHASE_INHERIT);
+        tb_name(tb, T_PROGRAM + 2, "intraop", 0, SW_PHASE_INHERIT);
+        const sw_row row = {.table = SW_TABLE_SETTING,
+                            .key = {T_PROGRAM + 1, T_PROGRAM + 2},
+                            .value = {bits}};
+        tb_row(tb, &row);
+    }
     if (plan->h2d > 0) {
         const sw_row row = {SW_TABLE_WAIT,
                             0,
@@ -271,7 +319,8 @@ static struct tb *worker_trace(const struct plan *plan, uint32_t worker)
 {
     struct tb *tb = new_trace();
     uint64_t at = START, calls = 0;
-    tb->super.pid = PID + 1 + worker;
+    /* Samples count where the thread is the one that its process began with. */
+    tb->super.pid = plan->function ? 5000 : PID + 1 + worker;
     tb->super.ppid = PID;
     for (unsigned i = 0; i < plan->steps * plan->epochs; i++) {
         if (i % plan->workers == worker) {
@@ -281,6 +330,9 @@ static struct tb *worker_trace(const struct plan *plan, uint32_t worker)
         }
     }
     making(tb, plan, worker, calls);
+    if (plan->function) {
+        sampled_worker(tb, plan);
+    }
     return tb;
 }
 
@@ -341,6 +393,10 @@ static struct result find(const struct plan *plan)
 {
     struct fixture *fixture = fixture_new();
     rows_made = 0;
+    snprintf(program, sizeof program, "%s/data.py", fixture->folder);
+    if (plan->source) {
+        tb_write(program, plan->source, strlen(plan->source));
+    }
     write_trace(fixture, training_trace(plan));
     for (uint32_t i = 0; i < plan->workers && !plan->no_loader; i++) {
         rows_made = 0;
@@ -615,6 +671,61 @@ static void a_transform_dominates(void **state)
     plan.decode = 25;
     plan.wait = 0.2;
     assert_none(&plan);
+}
+
+/* A function that the dataset calls in a worker: many short calls in a loop, a few long ones, no loop at all. */
+static void a_function_dominates(void **state)
+{
+    (void)state;
+    static const char loop[] = "def parse(x):\n    for y in x:\n        out += f(y)\n";
+    static const char plain[] = "def parse(x):\n    y = g(x)\n    out = f(y)\n";
+    struct plan plan = slow_samples;
+    plan.cores = "2.00";
+    plan.workers = 1;
+    plan.bits = SW_LOADER_PERSISTENT;
+    plan.compute = 5;
+    plan.wait = 25;
+    plan.function = 490;
+    plan.in_call = 350;
+    plan.source = loop;
+    struct result result = find(&plan);
+    const sw_finding *it = assert_one(&result, SW_FINDING_LOADER_TRANSFORM);
+    assert_string_equal(it->name, "parse");
+    assert_int_equal(it->line, 3);
+    assert_true(fabs(number(it, "stage_share") - 0.98) < 0.01);
+    assert_true(it->also & (uint64_t)1 << SW_FINDING_LOADER_WORKERS);
+    assert_true(it->speedup > 3);
+    done(&result);
+    plan.in_call = 485; /* each call takes its time */
+    result = find(&plan);
+    assert_one(&result, SW_FINDING_LOADER_WORKERS);
+    done(&result);
+    plan.in_call = 350;
+    plan.source = plain;
+    result = find(&plan);
+    assert_one(&result, SW_FINDING_LOADER_WORKERS);
+    done(&result);
+    plan.source = loop; /* workers in time: nothing to tell */
+    plan.compute = 40;
+    plan.wait = 0.2;
+    assert_none(&plan);
+}
+
+/* One thread computes, as torch was told: the other core is free for a worker. */
+static void threads_that_torch_tells_of(void **state)
+{
+    (void)state;
+    struct plan plan = slow_samples;
+    plan.cores = "2.00";
+    struct result result = find(&plan);
+    const double unknown = assert_one(&result, SW_FINDING_LOADER_WORKERS)->speedup;
+    done(&result);
+    plan.threads = 1;
+    result = find(&plan);
+    const sw_finding *it = assert_one(&result, SW_FINDING_LOADER_WORKERS);
+    assert_true(it->speedup > unknown + 0.1);
+    assert_true(fabs(it->speedup - relieved(60, 28.5)) < 0.1);
+    done(&result);
 }
 
 /* One line of a sample that gains more than workers do. */
@@ -1058,6 +1169,8 @@ int main(void)
         cmocka_unit_test(cores_that_are_used_up),
         cmocka_unit_test(a_transform_dominates),
         cmocka_unit_test(a_line_dominates),
+        cmocka_unit_test(a_function_dominates),
+        cmocka_unit_test(threads_that_torch_tells_of),
         cmocka_unit_test(garbage_of_making),
         cmocka_unit_test(collating_dominates),
         cmocka_unit_test(workers_that_are_nearly_in_time),
