@@ -148,7 +148,22 @@ static enum order order(const sw_stacks *stacks, const struct references *to,
                            : ORDER_UNKNOWN;
 }
 
-/* Up to the innermost frame of the user's, and the one below: what follows tells nothing more. Each such way is kept once. */
+/* Whether a frame is the call of a module, on its way to what the module does. */
+static bool is_call(const sw_stack_frame *frame)
+{
+    return strstr(frame->file, "/torch/nn/modules/module.py") ||
+           strstr(frame->file, "/stepwatch/integrations/torch_modules.py");
+}
+
+/* Whether a frame is where the model is called, or autograd. */
+static bool enters(const sw_stack_frame *frame)
+{
+    return is_call(frame) || strstr(frame->file, "/torch/_tensor.py") ||
+           strstr(frame->file, "/torch/autograd/");
+}
+
+/* Up to the innermost frame of the user's, and what a framework does from there to call the model or autograd: it calls back to
+ * the user's code from there, too. What follows tells nothing more. Each such way is kept once. */
 static void keep_reference(const sw_stacks *stacks, struct references *references,
                            const uint32_t *frames, size_t depth)
 {
@@ -157,6 +172,12 @@ static void keep_reference(const sw_stacks *stacks, struct references *reference
            !sw__user_file(sw_stacks_get_frame(stacks, frames[kept - 1])->file)) {
         kept--;
     }
+    size_t inside = kept;
+    while (inside < depth && !enters(sw_stacks_get_frame(stacks, frames[inside]))) {
+        inside++;
+    }
+    kept = inside < depth ? inside
+                          : kept; /* nobody is known to be called: as short as can be */
     depth = kept < depth ? kept + 1 : depth;
     for (size_t i = 0; i < references->count; i++) {
         if (references->depth[i] == depth &&
@@ -391,13 +412,6 @@ static uint32_t loop_around(const sw_stack_frame *at)
         text ? sw__source_loop(text, length, at->first_line, at->line) : 0;
     sw__free(text);
     return loop;
-}
-
-/* Whether a frame is the call of a module, on its way to what the module does. */
-static bool is_call(const sw_stack_frame *frame)
-{
-    return strstr(frame->file, "/torch/nn/modules/module.py") ||
-           strstr(frame->file, "/stepwatch/integrations/torch_modules.py");
 }
 
 /* Whether the loop around a line calls the model in another one, as a rollout does. What the line calls then takes turns with

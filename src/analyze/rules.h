@@ -91,6 +91,10 @@ bool sw__gpu_is_used(const sw_gpu *gpu);
  * the waits, in ns a step. NULL: there is none, or the samples do not know it. */
 const struct sw__hot_function *sw__wait_function(sw_findings *all,
                                                  struct sw__estimate *around);
+/* Whether a function is told of already, for the values that it asks of the device: its code is there for them. */
+bool sw__asks_device(sw_findings *all, const sw_stack_frame *frame);
+/* Every how many steps to log what takes a share of each, so that no more than 1 % is left. */
+double sw__log_every(double share);
 /* Whether a line of a file copies to the device. */
 bool sw__copies_to_device(const sw_findings *all, const sw_stack_frame *frame);
 /* Share of the time that the step thread was ready to run and had no core; NaN: unknown. */

@@ -394,6 +394,72 @@ static void waiting_before_the_model(void **state)
     }
 }
 
+/* A framework runs the loop, and calls a function of the user's after the backward: what that does is no update, though it lies in
+ * the optimizer's step. Before the backward it is something else. */
+#define CLOSURE(line)                                                                    \
+    {"step", "/v/site-packages/torch/optim/sgd.py", 50, 60},                             \
+    {                                                                                    \
+        "closure", "/v/site-packages/lightning/loops.py", 100, line                      \
+    }
+static void journal_of_a_framework(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t line; /* of the framework's that calls it; the backward is in line 120 */
+        uint64_t samples;
+        bool elsewhere; /* Python code that is called before the model */
+        bool logs;
+    } cases[] = {{130, 500, false, true},
+                 {110, 500, false, false},
+                 {130, 30, false, false},
+                 {130, 500, true, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct scene *scene = scene_new();
+        const double ms = (double)cases[i].samples / 100;
+        scene_steps(scene, 100,
+                    PHASES([SW_PHASE_FORWARD] = 2, [SW_PHASE_BACKWARD] = 3,
+                           [SW_PHASE_OPTIMIZER] = ms + 0.5, [SW_PHASE_OTHER] = 1));
+        scene_samples(scene, SW_PHASE_FORWARD,
+                      FRAMES(TRAIN(20), CLOSURE(115),
+                             {"Net.training_step", "/home/u/net.py", 5, 9}, TORCH("c")),
+                      200, 200);
+        scene_samples(scene, SW_PHASE_BACKWARD,
+                      FRAMES(TRAIN(20), CLOSURE(120),
+                             {"backward", "/v/site-packages/torch/_tensor.py", 600, 620}),
+                      300, 300);
+        scene_samples(scene, SW_PHASE_OPTIMIZER,
+                      FRAMES(TRAIN(20), CLOSURE(cases[i].line),
+                             {"Journal.after", "/home/u/journal.py", 30, 36},
+                             {"Journal.describe", "/home/u/journal.py", 10, 14}),
+                      cases[i].samples * 9 / 10, cases[i].samples * 9 / 10);
+        scene_samples(
+            scene, SW_PHASE_OPTIMIZER,
+            FRAMES(TRAIN(20), {"step", "/v/site-packages/torch/optim/sgd.py", 50, 62}),
+            50, 50);
+        /* It also writes down what it found, which looks like Python. */
+        scene_samples(scene, SW_PHASE_OPTIMIZER,
+                      FRAMES(TRAIN(20), CLOSURE(cases[i].line),
+                             {"Journal.after", "/home/u/journal.py", 30, 38}),
+                      cases[i].samples / 10, cases[i].samples / 20);
+        if (cases[i].elsewhere) {
+            scene_samples(
+                scene, SW_PHASE_OTHER,
+                FRAMES(TRAIN(20), CLOSURE(105), {"prepare", "/home/u/net.py", 40, 44}),
+                400, 40);
+        }
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_LOGGING);
+        assert_int_equal(finding != NULL, cases[i].logs);
+        if (finding) {
+            assert_string_equal(finding->name, "Journal.describe");
+            /* All that is called there, and none of it is told twice. */
+            assert_true(fabs(evidence(finding, "after_ms") - 5) < 0.3);
+            assert_null(found(scene, SW_FINDING_PYTHON_OVERHEAD));
+        }
+        scene_free(scene);
+    }
+}
+
 /* What is waited for one after the other is asked for at once; what threads ask for already can only come earlier. */
 static void waiting_for_many(void **state)
 {
@@ -781,6 +847,7 @@ int main(void)
         cmocka_unit_test(work_on_batches),
         cmocka_unit_test(python_on_batches),
         cmocka_unit_test(copies_of_the_state),
+        cmocka_unit_test(journal_of_a_framework),
         cmocka_unit_test(waiting_before_the_model),
         cmocka_unit_test(a_loop_over_parameters),
         cmocka_unit_test(the_same_again),
