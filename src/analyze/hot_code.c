@@ -360,14 +360,6 @@ bool sw__hot_trains(const struct sw__hot *hot, const sw_stack_frame *frame)
     return false;
 }
 
-/* Whether a stack is the innermost frames alone, of which nobody knows who called them: those of a thread begin in a module,
- * or in what starts modules and threads. */
-static bool is_torn(const sw_stack_frame *outermost)
-{
-    return installed(outermost->file) && strcmp(outermost->name, "<module>") != 0 &&
-           strstr(outermost->name, "main") == NULL;
-}
-
 /* Whether a frame of a stack is the user's. "<string>" is a program given as python -c, which all of its stacks begin with, or
  * else code that a package has made as text (collections.namedtuple). */
 static bool is_users(const sw_stacks *stacks, const uint32_t *frames, size_t index)
@@ -376,6 +368,24 @@ static bool is_users(const sw_stacks *stacks, const uint32_t *frames, size_t ind
     return sw__user_file(file) &&
            (strcmp(file, "<string>") != 0 ||
             strcmp(sw_stacks_get_frame(stacks, frames[0])->file, "<string>") == 0);
+}
+
+/* Whether a stack is the innermost frames alone, of which nobody knows who called them: those of a thread begin in a module,
+ * or in what starts modules and threads. A few of a package's, or any that the user's code is not among. */
+static bool is_torn(const sw_stacks *stacks, const uint32_t *frames, size_t depth)
+{
+    const sw_stack_frame *outermost = sw_stacks_get_frame(stacks, frames[0]);
+    const bool package = installed(outermost->file);
+    if ((!package && !standard_library(outermost->file)) ||
+        strcmp(outermost->name, "<module>") == 0 || strstr(outermost->name, "main") ||
+        strstr(outermost->name, "bootstrap")) {
+        return false;
+    }
+    bool users = false;
+    for (size_t i = 0; i < depth; i++) {
+        users = users || is_users(stacks, frames, i);
+    }
+    return !users || (package && depth <= 3);
 }
 
 static bool in_jax(const sw_stacks *stacks, const uint32_t *frames, size_t depth)
@@ -478,8 +488,7 @@ static void add_stack(struct reading *reading, const sw_stack *stack, int phase,
     uint32_t frames[DEEPEST];
     const size_t depth = sw_stacks_frames(reading->stacks, stack->id, frames, DEEPEST);
     const uint64_t samples = sw__add(stack->running, stack->waiting);
-    if (depth > 0 && depth <= 3 &&
-        is_torn(sw_stacks_get_frame(reading->stacks, frames[0]))) {
+    if (depth > 0 && is_torn(reading->stacks, frames, depth)) {
         return;
     }
     if (!outside) {

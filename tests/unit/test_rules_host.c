@@ -394,6 +394,33 @@ static void waiting_before_the_model(void **state)
     }
 }
 
+/* Samples of which the innermost frames alone were seen belong to somebody, and nobody knows to whom: what is known is the share
+ * of the others. Those that begin where a program begins are somebody else's. */
+static void stacks_without_their_callers(void **state)
+{
+    (void)state;
+    for (unsigned torn = 0; torn < 2; torn++) {
+        struct scene *scene = scene_new();
+        scene_steps(scene, 100, PHASES(COMPUTE, [SW_PHASE_OTHER] = 4));
+        usual_samples(scene);
+        scene_samples(scene, SW_PHASE_OTHER,
+                      FRAMES(TRAIN(30), {"Tracker.log", "/home/u/track.py", 3, 7}), 200,
+                      200);
+        scene_samples(scene, SW_PHASE_OTHER,
+                      FRAMES({torn ? "_iterencode" : "<module>",
+                              "/usr/lib/python3.12/json/encoder.py", 414, 430},
+                             {"_dict", "/usr/lib/python3.12/json/encoder.py", 334, 401},
+                             {"_list", "/usr/lib/python3.12/json/encoder.py", 278, 325},
+                             {"_dict", "/usr/lib/python3.12/json/encoder.py", 334, 402}),
+                      200, 100);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_LOGGING);
+        assert_non_null(finding);
+        assert_true(fabs(evidence(finding, "logging_ms") - (torn ? 4 : 2)) < 0.2);
+        scene_free(scene);
+    }
+}
+
 /* A framework runs the loop, and calls a function of the user's after the backward: what that does is no update, though it lies in
  * the optimizer's step. Before the backward it is something else. */
 #define CLOSURE(line)                                                                    \
@@ -847,6 +874,7 @@ int main(void)
         cmocka_unit_test(work_on_batches),
         cmocka_unit_test(python_on_batches),
         cmocka_unit_test(copies_of_the_state),
+        cmocka_unit_test(stacks_without_their_callers),
         cmocka_unit_test(journal_of_a_framework),
         cmocka_unit_test(waiting_before_the_model),
         cmocka_unit_test(a_loop_over_parameters),
