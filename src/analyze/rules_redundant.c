@@ -262,6 +262,32 @@ static bool called_by_keras(const sw_findings *all)
     return sw__fact(all, "framework.keras") != NULL;
 }
 
+/* Whether a part is told of as slow already, by its name or by that of a method of its class. It stands among those that learn and
+ * is given what they make, so that it has to be computed: in a cheaper way. */
+static bool told_as_slow(sw_findings *all, const char *part, const char *method)
+{
+    size_t count;
+    const sw_training_module *modules = sw_training_modules(all->it.training, &count);
+    for (struct sw__draft *slow = all->first; slow; slow = slow->next) {
+        if (slow->finding.kind != SW_FINDING_SLOW_MODULE || !slow->finding.name) {
+            continue;
+        }
+        bool same = part && strcmp(slow->finding.name, part) == 0;
+        for (size_t i = 0; method && i < count; i++) {
+            const char *type = modules[i].type ? modules[i].type : "";
+            const size_t length = strlen(type);
+            same =
+                same || (length > 0 && strcmp(modules[i].name, slow->finding.name) == 0 &&
+                         strncmp(method, type, length) == 0 && method[length] == '.');
+        }
+        if (same) {
+            slow->finding.also |= (uint64_t)1 << SW_FINDING_REDUNDANT_WORK;
+            return true;
+        }
+    }
+    return false;
+}
+
 /* What learns takes longer in the backward than in the forward. A function that is much of the forward, of a model whose
  * backward is short, depends on nothing that learns: its result is the same whenever its input is. */
 static bool not_in_backward(sw_findings *all)
@@ -287,6 +313,9 @@ static bool not_in_backward(sw_findings *all)
         !(time.low > 0.3 * forward.mean) || !(time.low / step > 2 * REDUNDANT_LEAST) ||
         backward.high > 3 * (forward.mean - time.low)) {
         return false;
+    }
+    if (told_as_slow(all, NULL, top->frame.name)) {
+        return true;
     }
     struct sw__draft *draft = sw__draft(all, SW_FINDING_REDUNDANT_WORK, "RULE-44");
     sw__draft_rule(draft, "RULE-13");
@@ -351,6 +380,9 @@ static bool module_without_backward(sw_findings *all)
     if (!(ns / step > 2 * REDUNDANT_LEAST) ||
         !(4 * back * (double)top->calls < ns * (double)steps)) {
         return false;
+    }
+    if (told_as_slow(all, top->name, NULL)) {
+        return true;
     }
     struct sw__draft *draft = sw__draft(all, SW_FINDING_REDUNDANT_WORK, "RULE-44");
     sw__draft_rule(draft, "RULE-13");

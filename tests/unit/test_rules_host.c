@@ -297,7 +297,9 @@ static void what_is_computed_beside_stays(void **state)
             assert_true(finding->speedup > 1.9 && finding->speedup < 2.3);
             assert_true(finding->high < 20);
         } else {
-            assert_true(finding->speedup > 10);
+            /* Something has to take the place of so much. */
+            assert_true(finding->speedup > 7 && finding->speedup < 10);
+            assert_true(finding->high > 20);
         }
         scene_free(scene);
     }

@@ -444,7 +444,9 @@ static void parts_that_compute_by_themselves(void **state)
             assert_string_equal(finding->name, "Net.up");
             assert_int_equal(evidence(finding, "parts_alike"), 2);
             assert_non_null(strstr(finding->advice[1], "scaled_dot_product_attention"));
-            assert_true(finding->speedup > 3.5 && finding->speedup < 6);
+            /* 6.1 of 7.2 ms, of which between 0.4 and 3 stay. */
+            assert_true(finding->speedup > 3 && finding->speedup < 4.2);
+            assert_true(finding->low < 1.7 && finding->high > 5);
         }
         scene_free(scene);
     }
@@ -481,6 +483,41 @@ static void a_part_that_computes_by_itself(void **state)
             assert_string_equal(finding->name, "Net.context");
             assert_true(finding->speedup > 3);
         }
+        scene_free(scene);
+    }
+}
+
+/* A codebook that is slow and hardly gone back through stands in the middle of the model: it is slow, and no repetition. A loss by
+ * itself may be computed once. */
+static void a_slow_part_that_the_backward_leaves_out(void **state)
+{
+    (void)state;
+    for (unsigned inside = 0; inside < 2; inside++) {
+        struct scene *scene = scene_new();
+        scene_steps(scene, 100,
+                    PHASES([SW_PHASE_FORWARD] = 4, [SW_PHASE_BACKWARD] = 0.9));
+        part(scene, "Net", "Net", 0.01, 0.9, 0);
+        const char *name = inside ? "Net.codes" : "Codes";
+        const uint32_t outer =
+            scene_section(scene, name, inside ? SW_PHASE_INHERIT : SW_PHASE_FORWARD);
+        const uint32_t kind = scene_text(scene, "Codes");
+        for (unsigned i = 0; i < 100; i++) {
+            call(scene->tb, scene->lane, outer, START + 5 * i * MS, 3 * MS);
+        }
+        (void)scene_row(scene, SW_TABLE_MODULE, inside ? 0 : SW_ROW_LOSS,
+                        KEY(outer, kind, 0, 0), VALUE(0, 0, 0, MS / 10, 1));
+        for (unsigned i = 0; i < 4; i++) {
+            char layer[16];
+            snprintf(layer, sizeof layer, "Net.%u", i);
+            part(scene, layer, "Linear", 0.1, 0.2, 10000);
+        }
+        scene_samples(scene, SW_PHASE_FORWARD, FRAMES(TRAIN(20), TORCH("f")), 400, 400);
+        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 90, 90);
+        scene_look(scene);
+        const sw_finding *slow = found(scene, SW_FINDING_SLOW_MODULE);
+        assert_int_equal(slow != NULL, inside);
+        assert_int_equal(found(scene, SW_FINDING_REDUNDANT_WORK) != NULL, !inside);
+        assert_true(!slow || slow->also >> SW_FINDING_REDUNDANT_WORK & 1);
         scene_free(scene);
     }
 }
@@ -664,6 +701,7 @@ int main(void)
         cmocka_unit_test(a_layer_of_an_unusual_kind),
         cmocka_unit_test(a_part_that_computes_by_itself),
         cmocka_unit_test(parts_that_compute_by_themselves),
+        cmocka_unit_test(a_slow_part_that_the_backward_leaves_out),
         cmocka_unit_test(a_frozen_model),
         cmocka_unit_test(a_backward_for_nobody),
         cmocka_unit_test(an_update_that_computes),
