@@ -72,8 +72,8 @@ bool sw__is_asynchronous(const sw_findings *all);
 /* What other threads compute in a step, in ns of a core, where calls return before their results are there and no device has
  * them: a step never takes less, however fast the program's own code gets. 0: unknown, or there are none. */
 double sw__computed_beside(const sw_findings *all);
-/* What a step takes to compute, in ns, where calls return before their results are there: from the end of a compilation, by when the
- * rest is computed, or of a wait for all of it, to the end of the next wait so many steps were computed. 0: unknown. */
+/* What a step takes to compute, in ns, where calls return before their results are there: between a step that was handed out when
+ * there was nothing else to compute, after a wait or a compilation, and the end of the next wait so many were. 0: unknown. */
 double sw__computed_in_queue(const sw_findings *all);
 /* How busy the accelerator is while steps are made, as shares; of several the busiest. NaN: unknown. The most is over the looks
  * of the monitor, a second apart as a rule. */

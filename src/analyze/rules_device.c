@@ -97,8 +97,11 @@ double sw__computed_in_queue(const sw_findings *all)
         } else if (waits) {
             ns += since ? (double)(at->end_ns - since) : 0;
             steps += since ? queued : 0;
-            since = at->end_ns;
-            queued = 0;
+            since = 0;
+        } else if (since == 0) {
+            since =
+                at->end_ns; /* the first that is handed out after everything was there */
+            queued = 1;
         }
     }
     sw_summary_steps_free(list);

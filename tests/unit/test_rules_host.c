@@ -326,6 +326,32 @@ static void work_on_batches(void **state)
     scene_free(scene);
 }
 
+/* In JAX the step before is computed while a batch is made, and waited for now and then: it takes 8 ms, or hardly any. */
+static void work_on_batches_beside_jax(void **state)
+{
+    (void)state;
+    for (unsigned hidden = 0; hidden < 2; hidden++) {
+        struct scene *scene = scene_new();
+        tb_fact(scene->tb, "jax_backend", "cpu");
+        for (unsigned i = 0; i < 100; i++) {
+            const bool waits = hidden && i % 25 == 24;
+            scene_step(scene,
+                       PHASES([SW_PHASE_FORWARD] = 1, [SW_PHASE_OTHER] = 6,
+                              [SW_PHASE_SYNC] = waits ? 25 : 0),
+                       0);
+        }
+        scene_samples(
+            scene, SW_PHASE_FORWARD,
+            FRAMES(TRAIN(20), {"step", "/v/site-packages/jax/_src/pjit.py", 1, 2}), 100,
+            100);
+        scene_samples(scene, SW_PHASE_OTHER,
+                      FRAMES(TRAIN(17), {"cut", "/home/u/patches.py", 3, 7}), 590, 590);
+        scene_look(scene);
+        assert_int_equal(found(scene, SW_FINDING_LOADER_MAIN_PROCESS) != NULL, !hidden);
+        scene_free(scene);
+    }
+}
+
 /* Where Python itself is what takes the time, that is what is told. */
 static void python_on_batches(void **state)
 {
@@ -874,6 +900,7 @@ int main(void)
         cmocka_unit_test(a_rollout),
         cmocka_unit_test(what_is_computed_beside_stays),
         cmocka_unit_test(work_on_batches),
+        cmocka_unit_test(work_on_batches_beside_jax),
         cmocka_unit_test(python_on_batches),
         cmocka_unit_test(copies_of_the_state),
         cmocka_unit_test(stacks_without_their_callers),
