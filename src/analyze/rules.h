@@ -113,6 +113,9 @@ static inline const char *sw__text(const char *text)
 {
     return text ? text : "?";
 }
+/* The user's function that is a module's forward, by the name of its class; NULL: the samples know none. */
+const struct sw__hot_function *sw__module_code(sw_findings *all,
+                                               const sw_training_module *module);
 /* Whether a class is one of torch.nn, by its name without the number of dimensions. */
 bool sw__of_torch(const char *type);
 /* File name without folders; "?" for NULL. */

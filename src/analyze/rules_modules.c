@@ -412,7 +412,15 @@ static void slow_module(sw_findings *all, const struct model *model)
     draft->specific = 2;
     const sw_training_site *site =
         module->site ? module->site : sw__site_of(all, SW_SITE_MODEL);
-    sw__draft_where(all, draft, site ? site->file : NULL, site ? site->line : 0,
+    const struct sw__hot_function *code =
+        worst.by_itself ? sw__module_code(all, module) : NULL;
+    sw__draft_where(all, draft,
+                    code   ? code->frame.file
+                    : site ? site->file
+                           : NULL,
+                    code   ? code->frame.line
+                    : site ? site->line
+                           : 0,
                     module->name);
     if (worst.alike > 1) {
         sw__draft_title(all, draft,

@@ -10,9 +10,8 @@
 
 #define REDUNDANT_LEAST 0.05
 
-/* The user's function that is a module's forward: by the name of its class. */
-static const struct sw__hot_function *module_code(sw_findings *all,
-                                                  const sw_training_module *module)
+const struct sw__hot_function *sw__module_code(sw_findings *all,
+                                               const sw_training_module *module)
 {
     size_t count;
     const struct sw__hot_function *list =
@@ -388,7 +387,7 @@ static bool module_without_backward(sw_findings *all)
     sw__draft_rule(draft, "RULE-13");
     draft->group = SW__GROUP_COMPUTE;
     draft->specific = 3;
-    const struct sw__hot_function *at = module_code(all, top);
+    const struct sw__hot_function *at = sw__module_code(all, top);
     const sw_training_site *site = top->site;
     if (at) {
         sw__draft_where(all, draft, at->frame.file, at->frame.line, at->frame.name);
@@ -448,7 +447,7 @@ static bool gradients_for_nobody(sw_findings *all)
     draft->specific = 3;
     const sw_training_site *site =
         top->site ? top->site : sw__site_of(all, SW_SITE_MODEL);
-    const struct sw__hot_function *code = module_code(all, top);
+    const struct sw__hot_function *code = sw__module_code(all, top);
     if (code) {
         sw__draft_where(all, draft, code->frame.file, code->frame.line, top->name);
     } else {

@@ -476,11 +476,17 @@ static void a_part_that_computes_by_itself(void **state)
         part(scene, "Net.b", "Linear", 1, 1, 10000);
         part(scene, "Net.c", "Linear", 1, 1, 10000);
         part(scene, "Net.d", "Linear", 1, 1, 10000);
+        scene_samples(scene, SW_PHASE_FORWARD,
+                      FRAMES(TRAIN(20), TORCH("c"),
+                             {"NonLocal.forward", "/home/u/context.py", 5, 9}),
+                      400, 400);
         scene_look(scene);
         const sw_finding *finding = found(scene, SW_FINDING_SLOW_MODULE);
         assert_int_equal(finding != NULL, cases[i].slow);
         if (finding) {
             assert_string_equal(finding->name, "Net.context");
+            assert_string_equal(finding->file, "/home/u/context.py");
+            assert_int_equal(finding->line, 9);
             assert_true(finding->speedup > 3);
         }
         scene_free(scene);
