@@ -15,6 +15,8 @@
 #define SAMPLES_LEAST 20
 /* One stage dominates from this share of making a batch on (RULE-38), waiting from this one. */
 #define DOMINATES 0.5
+/* The share of its time that the training thread is without a core, from which on the machine is busy with others. */
+#define BUSY 0.2
 
 enum specific {
     ANY_WORKERS = 1,
@@ -40,8 +42,14 @@ static void draft_saves(sw_findings *all, struct sw__draft *draft,
     const double all_ns = (double)all->it.steps->total_ns;
     sw__draft_saves(all, draft, range->mean * all_ns, range->low * all_ns,
                     range->high * all_ns);
-    if (range->low <= 0 && draft->finding.severity == SW_SEVERITY_MEDIUM) {
-        draft->finding.severity = SW_SEVERITY_LOW; /* little, and maybe nothing */
+    const bool little = draft->finding.severity == SW_SEVERITY_MEDIUM;
+    const bool much = draft->finding.severity == SW_SEVERITY_HIGH;
+    const bool alone = !all->it.loader || all->it.loader->worker_count == 0;
+    /* Little, and maybe nothing; and where others than the loader's workers have the cores, what looks like more may be nothing,
+     * too. */
+    if ((little && range->low <= 0) || ((little || much) && draft->finding.low <= 1 &&
+                                        alone && sw__core_wait(all) > BUSY)) {
+        draft->finding.severity = SW_SEVERITY_LOW;
     }
 }
 

@@ -599,6 +599,28 @@ static void a_busy_machine_is_no_fault_of_the_loader(void **state)
     done(&result);
 }
 
+/* What workers may gain or not is worth a word on a quiet machine, and little where others have the cores. */
+static void a_busy_machine_makes_gains_doubtful(void **state)
+{
+    (void)state;
+    struct plan plan = slow_samples;
+    plan.wait = 14;
+    plan.getitem = plan.getitem_cpu = 10.5;
+    plan.collate = 3.5;
+    plan.cores = "2.00";
+    plan.cpu = 44;
+    struct result result = find(&plan);
+    assert_true(assert_one(&result, SW_FINDING_LOADER_WORKERS)->severity >
+                SW_SEVERITY_LOW);
+    done(&result);
+    plan.cpu = 25;
+    plan.delay = 19;
+    result = find(&plan);
+    const sw_finding *it = assert_one(&result, SW_FINDING_LOADER_WORKERS);
+    assert_int_equal(it->severity, SW_SEVERITY_LOW);
+    done(&result);
+}
+
 /* Training that waits for its device leaves its core to the worker: two cores are enough for all of the gain. */
 static void steps_that_sleep_need_no_core(void **state)
 {
@@ -1164,6 +1186,7 @@ int main(void)
         cmocka_unit_test(a_loader_that_keeps_up_is_fine),
         cmocka_unit_test(chance_and_warm_up_are_no_evidence),
         cmocka_unit_test(a_busy_machine_is_no_fault_of_the_loader),
+        cmocka_unit_test(a_busy_machine_makes_gains_doubtful),
         cmocka_unit_test(steps_that_sleep_need_no_core),
         cmocka_unit_test(one_core_has_no_room_for_workers),
         cmocka_unit_test(cores_that_are_used_up),
