@@ -14,6 +14,7 @@ enum sw__finding_group {
     SW__GROUP_LOADER,
     SW__GROUP_COMPUTE,
     SW__GROUP_HOST,
+    SW__GROUP_AFTER, /* what comes after the backward */
     SW__GROUP_CPU,
     SW__GROUP_RANKS,
     SW__GROUP_GC,

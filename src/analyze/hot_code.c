@@ -147,7 +147,22 @@ static enum order order(const sw_stacks *stacks, const struct references *to,
                            : ORDER_UNKNOWN;
 }
 
-/* Up to the innermost frame of the user's, and the one below: what follows tells nothing more. Each such way is kept once. */
+/* Whether a frame is the call of a module, on its way to what the module does. */
+static bool is_call(const sw_stack_frame *frame)
+{
+    return strstr(frame->file, "/torch/nn/modules/module.py") ||
+           strstr(frame->file, "/stepwatch/integrations/torch_modules.py");
+}
+
+/* Whether a frame is where the model is called, or autograd. */
+static bool enters(const sw_stack_frame *frame)
+{
+    return is_call(frame) || strstr(frame->file, "/torch/_tensor.py") ||
+           strstr(frame->file, "/torch/autograd/");
+}
+
+/* Up to the innermost frame of the user's, and what a framework does from there to call the model or autograd: it calls back to
+ * the user's code from there, too. What follows tells nothing more. Each such way is kept once. */
 static void keep_reference(const sw_stacks *stacks, struct references *references,
                            const uint32_t *frames, size_t depth)
 {
@@ -156,6 +171,12 @@ static void keep_reference(const sw_stacks *stacks, struct references *reference
            !sw__user_file(sw_stacks_get_frame(stacks, frames[kept - 1])->file)) {
         kept--;
     }
+    size_t inside = kept;
+    while (inside < depth && !enters(sw_stacks_get_frame(stacks, frames[inside]))) {
+        inside++;
+    }
+    kept = inside < depth ? inside
+                          : kept; /* nobody is known to be called: as short as can be */
     depth = kept < depth ? kept + 1 : depth;
     for (size_t i = 0; i < references->count; i++) {
         if (references->depth[i] == depth &&
@@ -338,14 +359,6 @@ bool sw__hot_trains(const struct sw__hot *hot, const sw_stack_frame *frame)
     return false;
 }
 
-/* Whether a stack is the innermost frames alone, of which nobody knows who called them: those of a thread begin in a module,
- * or in what starts modules and threads. */
-static bool is_torn(const sw_stack_frame *outermost)
-{
-    return installed(outermost->file) && strcmp(outermost->name, "<module>") != 0 &&
-           strstr(outermost->name, "main") == NULL;
-}
-
 /* Whether a frame of a stack is the user's. "<string>" is a program given as python -c, which all of its stacks begin with, or
  * else code that a package has made as text (collections.namedtuple). */
 static bool is_users(const sw_stacks *stacks, const uint32_t *frames, size_t index)
@@ -354,6 +367,24 @@ static bool is_users(const sw_stacks *stacks, const uint32_t *frames, size_t ind
     return sw__user_file(file) &&
            (strcmp(file, "<string>") != 0 ||
             strcmp(sw_stacks_get_frame(stacks, frames[0])->file, "<string>") == 0);
+}
+
+/* Whether a stack is the innermost frames alone, of which nobody knows who called them: those of a thread begin in a module,
+ * or in what starts modules and threads. A few of a package's, or any that the user's code is not among. */
+static bool is_torn(const sw_stacks *stacks, const uint32_t *frames, size_t depth)
+{
+    const sw_stack_frame *outermost = sw_stacks_get_frame(stacks, frames[0]);
+    const bool package = installed(outermost->file);
+    if ((!package && !standard_library(outermost->file)) ||
+        strcmp(outermost->name, "<module>") == 0 || strstr(outermost->name, "main") ||
+        strstr(outermost->name, "bootstrap")) {
+        return false;
+    }
+    bool users = false;
+    for (size_t i = 0; i < depth; i++) {
+        users = users || is_users(stacks, frames, i);
+    }
+    return !users || (package && depth <= 3);
 }
 
 static bool in_jax(const sw_stacks *stacks, const uint32_t *frames, size_t depth)
@@ -380,13 +411,6 @@ static bool passes_on(const sw_stack_frame *frame)
                                         "/torch/utils/_contextlib.py",
                                         "/python/stepwatch/", "/stepwatch/"};
     return HAS_ONE_OF(frame->file, files);
-}
-
-/* Whether a frame is the call of a module, on its way to what the module does. */
-static bool is_call(const sw_stack_frame *frame)
-{
-    return strstr(frame->file, "/torch/nn/modules/module.py") ||
-           strstr(frame->file, "/stepwatch/integrations/torch_modules.py");
 }
 
 /* Whether the loop around a line calls the model in another one, as a rollout does. What the line calls then takes turns with
@@ -453,8 +477,7 @@ static void add_stack(struct reading *reading, const sw_stack *stack, int phase,
     uint32_t frames[DEEPEST];
     const size_t depth = sw_stacks_frames(reading->stacks, stack->id, frames, DEEPEST);
     const uint64_t samples = sw__add(stack->running, stack->waiting);
-    if (depth > 0 && depth <= 3 &&
-        is_torn(sw_stacks_get_frame(reading->stacks, frames[0]))) {
+    if (depth > 0 && is_torn(reading->stacks, frames, depth)) {
         return;
     }
     if (!outside) {

@@ -31,6 +31,8 @@ struct sw__hot_function;
 void sw__rules_waits(sw_findings *all);   /* host_sync, transfer */
 void sw__rules_modules(sw_findings *all); /* slow_module, launch_bound */
 void sw__rules_graph(sw_findings *all); /* launch_bound: outside of the model's forward */
+bool sw__rules_alike(
+    sw_findings *all); /* launch_bound: parts that are alike; whether there are some */
 void sw__rules_redundant(sw_findings *all);
 bool sw__rules_frozen(sw_findings *all);  /* redundant_work; whether there is some */
 void sw__rules_ranks(sw_findings *all);   /* straggler, communication */
@@ -70,6 +72,9 @@ bool sw__is_asynchronous(const sw_findings *all);
 /* What other threads compute in a step, in ns of a core, where calls return before their results are there and no device has
  * them: a step never takes less, however fast the program's own code gets. 0: unknown, or there are none. */
 double sw__computed_beside(const sw_findings *all);
+/* What a step takes to compute, in ns, where calls return before their results are there: between a step that was handed out when
+ * there was nothing else to compute, after a wait or a compilation, and the end of the next wait so many were. 0: unknown. */
+double sw__computed_in_queue(const sw_findings *all);
 /* How busy the accelerator is while steps are made, as shares; of several the busiest. NaN: unknown. The most is over the looks
  * of the monitor, a second apart as a rule. */
 struct sw__device_use {
@@ -89,6 +94,10 @@ bool sw__gpu_is_used(const sw_gpu *gpu);
  * the waits, in ns a step. NULL: there is none, or the samples do not know it. */
 const struct sw__hot_function *sw__wait_function(sw_findings *all,
                                                  struct sw__estimate *around);
+/* Whether a function is told of already, for the values that it asks of the device: its code is there for them. */
+bool sw__asks_device(sw_findings *all, const sw_stack_frame *frame);
+/* Every how many steps to log what takes a share of each, so that no more than 1 % is left. */
+double sw__log_every(double share);
 /* Whether a line of a file copies to the device. */
 bool sw__copies_to_device(const sw_findings *all, const sw_stack_frame *frame);
 /* Share of the time that the step thread was ready to run and had no core; NaN: unknown. */
@@ -104,6 +113,9 @@ static inline const char *sw__text(const char *text)
 {
     return text ? text : "?";
 }
+/* The user's function that is a module's forward, by the name of its class; NULL: the samples know none. */
+const struct sw__hot_function *sw__module_code(sw_findings *all,
+                                               const sw_training_module *module);
 /* Whether a class is one of torch.nn, by its name without the number of dimensions. */
 bool sw__of_torch(const char *type);
 /* File name without folders; "?" for NULL. */

@@ -640,8 +640,7 @@ void sw__rules_aside(sw_findings *all)
     validation(all);
     checkpoint(all);
     variance(all);
-    if (!sw__has_draft(all, SW_FINDING_VARIANCE) &&
-        !sw__has_draft(all, SW_FINDING_PYTHON_OVERHEAD)) {
+    if (!sw__has_draft(all, SW_FINDING_VARIANCE)) {
         sw__rules_metrics(all);
     }
 }

@@ -30,6 +30,9 @@
 /* What padding adds to forward and backward: with a few sizes, and with one. */
 #define PADDED 0.2
 #define PADDED_MOST 0.5
+/* How far off what was seen of the queue may be. */
+#define QUEUE_LEAST 0.6
+#define QUEUE_MOST 1.5
 
 /* --- optimizer --- */
 
@@ -520,8 +523,17 @@ static void recompile(sw_findings *all)
                                   ? sw__phase_time(all, SW__COMPUTE_PHASES).mean *
                                         (double)all->it.steps->counted
                                   : 0;
-        sw__draft_saves(all, draft, 0.998 * steps_ns + more_ns - PADDED * padded,
-                        0.95 * steps_ns - PADDED_MOST * padded, steps_ns + more_ns);
+        /* What was handed out is computed while something compiles, and is waited for when nothing does. */
+        const double queue = sw__computed_in_queue(all);
+        const double all_ns = (double)all->it.base_ns;
+        const double left = sw__saved_per_step(all, queue);
+        if (queue > 0) {
+            sw__draft_number(draft, "computed_ms", queue / 1e6);
+        }
+        sw__draft_saves(
+            all, draft, fmin(0.998 * steps_ns + more_ns - PADDED * padded, all_ns - left),
+            fmin(0.95 * steps_ns - PADDED_MOST * padded, all_ns - QUEUE_MOST * left),
+            fmin(steps_ns + more_ns, all_ns - QUEUE_LEAST * left));
     } else {
         draft->finding.share = NAN;
         draft->finding.severity =

@@ -68,3 +68,42 @@ double sw__computed_beside(const sw_findings *all)
         user->steps.mean * all->it.mean_ns - (steps > 0 ? own / steps : 0);
     return steps > 0 && beside > 0 ? beside : 0;
 }
+
+/* Waits that show nothing: shorter than this. */
+#define WAIT_LEAST_NS 1e6
+#define QUEUED_LEAST 3
+
+double sw__computed_in_queue(const sw_findings *all)
+{
+    sw_summary_step *list = NULL;
+    size_t count = 0;
+    double ns = 0, steps = 0, queued = 0;
+    uint64_t since = 0;
+    if (!sw__is_asynchronous(all) ||
+        sw_summary_step_series(all->it.summary, &list, &count, NULL) != SW_OK) {
+        return 0;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const sw_summary_step *at = &list[i];
+        const bool waits = (double)at->phase_ns[SW_PHASE_SYNC] > WAIT_LEAST_NS &&
+                           2 * at->phase_ns[SW_PHASE_SYNC] > at->end_ns - at->begin_ns;
+        queued++;
+        if (!at->complete) {
+            since = 0;
+        } else if (at->phase_ns[SW_PHASE_COMPILE] > 0) {
+            /* Whatever was handed out before it is computed by now; what it compiled is yet to come. */
+            since = at->end_ns;
+            queued = 1;
+        } else if (waits) {
+            ns += since ? (double)(at->end_ns - since) : 0;
+            steps += since ? queued : 0;
+            since = 0;
+        } else if (since == 0) {
+            since =
+                at->end_ns; /* the first that is handed out after everything was there */
+            queued = 1;
+        }
+    }
+    sw_summary_steps_free(list);
+    return steps >= QUEUED_LEAST ? ns / steps : 0;
+}

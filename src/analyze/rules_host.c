@@ -16,7 +16,6 @@
 #define BATCH_LEAST 0.05
 #define ASYNCHRONOUS_LEAST 0.2 /* where it may be hidden */
 #define LOGGING_LEAST 0.03
-#define METRICS_LEAST 0.10
 #define GC_LEAST 0.01
 /* Fewer samples show nothing. */
 #define SAMPLES_LEAST 50
@@ -26,20 +25,14 @@
 #define PYTHON_IN_MODEL 0.65
 /* Of calls of packages from such a function, what goes with it. */
 #define CALLS_GONE 0.8
+/* Of a step that is nothing but such code, what its replacement takes: as a rule, and at least. */
+#define STAYS 0.12
+#define STAYS_LEAST 0.03
 #define CALLS_TOLD 0.05 /* of a step: worth a word in the title */
 
 static double percent(double share)
 {
     return share * 100;
-}
-
-/* Whether a function is told of already, for the values that it asks of the device: its code is there for them. */
-static bool asks_device(sw_findings *all, const sw_stack_frame *frame)
-{
-    struct sw__estimate around;
-    const struct sw__hot_function *waits =
-        sw__has_draft(all, SW_FINDING_HOST_SYNC) ? sw__wait_function(all, &around) : NULL;
-    return waits && sw__same_function(&waits->frame, frame);
 }
 
 /* --- the program's own Python code --- */
@@ -157,7 +150,7 @@ static struct sw__draft *python_overhead(sw_findings *all)
         return NULL;
     }
     struct sw__draft *draft = sw__draft(all, SW_FINDING_PYTHON_OVERHEAD, "RULE-48");
-    draft->group = asks_device(all, &top->frame) ? SW__GROUP_HOST : SW__GROUP_NONE;
+    draft->group = sw__asks_device(all, &top->frame) ? SW__GROUP_HOST : SW__GROUP_NONE;
     sw__draft_rule(draft, "RULE-01");
     const sw_stack_frame *at = &top->frame;
     sw__draft_where(all, draft, at->file, at->line, at->name);
@@ -205,6 +198,9 @@ static struct sw__draft *python_overhead(sw_findings *all)
     range.mean += CALLS_GONE * called;
     range.high += called;
     range.low = own.low < time.low ? own.low : time.low;
+    /* Where there is little else in a step, what it computes is in there too, and stays. */
+    range.mean = fmin(range.mean, (1 - STAYS) * step);
+    range.high = fmin(range.high, (1 - STAYS_LEAST) * step);
     const double beside = sw__computed_beside(all);
     if (beside > 0) {
         /* Waiting for it takes the place of the code. Several cores may share it once they are free. */
@@ -458,6 +454,15 @@ static void loader_main_process(sw_findings *all, struct sw__draft *python)
         return;
     }
     struct sw__estimate saved = moved_to_workers(all, time);
+    /* Where calls return early, the rest is computed meanwhile: a step takes that much, whoever makes the batches. */
+    const double computed = fmax(sw__computed_beside(all), sw__computed_in_queue(all));
+    if (computed > 0) {
+        saved.mean = fmin(saved.mean, fmax(step - computed, 0));
+        saved.low = fmin(saved.low, saved.mean);
+        if (saved.mean < BATCH_LEAST * step) {
+            return; /* it is hidden */
+        }
+    }
     if (line_makes_batches(all, top, samples, saved.mean)) {
         return;
     }
@@ -485,8 +490,12 @@ static void loader_main_process(sw_findings *all, struct sw__draft *python)
         all->it.loader && all->it.loader->worker_count ? "" : ", with num_workers > 0");
     sw__draft_advise(all, draft,
                      "If it is the same for every epoch, do it once before training.");
-    /* Done once beforehand, it costs nothing. */
-    saved.high = time.high;
+    /* Done once beforehand, it costs nothing; cores that are free then may share what is computed. */
+    const double cores = all->it.cores > 1 ? all->it.cores : 1;
+    saved.high = fmax(saved.mean, fmin(time.high, step - computed / cores));
+    if (computed > 0) {
+        sw__draft_number(draft, "computed_beside_ms", computed / 1e6);
+    }
     sw__draft_saves(all, draft, sw__saved_per_step(all, saved.mean),
                     0.6 * sw__saved_per_step(all, saved.low),
                     sw__saved_per_step(all, saved.high));
@@ -537,9 +546,7 @@ static void logging_in_steps(sw_findings *all)
     sw__draft_number(draft, "calls_per_step", seen ? per_step : NAN);
     draft->finding.share = share;
     draft->finding.confidence = seen ? 0.95 : 0.8;
-    /* Often enough that no more than 1 % is left. */
-    const double every = ceil(share / 0.01);
-    const double n = every <= 10 ? 10 : every <= 50 ? 50 : 100;
+    const double n = sw__log_every(share);
     if (at) {
         sw__draft_advise(all, draft,
                          "Log every %.0f steps in %s, line %u, not in every one.", n,
@@ -550,110 +557,6 @@ static void logging_in_steps(sw_findings *all)
     sw__draft_advise(all, draft,
                      "Gather values in a list or a tensor, and write them together.");
     sw__draft_saves_in_steps(all, draft, time, 1 - 1 / n, 0.8, 1);
-}
-
-#define AFTER_PHASES                                                                     \
-    (SW__PHASE_BIT(SW_PHASE_OTHER) | SW__PHASE_BIT(SW_PHASE_COMMUNICATION) |             \
-     SW__PHASE_BIT(SW_PHASE_CHECKPOINT))
-
-/* Whether a function that runs after the backward may be about metrics: one that exchanges gradients, saves or updates
- * weights is not. */
-static bool measures(const struct sw__hot_function *function)
-{
-    static const char *const updates[] = {"ema",  "EMA",  "average", "clip",
-                                          "sync", "grad", "polyak",  "soft_update"};
-    for (size_t i = 0; i < sizeof updates / sizeof updates[0]; i++) {
-        if (strstr(function->frame.name, updates[i])) {
-            return false;
-        }
-    }
-    return 10 * (function->by_phase[SW_PHASE_COMMUNICATION] +
-                 function->by_phase[SW_PHASE_CHECKPOINT]) <
-           function->samples;
-}
-
-/* Whether a function copies weights to keep them: copy.deepcopy, or its name says so. */
-static bool keeps_state(const struct sw__hot_function *function)
-{
-    return 2 * function->copied > function->samples ||
-           sw__kind_by_name(function->frame.name) == SW_FINDING_CHECKPOINT ||
-           (function->entry &&
-            sw__kind_by_name(function->entry->name) == SW_FINDING_CHECKPOINT);
-}
-
-static void copies_of_state(sw_findings *all, const sw_stack_frame *at,
-                            struct sw__estimate time)
-{
-    const double share = time.mean / all->it.mean_ns;
-    if (sw__has_draft(all, SW_FINDING_CHECKPOINT)) {
-        return;
-    }
-    struct sw__draft *draft = sw__draft(all, SW_FINDING_CHECKPOINT, "RULE-62");
-    sw__draft_where(all, draft, at->file, at->line, at->name);
-    sw__draft_title(all, draft,
-                    "%.0f %% of a step is keeping copies of the state (%s:%u)",
-                    percent(share), sw__file_name(at->file), at->line);
-    sw__draft_number(draft, "copy_ms", time.mean / 1e6);
-    sw__draft_number(draft, "copy_share", share);
-    sw__draft_number(draft, "samples", (double)time.count);
-    draft->finding.share = share;
-    draft->finding.confidence = 0.7;
-    sw__draft_advise(all, draft,
-                     "Keep the state a twentieth as often (%s, line %u), such as after a "
-                     "validation that was better.",
-                     sw__file_name(at->file), at->line);
-    sw__draft_advise(all, draft,
-                     "Copy into tensors that are there already (Tensor.copy_), not into "
-                     "new ones.");
-    sw__draft_saves_in_steps(all, draft, time, 0.95, 0.5, 1);
-}
-
-/* Native work after the update that no phase claims: metrics and the like. */
-void sw__rules_metrics(sw_findings *all)
-{
-    size_t count;
-    const struct sw__hot_function *list =
-        sw__hot_functions(all, AFTER_PHASES, SW__HOT_AFTER, false, &count);
-    const struct sw__hot *hot = sw__hot_code(all);
-    while (count > 0 && !measures(list)) {
-        list++;
-        count--;
-    }
-    if (count == 0 || hot->samples < SAMPLES_LEAST ||
-        !hot->phase_samples[SW_PHASE_BACKWARD] || sw__hot_interpreted(all, list)) {
-        return;
-    }
-    const struct sw__estimate time = sw__hot_time(all, list->by_phase);
-    const double step = all->it.mean_ns;
-    if (!(time.low / step > METRICS_LEAST)) {
-        return;
-    }
-    const sw_stack_frame *at = &list->frame;
-    if (keeps_state(list)) {
-        copies_of_state(all, at, time);
-        return;
-    }
-    struct sw__draft *draft = sw__draft(all, SW_FINDING_LOGGING, "RULE-44");
-    draft->group = asks_device(all, at) ? SW__GROUP_HOST : SW__GROUP_NONE;
-    sw__draft_where(all, draft, at->file, at->line, at->name);
-    sw__draft_title(all, draft,
-                    "%.0f %% of a step comes after the backward and is no part of the "
-                    "update: %s (%s:%u)",
-                    percent(time.mean / step), at->name, sw__file_name(at->file),
-                    at->line);
-    sw__draft_number(draft, "after_ms", time.mean / 1e6);
-    sw__draft_number(draft, "after_share", time.mean / step);
-    sw__draft_number(draft, "samples", (double)time.count);
-    draft->finding.share = time.mean / step;
-    draft->finding.confidence = 0.5;
-    sw__draft_advise(all, draft,
-                     "If line %u of %s computes metrics, do it every tenth step, or keep "
-                     "what it needs and compute them once in an epoch.",
-                     at->line, sw__file_name(at->file));
-    sw__draft_saves_in_steps(all, draft, time, 0.9, 0.3, 1);
-    if (sw__has_device(all) && draft->group == SW__GROUP_NONE) {
-        draft->finding.severity = SW_SEVERITY_LOW; /* the host only hands it out */
-    }
 }
 
 /* --- the garbage collector --- */

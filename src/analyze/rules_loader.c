@@ -15,6 +15,8 @@
 #define SAMPLES_LEAST 20
 /* One stage dominates from this share of making a batch on (RULE-38), waiting from this one. */
 #define DOMINATES 0.5
+/* The share of its time that the training thread is without a core, from which on the machine is busy with others. */
+#define BUSY 0.2
 
 enum specific {
     ANY_WORKERS = 1,
@@ -40,8 +42,14 @@ static void draft_saves(sw_findings *all, struct sw__draft *draft,
     const double all_ns = (double)all->it.steps->total_ns;
     sw__draft_saves(all, draft, range->mean * all_ns, range->low * all_ns,
                     range->high * all_ns);
-    if (range->low <= 0 && draft->finding.severity == SW_SEVERITY_MEDIUM) {
-        draft->finding.severity = SW_SEVERITY_LOW; /* little, and maybe nothing */
+    const bool little = draft->finding.severity == SW_SEVERITY_MEDIUM;
+    const bool much = draft->finding.severity == SW_SEVERITY_HIGH;
+    const bool alone = !all->it.loader || all->it.loader->worker_count == 0;
+    /* Little, and maybe nothing; and where others than the loader's workers have the cores, what looks like more may be nothing,
+     * too. */
+    if ((little && range->low <= 0) || ((little || much) && draft->finding.low <= 1 &&
+                                        alone && sw__core_wait(all) > BUSY)) {
+        draft->finding.severity = SW_SEVERITY_LOW;
     }
 }
 
@@ -107,6 +115,52 @@ static bool transform_dominates(sw_findings *all, const struct sw__loader_facts 
     return true;
 }
 
+static double more_workers(const sw_findings *all, const struct sw__loader_facts *facts,
+                           unsigned workers)
+{
+    const struct sw__loader_change change = {
+        .workers = workers, .prefetch = facts->prefetch, .make_scale = {1, 1, 1}};
+    return workers > facts->workers ? sw__loader_saves(all, facts, &change).mean : 0;
+}
+
+/* A stage of the dataset's that no transform of a library is: workers spend most of a batch in one function, on short calls in a
+ * loop. Cheaper code gains more than more workers that go on doing it. */
+static bool function_dominates(sw_findings *all, const struct sw__loader_facts *facts,
+                               unsigned workers)
+{
+    struct sw__loader_code code;
+    if (facts->way != SW__LOADER_WORKERS || facts->blocked >= DOMINATES ||
+        !sw__loader_code(all, &code) || code.samples < SAMPLES_LEAST || !code.stage ||
+        !code.pieces || !(code.share.low > DOMINATES)) {
+        return false;
+    }
+    const struct sw__replay_range range = cheaper(all, facts, code.share.share);
+    if (!worth_it(facts, &range) || range.mean < more_workers(all, facts, workers)) {
+        return false;
+    }
+    const sw_stack_frame *at = code.frame;
+    struct sw__draft *draft =
+        draft_loader(all, SW_FINDING_LOADER_TRANSFORM, "RULE-38", TRANSFORMS);
+    sw__draft_where(all, draft, at->file, at->line, at->name);
+    sw__draft_title(all, draft,
+                    "%s takes %.0f %% of making a batch, and training waits for it",
+                    at->name, code.share.share * 100);
+    sw__draft_number(draft, "stage_share", code.share.share);
+    sw__draft_number(draft, "samples", (double)code.samples);
+    advise_cheaper(all, draft, "it",
+                   sw__findings_format(all,
+                                       "The loop in %s (%s, line %u) makes many small "
+                                       "calls: use operations on the whole sample, or "
+                                       "do it once beforehand and keep the result",
+                                       at->name, sw__file_name(at->file), at->line));
+    if (workers > facts->workers) { /* which hides a part of it */
+        sw__loader_advise_workers(all, draft, facts, workers, facts->prefetch);
+    }
+    sw__loader_common(all, draft, facts);
+    draft_saves(all, draft, &range);
+    return true;
+}
+
 /* One line of the user's takes most of making a batch on the training thread: cheaper code gains more than workers that go on
  * doing it. */
 static bool line_dominates(sw_findings *all, const struct sw__loader_facts *facts,
@@ -134,12 +188,8 @@ static bool line_dominates(sw_findings *all, const struct sw__loader_facts *fact
     if (!top || samples < SAMPLES_LEAST || !(share.low > DOMINATES)) {
         return false;
     }
-    const struct sw__loader_change change = {
-        .workers = workers, .prefetch = facts->prefetch, .make_scale = {1, 1, 1}};
-    const double more =
-        workers > facts->workers ? sw__loader_saves(all, facts, &change).mean : 0;
     const struct sw__replay_range range = cheaper(all, facts, share.share);
-    if (!worth_it(facts, &range) || range.mean < more) {
+    if (!worth_it(facts, &range) || range.mean < more_workers(all, facts, workers)) {
         return false;
     }
     const sw_stack_frame *at = &top->frame;
@@ -532,6 +582,7 @@ static void loop_waits(sw_findings *all, const struct sw__loader_facts *facts)
                                     name ? name : "a transform", workers);
     } else if (facts->collate.share < DOMINATES) {
         told |= line_dominates(all, facts, workers);
+        told |= function_dominates(all, facts, workers);
     }
     told |= waits_for_files(all, facts, workers);
     told |= comes_in_bursts(all, facts);

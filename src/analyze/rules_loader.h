@@ -2,6 +2,8 @@
 #ifndef SW_ANALYZE_RULES_LOADER_H
 #define SW_ANALYZE_RULES_LOADER_H
 
+#include <stepwatch/stacks.h>
+
 #include "analyze/findings.h"
 #include "analyze/replay.h"
 
@@ -88,6 +90,19 @@ struct sw__replay_range sw__loader_saves(const sw_findings *all,
 /* The fewest workers that gain nearly as much as any number does; `facts->workers` when none gains anything. */
 unsigned sw__loader_best(const sw_findings *all, const struct sw__loader_facts *facts,
                          unsigned *prefetch);
+
+/* --- code --- */
+
+/* The innermost of the user's functions in most samples of those who make batches. */
+struct sw__loader_code {
+    const sw_stack_frame *frame; /* its line with most samples */
+    sw_share share;              /* of making a batch, what it calls included */
+    uint64_t samples;            /* of making */
+    bool stage;  /* the dataset calls it: it is a stage, and not all of a sample */
+    bool pieces; /* it makes many short calls in a loop of its own */
+};
+/* Whether one has a good part of them. */
+bool sw__loader_code(const sw_findings *all, struct sw__loader_code *out);
 
 /* --- words --- */
 

@@ -166,76 +166,6 @@ static bool frame_of(const sw_stack_frame *frame, const char *stage)
            strcmp(at + length, ".forward") == 0;
 }
 
-/* --- the code that makes samples --- */
-
-enum { MAKERS = 64, DEEPEST = 512 };
-
-struct maker {
-    const sw_stack_frame *frame; /* its line with most samples of one stack */
-    uint64_t samples, most;
-};
-
-static bool makes_batches(const sw_findings *all, const sw_stack_tag *tag)
-{
-    const sw_summary_steps *steps = all->it.steps;
-    if (all->it.loader && all->it.loader->worker_count) {
-        return tag->pid != steps->pid && tag->main;
-    }
-    return tag->pid == steps->pid && strcmp(tag->thread, steps->thread) == 0 &&
-           tag->phase >= 0 && tag->phase < SW_PHASE_COUNT &&
-           (SW__BATCH_PHASES | SW__PHASE_BIT(SW_PHASE_DATA_WAIT)) &
-               SW__PHASE_BIT(tag->phase);
-}
-
-/* The innermost of the user's functions in most samples of those who make batches, if it is in a good part of them; NULL:
- * there is none. */
-static const sw_stack_frame *code_of_samples(const sw_findings *all)
-{
-    struct maker makers[MAKERS] = {0};
-    size_t count = 0;
-    uint64_t sum = 0;
-    const sw_stacks *stacks = sw_summary_stacks(all->it.summary);
-    sw_stacks_cursor cursor = {0};
-    sw_stack stack;
-    while (stacks && sw_stacks_next(stacks, &cursor, &stack)) {
-        uint32_t frames[DEEPEST];
-        if (!makes_batches(all, stack.tag)) {
-            continue;
-        }
-        size_t depth = sw_stacks_frames(stacks, stack.id, frames, DEEPEST);
-        const sw_stack_frame *frame = NULL;
-        bool fetches = false;
-        while (depth-- > 0) {
-            const sw_stack_frame *at = sw_stacks_get_frame(stacks, frames[depth]);
-            frame = !frame && !fetches && sw__user_file(at->file) ? at : frame;
-            fetches |= strstr(at->file, "/torch/utils/data/_utils/fetch.py") != NULL;
-        }
-        const uint64_t samples = stack.running + stack.waiting;
-        if (!fetches) {
-            continue;
-        }
-        sum += samples;
-        size_t i = 0;
-        while (frame && i < count && !sw__same_function(makers[i].frame, frame)) {
-            i++;
-        }
-        if (!frame || i == MAKERS) {
-            continue;
-        }
-        count = i == count ? count + 1 : count;
-        makers[i].samples += samples;
-        if (samples >= makers[i].most) {
-            makers[i].most = samples;
-            makers[i].frame = frame;
-        }
-    }
-    const struct maker *top = NULL;
-    for (size_t i = 0; i < count; i++) {
-        top = !top || makers[i].samples > top->samples ? &makers[i] : top;
-    }
-    return top && top->samples >= 10 && 5 * top->samples > 2 * sum ? top->frame : NULL;
-}
-
 static bool is_method_of_dataset(const char *stage)
 {
     const char *dot = strrchr(stage, '.');
@@ -248,9 +178,9 @@ void sw__loader_where(sw_findings *all, struct sw__draft *draft, const char *sta
     const sw_training_site *site = loader ? loader->site : NULL;
     const bool samples = (stage && is_method_of_dataset(stage)) ||
                          (!stage && draft->finding.kind == SW_FINDING_LOADER_IO);
-    const sw_stack_frame *made = samples ? code_of_samples(all) : NULL;
-    if (made) {
-        sw__draft_where(all, draft, made->file, made->line, made->name);
+    struct sw__loader_code made;
+    if (samples && sw__loader_code(all, &made)) {
+        sw__draft_where(all, draft, made.frame->file, made.frame->line, made.frame->name);
         return;
     }
     const sw_stacks *stacks = stage ? sw_summary_stacks(all->it.summary) : NULL;

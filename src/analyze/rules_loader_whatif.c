@@ -3,19 +3,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/rules.h"
 #include "analyze/rules_loader.h"
 #include "analyze/summary.h"
 
 #define MS 1e6
 
-/* Threads that compute keeps busy: between one and all that the framework may use. */
+/* Threads that compute keeps busy: between one and all that the framework may use, by its own word or by that of OpenMP. */
 static double threads(const sw_findings *all, const struct sw__loader_facts *facts,
                       double cores, enum sw__guess guess)
 {
     const sw_summary *summary = all->it.summary;
     const char *text = sw_trace_fact(sw__summary_trace(summary, summary->step_trace),
                                      "env.OMP_NUM_THREADS");
-    const double said = text ? strtod(text, NULL) : 0;
+    const double set = sw__setting_number(all, "threads", "intraop");
+    const double said = set >= 1 ? set : text ? strtod(text, NULL) : 0;
     double most = said >= 1 && said < cores ? said : cores;
     most = facts->gpu || most < 1 ? 1 : most;
     return guess == SW__GUESS_LOW ? most : guess == SW__GUESS_HIGH ? 1 : (1 + most) / 2;

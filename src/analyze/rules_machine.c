@@ -24,6 +24,8 @@
  * is put aside by the clock. */
 #define DIVIDED_NS 15e3
 #define SLICE_NS 1e6
+/* Of what is left, what waiting for the last thread may be. */
+#define BARRIERS 0.4
 /* Share of the limit on descriptors from which on it is worth a sentence. */
 #define DESCRIPTORS_FULL 0.8
 
@@ -286,9 +288,11 @@ static void oversubscribed(sw_findings *all, const struct pressure *pressure,
     const double waited = pressure->delay.mean * step;
     const double less = waited < most ? waited : most;
     const double left = cbrt((step - less) * (step - less) * (step - most));
+    /* An operation ends when the last of its threads had a core, which may be much later than its share of the cores says. */
+    const double beyond = most > waited ? most : waited;
     const struct sw__estimate saved = {.mean = most > 0 ? step - left : less,
                                        .low = pressure->delay.low * step,
-                                       .high = most > waited ? most : waited};
+                                       .high = beyond + BARRIERS * (step - beyond)};
     sw__draft_saves_in_steps(all, draft, saved, 1, 0.5, 1);
 }
 

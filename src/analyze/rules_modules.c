@@ -412,7 +412,15 @@ static void slow_module(sw_findings *all, const struct model *model)
     draft->specific = 2;
     const sw_training_site *site =
         module->site ? module->site : sw__site_of(all, SW_SITE_MODEL);
-    sw__draft_where(all, draft, site ? site->file : NULL, site ? site->line : 0,
+    const struct sw__hot_function *code =
+        worst.by_itself ? sw__module_code(all, module) : NULL;
+    sw__draft_where(all, draft,
+                    code   ? code->frame.file
+                    : site ? site->file
+                           : NULL,
+                    code   ? code->frame.line
+                    : site ? site->line
+                           : 0,
                     module->name);
     if (worst.alike > 1) {
         sw__draft_title(all, draft,
@@ -453,8 +461,13 @@ static void slow_module(sw_findings *all, const struct model *model)
     /* The backward of modules is measured in few steps. */
     const double excess = worst.step_ns - alike * usual_ns;
     const double most = compute.high < excess ? compute.high : excess;
-    const struct sw__estimate saved = {.mean = most, .low = most, .high = most};
-    /* What it computes may have to be computed, in a cheaper way. */
+    struct sw__estimate saved = {.mean = most, .low = most, .high = most};
+    if (worst.by_itself) {
+        /* What it computes may have to be computed, in a cheaper way: between half of it and no more than others take, every
+         * order of magnitude is as likely. */
+        saved.mean =
+            fmin(most, worst.step_ns - sqrt(0.5 * worst.step_ns * alike * usual_ns));
+    }
     sw__draft_saves_in_steps(all, draft, saved, 1, worst.by_itself ? 0.5 : 0.8, 1.04);
 }
 
@@ -536,7 +549,8 @@ static bool eager_jax(sw_findings *all)
     const double other =
         sw__phase_time(all, SW__PHASE_BIT(SW_PHASE_OTHER)).mean / all->it.mean_ns;
     const double traced = other > eager.share ? 0.8 * (other - eager.share) : 0;
-    /* Where the thread sleeps, others compute what was compiled: that stays, and cores that are free then may share it. */
+    /* Where the thread sleeps, others compute what was compiled: that stays. Compiled together it goes through memory less often,
+     * and cores that are free then may share it. */
     const double step = all->it.mean_ns;
     const sw_share asleep = sw_share_of(hot->phase_waiting[SW_PHASE_OTHER], hot->samples);
     const double stays = fmin(asleep.share * step, sw__computed_beside(all));
@@ -544,9 +558,9 @@ static bool eager_jax(sw_findings *all)
     if (stays > 0) {
         sw__draft_number(draft, "computed_beside_ms", stays / 1e6);
     }
-    const struct sw__estimate time = {.mean = (eager.share + traced) * step - stays,
+    const struct sw__estimate time = {.mean = (eager.share + traced) * step - 0.5 * stays,
                                       .low = eager.low * step - stays,
-                                      .high = step - stays / cores};
+                                      .high = step - 0.5 * stays / cores};
     sw__draft_saves_in_steps(all, draft, time, 0.98, 0.7, 0.99);
     return true;
 }
@@ -662,7 +676,9 @@ void sw__rules_modules(sw_findings *all)
     } else {
         sw__findings_unchecked(all, SW_FINDING_SLOW_MODULE, "no modules were recorded");
     }
-    launch_bound(all, &model);
+    if (!sw__rules_alike(all)) {
+        launch_bound(all, &model);
+    }
     sw__rules_graph(all);
     sw__rules_redundant(all);
 }

@@ -10,9 +10,8 @@
 
 #define REDUNDANT_LEAST 0.05
 
-/* The user's function that is a module's forward: by the name of its class. */
-static const struct sw__hot_function *module_code(sw_findings *all,
-                                                  const sw_training_module *module)
+const struct sw__hot_function *sw__module_code(sw_findings *all,
+                                               const sw_training_module *module)
 {
     size_t count;
     const struct sw__hot_function *list =
@@ -261,6 +260,32 @@ static bool called_by_keras(const sw_findings *all)
     return sw__fact(all, "framework.keras") != NULL;
 }
 
+/* Whether a part is told of as slow already, by its name or by that of a method of its class. It stands among those that learn and
+ * is given what they make, so that it has to be computed: in a cheaper way. */
+static bool told_as_slow(sw_findings *all, const char *part, const char *method)
+{
+    size_t count;
+    const sw_training_module *modules = sw_training_modules(all->it.training, &count);
+    for (struct sw__draft *slow = all->first; slow; slow = slow->next) {
+        if (slow->finding.kind != SW_FINDING_SLOW_MODULE || !slow->finding.name) {
+            continue;
+        }
+        bool same = part && strcmp(slow->finding.name, part) == 0;
+        for (size_t i = 0; method && i < count; i++) {
+            const char *type = modules[i].type ? modules[i].type : "";
+            const size_t length = strlen(type);
+            same =
+                same || (length > 0 && strcmp(modules[i].name, slow->finding.name) == 0 &&
+                         strncmp(method, type, length) == 0 && method[length] == '.');
+        }
+        if (same) {
+            slow->finding.also |= (uint64_t)1 << SW_FINDING_REDUNDANT_WORK;
+            return true;
+        }
+    }
+    return false;
+}
+
 /* What learns takes longer in the backward than in the forward. A function that is much of the forward, of a model whose
  * backward is short, depends on nothing that learns: its result is the same whenever its input is. */
 static bool not_in_backward(sw_findings *all)
@@ -286,6 +311,9 @@ static bool not_in_backward(sw_findings *all)
         !(time.low > 0.3 * forward.mean) || !(time.low / step > 2 * REDUNDANT_LEAST) ||
         backward.high > 3 * (forward.mean - time.low)) {
         return false;
+    }
+    if (told_as_slow(all, NULL, top->frame.name)) {
+        return true;
     }
     struct sw__draft *draft = sw__draft(all, SW_FINDING_REDUNDANT_WORK, "RULE-44");
     sw__draft_rule(draft, "RULE-13");
@@ -351,11 +379,14 @@ static bool module_without_backward(sw_findings *all)
         !(4 * back * (double)top->calls < ns * (double)steps)) {
         return false;
     }
+    if (told_as_slow(all, top->name, NULL)) {
+        return true;
+    }
     struct sw__draft *draft = sw__draft(all, SW_FINDING_REDUNDANT_WORK, "RULE-44");
     sw__draft_rule(draft, "RULE-13");
     draft->group = SW__GROUP_COMPUTE;
     draft->specific = 3;
-    const struct sw__hot_function *at = module_code(all, top);
+    const struct sw__hot_function *at = sw__module_code(all, top);
     const sw_training_site *site = top->site;
     if (at) {
         sw__draft_where(all, draft, at->frame.file, at->frame.line, at->frame.name);
@@ -415,7 +446,7 @@ static bool gradients_for_nobody(sw_findings *all)
     draft->specific = 3;
     const sw_training_site *site =
         top->site ? top->site : sw__site_of(all, SW_SITE_MODEL);
-    const struct sw__hot_function *code = module_code(all, top);
+    const struct sw__hot_function *code = sw__module_code(all, top);
     if (code) {
         sw__draft_where(all, draft, code->frame.file, code->frame.line, top->name);
     } else {

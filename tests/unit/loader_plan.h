@@ -30,7 +30,9 @@ enum {
     T_FETCH,
     T_STAGE,
     T_COPY,
-    T_PARSE
+    T_PARSE,
+    T_FETCHER,
+    T_PROGRAM
 };
 
 /* A run in words. Times are ms; those of stages are means. */
@@ -52,7 +54,13 @@ struct plan {
     double gc;                        /* of a step, while its batch is made */
     unsigned line, others;        /* samples of making: of one line, and of the rest */
     unsigned reads, small, times; /* calls of another process, and how often over */
+    /* Samples of a worker in a function that its dataset calls, and of those in native code. */
+    unsigned function, in_call;
+    const char *source; /* of that function, from line 1; its hot line is the third */
+    double threads;     /* of the framework; 0: it does not say */
 };
+
+static char program[128]; /* where the source of the plan is */
 
 static inline double of_step(const struct plan *plan, unsigned i)
 {
@@ -84,11 +92,19 @@ static inline struct tb *new_trace(void)
     static const struct {
         uint32_t id;
         const char *text;
-    } texts[] = {
-        {T_FILE, "/src/train.py"}, {T_LOADER, "train_loader"}, {T_DATASET, "Images"},
-        {T_GETITEM, "getitem"},    {T_DECODE, "Decode"},       {T_NOISE, "Noise"},
-        {T_COLLATE, "pad"},        {T_FETCH, "fetch"},         {T_STAGE, "stage"},
-        {T_COPY, "Tensor.to"},     {T_PARSE, "parse"}};
+    } texts[] = {{T_FILE, "/src/train.py"},
+                 {T_LOADER, "train_loader"},
+                 {T_DATASET, "Images"},
+                 {T_GETITEM, "getitem"},
+                 {T_DECODE, "Decode"},
+                 {T_NOISE, "Noise"},
+                 {T_COLLATE, "pad"},
+                 {T_FETCH, "fetch"},
+                 {T_STAGE, "stage"},
+                 {T_COPY, "Tensor.to"},
+                 {T_PARSE, "parse"},
+                 {T_FETCHER, "/v/site-packages/torch/utils/data/_utils/fetch.py"},
+                 {T_PROGRAM, program}};
     struct tb *tb = tb_new(SW_CLOCK_MONOTONIC);
     for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++) {
         tb_name(tb, sections[i].id, sections[i].text, 1, sections[i].phase);
@@ -210,6 +226,28 @@ static inline void sampled(struct tb *tb, const struct plan *plan)
     }
 }
 
+/* Samples of a worker: the loader asks the dataset, which calls a function. */
+static inline void sampled_worker(struct tb *tb, const struct plan *plan)
+{
+    const uint64_t all = plan->function + 10;
+    const sw_row rows[] = {
+        {.table = SW_TABLE_SAMPLER, .key = {100}, .value = {1000, 1000}},
+        {.table = SW_TABLE_CONTEXT, .key = {0, 0, SW_PHASE_INHERIT}, .value = {all}},
+        {.table = SW_TABLE_CODE, .key = {T_FETCHER, T_FETCH, 40, T_FETCH}},
+        {.table = SW_TABLE_CODE, .index = 1, .key = {T_FILE, T_GETITEM, 70, T_GETITEM}},
+        {.table = SW_TABLE_CODE, .index = 2, .key = {T_PROGRAM, T_PARSE, 1, T_PARSE}},
+        {.table = SW_TABLE_STACK, .flags = SW_ROW_IN_CONTEXT, .key = {0, 0, 41}},
+        {.table = SW_TABLE_STACK, .index = 1, .key = {0, 1, 71}, .value = {10, 0, 10}},
+        {.table = SW_TABLE_STACK,
+         .index = 2,
+         .key = {1, 2, 3},
+         .value = {plan->function, 0, plan->in_call}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        tb_row(tb, &rows[i]);
+    }
+}
+
 static inline struct tb *training_trace(const struct plan *plan)
 {
     struct tb *tb = new_trace();
@@ -254,6 +292,16 @@ static inline struct tb *training_trace(const struct plan *plan)
     if (plan->line + plan->others > 0) {
         sampled(tb, plan);
     }
+    if (plan->threads > 0) {
+        uint64_t bits;
+        memcpy(&bits, &plan->threads, sizeof bits);
+        tb_name(tb, T_PROGRAM + 1, "threads", 0, SW_PHASE_INHERIT);
+        tb_name(tb, T_PROGRAM + 2, "intraop", 0, SW_PHASE_INHERIT);
+        const sw_row row = {.table = SW_TABLE_SETTING,
+                            .key = {T_PROGRAM + 1, T_PROGRAM + 2},
+                            .value = {bits}};
+        tb_row(tb, &row);
+    }
     if (plan->h2d > 0) {
         const sw_row row = {SW_TABLE_WAIT,
                             0,
@@ -269,7 +317,8 @@ static inline struct tb *worker_trace(const struct plan *plan, uint32_t worker)
 {
     struct tb *tb = new_trace();
     uint64_t at = START, calls = 0;
-    tb->super.pid = PID + 1 + worker;
+    /* Samples count where the thread is the one that its process began with. */
+    tb->super.pid = plan->function ? 5000 : PID + 1 + worker;
     tb->super.ppid = PID;
     for (unsigned i = 0; i < plan->steps * plan->epochs; i++) {
         if (i % plan->workers == worker) {
@@ -279,6 +328,9 @@ static inline struct tb *worker_trace(const struct plan *plan, uint32_t worker)
         }
     }
     making(tb, plan, worker, calls);
+    if (plan->function) {
+        sampled_worker(tb, plan);
+    }
     return tb;
 }
 
@@ -339,6 +391,10 @@ static inline struct result find(const struct plan *plan)
 {
     struct fixture *fixture = fixture_new();
     rows_made = 0;
+    snprintf(program, sizeof program, "%s/data.py", fixture->folder);
+    if (plan->source) {
+        tb_write(program, plan->source, strlen(plan->source));
+    }
     write_trace(fixture, training_trace(plan));
     for (uint32_t i = 0; i < plan->workers && !plan->no_loader; i++) {
         rows_made = 0;

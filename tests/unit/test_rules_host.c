@@ -297,7 +297,9 @@ static void what_is_computed_beside_stays(void **state)
             assert_true(finding->speedup > 1.9 && finding->speedup < 2.3);
             assert_true(finding->high < 20);
         } else {
-            assert_true(finding->speedup > 10);
+            /* Something has to take the place of so much. */
+            assert_true(finding->speedup > 7 && finding->speedup < 10);
+            assert_true(finding->high > 20);
         }
         scene_free(scene);
     }
@@ -322,6 +324,32 @@ static void work_on_batches(void **state)
     assert_non_null(strstr(finding->advice[0], "num_workers"));
     assert_true(finding->high > 1.5);
     scene_free(scene);
+}
+
+/* In JAX the step before is computed while a batch is made, and waited for now and then: it takes 8 ms, or hardly any. */
+static void work_on_batches_beside_jax(void **state)
+{
+    (void)state;
+    for (unsigned hidden = 0; hidden < 2; hidden++) {
+        struct scene *scene = scene_new();
+        tb_fact(scene->tb, "jax_backend", "cpu");
+        for (unsigned i = 0; i < 100; i++) {
+            const bool waits = hidden && i % 25 == 24;
+            scene_step(scene,
+                       PHASES([SW_PHASE_FORWARD] = 1, [SW_PHASE_OTHER] = 6,
+                              [SW_PHASE_SYNC] = waits ? 25 : 0),
+                       0);
+        }
+        scene_samples(
+            scene, SW_PHASE_FORWARD,
+            FRAMES(TRAIN(20), {"step", "/v/site-packages/jax/_src/pjit.py", 1, 2}), 100,
+            100);
+        scene_samples(scene, SW_PHASE_OTHER,
+                      FRAMES(TRAIN(17), {"cut", "/home/u/patches.py", 3, 7}), 590, 590);
+        scene_look(scene);
+        assert_int_equal(found(scene, SW_FINDING_LOADER_MAIN_PROCESS) != NULL, !hidden);
+        scene_free(scene);
+    }
 }
 
 /* Where Python itself is what takes the time, that is what is told. */
@@ -389,6 +417,99 @@ static void waiting_before_the_model(void **state)
         if (finding) {
             assert_string_equal(finding->name, "Store.get");
             assert_true(fabs(finding->share - 0.4) < 0.03);
+        }
+        scene_free(scene);
+    }
+}
+
+/* Samples of which the innermost frames alone were seen belong to somebody, and nobody knows to whom: what is known is the share
+ * of the others. Those that begin where a program begins are somebody else's. */
+static void stacks_without_their_callers(void **state)
+{
+    (void)state;
+    for (unsigned torn = 0; torn < 2; torn++) {
+        struct scene *scene = scene_new();
+        scene_steps(scene, 100, PHASES(COMPUTE, [SW_PHASE_OTHER] = 4));
+        usual_samples(scene);
+        scene_samples(scene, SW_PHASE_OTHER,
+                      FRAMES(TRAIN(30), {"Tracker.log", "/home/u/track.py", 3, 7}), 200,
+                      200);
+        scene_samples(scene, SW_PHASE_OTHER,
+                      FRAMES({torn ? "_iterencode" : "<module>",
+                              "/usr/lib/python3.12/json/encoder.py", 414, 430},
+                             {"_dict", "/usr/lib/python3.12/json/encoder.py", 334, 401},
+                             {"_list", "/usr/lib/python3.12/json/encoder.py", 278, 325},
+                             {"_dict", "/usr/lib/python3.12/json/encoder.py", 334, 402}),
+                      200, 100);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_LOGGING);
+        assert_non_null(finding);
+        assert_true(fabs(evidence(finding, "logging_ms") - (torn ? 4 : 2)) < 0.2);
+        scene_free(scene);
+    }
+}
+
+/* A framework runs the loop, and calls a function of the user's after the backward: what that does is no update, though it lies in
+ * the optimizer's step. Before the backward it is something else. */
+#define CLOSURE(line)                                                                    \
+    {"step", "/v/site-packages/torch/optim/sgd.py", 50, 60},                             \
+    {                                                                                    \
+        "closure", "/v/site-packages/lightning/loops.py", 100, line                      \
+    }
+static void journal_of_a_framework(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t line; /* of the framework's that calls it; the backward is in line 120 */
+        uint64_t samples;
+        bool elsewhere; /* Python code that is called before the model */
+        bool logs;
+    } cases[] = {{130, 500, false, true},
+                 {110, 500, false, false},
+                 {130, 30, false, false},
+                 {130, 500, true, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct scene *scene = scene_new();
+        const double ms = (double)cases[i].samples / 100;
+        scene_steps(scene, 100,
+                    PHASES([SW_PHASE_FORWARD] = 2, [SW_PHASE_BACKWARD] = 3,
+                           [SW_PHASE_OPTIMIZER] = ms + 0.5, [SW_PHASE_OTHER] = 1));
+        scene_samples(scene, SW_PHASE_FORWARD,
+                      FRAMES(TRAIN(20), CLOSURE(115),
+                             {"Net.training_step", "/home/u/net.py", 5, 9}, TORCH("c")),
+                      200, 200);
+        scene_samples(scene, SW_PHASE_BACKWARD,
+                      FRAMES(TRAIN(20), CLOSURE(120),
+                             {"backward", "/v/site-packages/torch/_tensor.py", 600, 620}),
+                      300, 300);
+        scene_samples(scene, SW_PHASE_OPTIMIZER,
+                      FRAMES(TRAIN(20), CLOSURE(cases[i].line),
+                             {"Journal.after", "/home/u/journal.py", 30, 36},
+                             {"Journal.describe", "/home/u/journal.py", 10, 14}),
+                      cases[i].samples * 9 / 10, cases[i].samples * 9 / 10);
+        scene_samples(
+            scene, SW_PHASE_OPTIMIZER,
+            FRAMES(TRAIN(20), {"step", "/v/site-packages/torch/optim/sgd.py", 50, 62}),
+            50, 50);
+        /* It also writes down what it found, which looks like Python. */
+        scene_samples(scene, SW_PHASE_OPTIMIZER,
+                      FRAMES(TRAIN(20), CLOSURE(cases[i].line),
+                             {"Journal.after", "/home/u/journal.py", 30, 38}),
+                      cases[i].samples / 10, cases[i].samples / 20);
+        if (cases[i].elsewhere) {
+            scene_samples(
+                scene, SW_PHASE_OTHER,
+                FRAMES(TRAIN(20), CLOSURE(105), {"prepare", "/home/u/net.py", 40, 44}),
+                400, 40);
+        }
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_LOGGING);
+        assert_int_equal(finding != NULL, cases[i].logs);
+        if (finding) {
+            assert_string_equal(finding->name, "Journal.describe");
+            /* All that is called there, and none of it is told twice. */
+            assert_true(fabs(evidence(finding, "after_ms") - 5) < 0.3);
+            assert_null(found(scene, SW_FINDING_PYTHON_OVERHEAD));
         }
         scene_free(scene);
     }
@@ -779,8 +900,11 @@ int main(void)
         cmocka_unit_test(a_rollout),
         cmocka_unit_test(what_is_computed_beside_stays),
         cmocka_unit_test(work_on_batches),
+        cmocka_unit_test(work_on_batches_beside_jax),
         cmocka_unit_test(python_on_batches),
         cmocka_unit_test(copies_of_the_state),
+        cmocka_unit_test(stacks_without_their_callers),
+        cmocka_unit_test(journal_of_a_framework),
         cmocka_unit_test(waiting_before_the_model),
         cmocka_unit_test(a_loop_over_parameters),
         cmocka_unit_test(the_same_again),

@@ -120,6 +120,28 @@ static void a_busy_machine_is_no_fault_of_the_loader(void **state)
     done(&result);
 }
 
+/* What workers may gain or not is worth a word on a quiet machine, and little where others have the cores. */
+static void a_busy_machine_makes_gains_doubtful(void **state)
+{
+    (void)state;
+    struct plan plan = slow_samples;
+    plan.wait = 14;
+    plan.getitem = plan.getitem_cpu = 10.5;
+    plan.collate = 3.5;
+    plan.cores = "2.00";
+    plan.cpu = 44;
+    struct result result = find(&plan);
+    assert_true(assert_one(&result, SW_FINDING_LOADER_WORKERS)->severity >
+                SW_SEVERITY_LOW);
+    done(&result);
+    plan.cpu = 25;
+    plan.delay = 19;
+    result = find(&plan);
+    const sw_finding *it = assert_one(&result, SW_FINDING_LOADER_WORKERS);
+    assert_int_equal(it->severity, SW_SEVERITY_LOW);
+    done(&result);
+}
+
 /* Training that waits for its device leaves its core to the worker: two cores are enough for all of the gain. */
 static void steps_that_sleep_need_no_core(void **state)
 {
@@ -192,6 +214,61 @@ static void a_transform_dominates(void **state)
     plan.decode = 25;
     plan.wait = 0.2;
     assert_none(&plan);
+}
+
+/* A function that the dataset calls in a worker: many short calls in a loop, a few long ones, no loop at all. */
+static void a_function_dominates(void **state)
+{
+    (void)state;
+    static const char loop[] = "def parse(x):\n    for y in x:\n        out += f(y)\n";
+    static const char plain[] = "def parse(x):\n    y = g(x)\n    out = f(y)\n";
+    struct plan plan = slow_samples;
+    plan.cores = "2.00";
+    plan.workers = 1;
+    plan.bits = SW_LOADER_PERSISTENT;
+    plan.compute = 5;
+    plan.wait = 25;
+    plan.function = 490;
+    plan.in_call = 350;
+    plan.source = loop;
+    struct result result = find(&plan);
+    const sw_finding *it = assert_one(&result, SW_FINDING_LOADER_TRANSFORM);
+    assert_string_equal(it->name, "parse");
+    assert_int_equal(it->line, 3);
+    assert_true(fabs(number(it, "stage_share") - 0.98) < 0.01);
+    assert_true(it->also & (uint64_t)1 << SW_FINDING_LOADER_WORKERS);
+    assert_true(it->speedup > 3);
+    done(&result);
+    plan.in_call = 485; /* each call takes its time */
+    result = find(&plan);
+    assert_one(&result, SW_FINDING_LOADER_WORKERS);
+    done(&result);
+    plan.in_call = 350;
+    plan.source = plain;
+    result = find(&plan);
+    assert_one(&result, SW_FINDING_LOADER_WORKERS);
+    done(&result);
+    plan.source = loop; /* workers in time: nothing to tell */
+    plan.compute = 40;
+    plan.wait = 0.2;
+    assert_none(&plan);
+}
+
+/* One thread computes, as torch was told: the other core is free for a worker. */
+static void threads_that_torch_tells_of(void **state)
+{
+    (void)state;
+    struct plan plan = slow_samples;
+    plan.cores = "2.00";
+    struct result result = find(&plan);
+    const double unknown = assert_one(&result, SW_FINDING_LOADER_WORKERS)->speedup;
+    done(&result);
+    plan.threads = 1;
+    result = find(&plan);
+    const sw_finding *it = assert_one(&result, SW_FINDING_LOADER_WORKERS);
+    assert_true(it->speedup > unknown + 0.1);
+    assert_true(fabs(it->speedup - relieved(60, 28.5)) < 0.1);
+    done(&result);
 }
 
 /* One line of a sample that gains more than workers do. */
@@ -356,11 +433,14 @@ int main(void)
         cmocka_unit_test(a_loader_that_keeps_up_is_fine),
         cmocka_unit_test(chance_and_warm_up_are_no_evidence),
         cmocka_unit_test(a_busy_machine_is_no_fault_of_the_loader),
+        cmocka_unit_test(a_busy_machine_makes_gains_doubtful),
         cmocka_unit_test(steps_that_sleep_need_no_core),
         cmocka_unit_test(one_core_has_no_room_for_workers),
         cmocka_unit_test(cores_that_are_used_up),
         cmocka_unit_test(a_transform_dominates),
         cmocka_unit_test(a_line_dominates),
+        cmocka_unit_test(a_function_dominates),
+        cmocka_unit_test(threads_that_torch_tells_of),
         cmocka_unit_test(garbage_of_making),
         cmocka_unit_test(collating_dominates),
         cmocka_unit_test(workers_that_are_nearly_in_time),
