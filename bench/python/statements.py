@@ -1,0 +1,110 @@
+"""What watching costs each statement of a plain training loop: on and off in turn, in one process.
+
+statements.py TOOL PAIRS
+
+TOOL is one of those of training.py. A pair is a block of steps with the tool and one without, the
+first of the two changing places; the first steps of a block are left out, for each block installs
+the tool anew, and the interpreter learns again what it knew of the code. Of a block the median of
+each statement counts. One JSON object is printed: in microseconds, the quartiles of what statements
+and the step as a whole took longer, and the step without the tool.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import sys
+from statistics import median, quantiles
+from time import perf_counter_ns
+from typing import Any
+
+import torch
+import training
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+STEPS, LEFT_OUT = 400, 100
+NAMES = ("next", "zero_grad", "forward", "loss", "backward", "step")
+
+
+class Loop:
+    """The CNN of training.py, with a look at the clock after each statement."""
+
+    def __init__(self) -> None:
+        torch.set_num_threads(1)
+        torch.manual_seed(0)
+        self.model = nn.Sequential(
+            nn.Conv2d(1, 8, 3),
+            nn.ReLU(),
+            nn.Conv2d(8, 16, 3, stride=2),
+            nn.ReLU(),
+            nn.AdaptiveAvgPool2d(4),
+            nn.Flatten(),
+            nn.Linear(256, 10),
+        )
+        self.criterion = nn.CrossEntropyLoss()
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.01, momentum=0.9)
+        count = 16 * STEPS
+        self.data = TensorDataset(torch.randn(count, 1, 28, 28), torch.randint(0, 10, (count,)))
+
+    def block(self) -> list[list[int]]:
+        """Return what each statement took, by step, in nanoseconds."""
+        gc.collect()
+        model, criterion, optimizer, now = (
+            self.model,
+            self.criterion,
+            self.optimizer,
+            perf_counter_ns,
+        )
+        times = []
+        iterator = iter(DataLoader(self.data, batch_size=16, shuffle=True))
+        for _ in range(STEPS):
+            at = [now()]
+            images, labels = next(iterator)
+            at.append(now())
+            optimizer.zero_grad()
+            at.append(now())
+            out = model(images)
+            at.append(now())
+            loss = criterion(out, labels)
+            at.append(now())
+            loss.backward()
+            at.append(now())
+            optimizer.step()
+            at.append(now())
+            times.append([after - before for before, after in zip(at, at[1:])])
+        return times[LEFT_OUT:]
+
+
+def medians(times: list[list[int]]) -> list[float]:
+    """Return the median of each statement, and of the step as a whole, in microseconds."""
+    return [median(column) / 1000 for column in (*zip(*times), [sum(row) for row in times])]
+
+
+def main() -> None:
+    tool, pairs = training.TOOLS[sys.argv[1]], int(sys.argv[2])
+    loop = Loop()
+    with tool():
+        loop.block()
+    loop.block()
+    more: list[list[float]] = []
+    alone: list[float] = []
+    for pair in range(pairs):
+        found: dict[bool, list[float]] = {}
+        for on in (True, False) if pair % 2 else (False, True):
+            if on:
+                with tool():
+                    found[on] = medians(loop.block())
+            else:
+                found[on] = medians(loop.block())
+        more.append([with_it - without for with_it, without in zip(found[True], found[False])])
+        alone.append(found[False][-1])
+    result: dict[str, Any] = {
+        name: [round(value, 2) for value in quantiles(column, n=4)]
+        for name, column in zip((*NAMES, "whole"), zip(*more))
+    }
+    print(json.dumps({**result, "step_us": round(median(alone), 1)}))
+
+
+if __name__ == "__main__":
+    main()
