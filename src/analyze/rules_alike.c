@@ -73,6 +73,13 @@ static bool read_row(const sw_training_module *modules, size_t count, uint64_t s
     return row->parts >= ROW_LEAST;
 }
 
+static const char *last_of(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    return dot ? dot + 1 : name;
+}
+
+/* The row with most time, and with it those of the same name in other parts: each block of a model may have one. */
 static struct row find_row(const sw_findings *all)
 {
     size_t count;
@@ -81,12 +88,23 @@ static struct row find_row(const sw_findings *all)
     struct row longest = {0};
     const sw_training_module *modules = sw_training_modules(all->it.training, &count);
     sw_summary_all_steps(all->it.summary, &steps, &total);
-    for (size_t i = 0; steps > 0 && i < count; i++) {
-        struct row row = {.list = &modules[i], .length = strlen(modules[i].name)};
-        /* What is in a Sequential follows from each other. */
-        if (modules[i].type && strcmp(modules[i].type, "ModuleList") == 0 &&
-            read_row(modules, count, steps, &row) && row.ns > longest.ns) {
-            longest = row;
+    for (unsigned pass = 0; pass < 2; pass++) {
+        const struct row first = longest;
+        for (size_t i = 0; steps > 0 && i < count; i++) {
+            struct row row = {.list = &modules[i], .length = strlen(modules[i].name)};
+            /* What is in a Sequential follows from each other. */
+            if (!modules[i].type || strcmp(modules[i].type, "ModuleList") != 0 ||
+                !read_row(modules, count, steps, &row)) {
+                continue;
+            }
+            if (pass == 0) {
+                longest = row.ns > longest.ns ? row : longest;
+            } else if (row.list != first.list && row.parts == first.parts &&
+                       strcmp(last_of(row.list->name), last_of(first.list->name)) == 0) {
+                longest.ns += row.ns;
+                longest.calls += row.calls;
+                longest.parameters += row.parameters;
+            }
         }
     }
     return longest;
@@ -130,8 +148,7 @@ static const sw_stack_frame *calls_row(const sw_findings *all, const struct row 
 {
     const sw_stacks *stacks = sw_summary_stacks(all->it.summary);
     const sw_summary_steps *of = all->it.steps;
-    const char *dot = strrchr(row->list->name, '.');
-    const char *list = dot ? dot + 1 : row->list->name;
+    const char *list = last_of(row->list->name);
     sw_stack stack;
     sw_stacks_cursor cursor = {0};
     while (stacks && sw_stacks_next(stacks, &cursor, &stack)) {

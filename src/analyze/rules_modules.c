@@ -461,13 +461,8 @@ static void slow_module(sw_findings *all, const struct model *model)
     /* The backward of modules is measured in few steps. */
     const double excess = worst.step_ns - alike * usual_ns;
     const double most = compute.high < excess ? compute.high : excess;
-    struct sw__estimate saved = {.mean = most, .low = most, .high = most};
-    if (worst.by_itself) {
-        /* What it computes may have to be computed, in a cheaper way: between half of it and no more than others take, every
-         * order of magnitude is as likely. */
-        saved.mean =
-            fmin(most, worst.step_ns - sqrt(0.5 * worst.step_ns * alike * usual_ns));
-    }
+    const struct sw__estimate saved = {.mean = most, .low = most, .high = most};
+    /* What it computes may have to be computed, in a cheaper way. */
     sw__draft_saves_in_steps(all, draft, saved, 1, worst.by_itself ? 0.5 : 0.8, 1.04);
 }
 
