@@ -312,6 +312,48 @@ static void a_table_that_is_updated_whole(void **state)
     }
 }
 
+/* Tables and the rest have an optimizer each, and that of the rest is fused; a fused update of all goes through all rows, too.
+ * Where the gradients are sparse, or tables are little of the model, nothing is wrong with either. */
+static void a_table_beside_a_fused_update(void **state)
+{
+    (void)state;
+    static const struct {
+        bool two, dense;
+        uint64_t rest; /* parameters of the layers */
+        bool whole;
+    } cases[] = {{true, true, 10000, true},
+                 {false, true, 10000, true},
+                 {true, false, 10000, false},
+                 {true, true, 20000000, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct scene *scene = scene_new();
+        scene_steps(scene, 100,
+                    PHASES([SW_PHASE_FORWARD] = 2, [SW_PHASE_BACKWARD] = 4,
+                           [SW_PHASE_OPTIMIZER] = 9));
+        part(scene, "Net", "Net", 2, 4, 0);
+        part(scene, "Net.table", "Embedding", 0.1, cases[i].dense ? 1 : 0.1, 6000000);
+        part(scene, "Net.out", "Linear", 1.5, 2.5, cases[i].rest);
+        if (cases[i].two) {
+            scene_setting(scene, "optimizer: Adam", "class", "Adam", NAN);
+            scene_setting(scene, "optimizer: Adam", "foreach", "None", NAN);
+            scene_setting(scene, "optimizer: Adam", "fused", "None", NAN);
+            scene_setting(scene, "optimizer: Adam", "tensors", NULL, 1);
+        }
+        scene_setting(scene, "optimizer: Adam 2", "class", "Adam", NAN);
+        scene_setting(scene, "optimizer: Adam 2", "foreach", "None", NAN);
+        scene_setting(scene, "optimizer: Adam 2", "fused", "True", NAN);
+        scene_setting(scene, "optimizer: Adam 2", "tensors", NULL, 12);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_OPTIMIZER);
+        assert_int_equal(finding != NULL, cases[i].whole);
+        if (finding) {
+            assert_non_null(strstr(finding->advice[0], "sparse=True"));
+            assert_true(finding->speedup > 1.8);
+        }
+        scene_free(scene);
+    }
+}
+
 /* A loss that computes a constant takes long forward and is hardly gone back through; a teacher has no backward at all. */
 static void a_module_that_the_backward_leaves_out(void **state)
 {
@@ -702,6 +744,7 @@ int main(void)
         cmocka_unit_test(a_layer_out_of_proportion),
         cmocka_unit_test(jax_outside_jit),
         cmocka_unit_test(a_table_that_is_updated_whole),
+        cmocka_unit_test(a_table_beside_a_fused_update),
         cmocka_unit_test(a_module_that_the_backward_leaves_out),
         cmocka_unit_test(a_module_that_is_long_in_the_forward_only),
         cmocka_unit_test(a_layer_of_an_unusual_kind),
