@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "analyze/source_rounds.h"
 #include "rules_scene.h"
 
 /* A part of the model, called once in each of 100 steps; its backward was measured once. */
@@ -101,6 +102,107 @@ static void operations_outside_the_model(void **state)
         }
         /* Operators of tensors are no Python, though they look like it. */
         assert_null(found(scene, SW_FINDING_PYTHON_OVERHEAD));
+        scene_free(scene);
+    }
+}
+
+/* Bodies of loops whose rounds could be one operation, and of those that need each other, or may. */
+static void rounds_of_a_loop(void **state)
+{
+    (void)state;
+    static const char *const apart[] = {
+        "losses.append(F.relu(a[i] - b[i]))",
+        "near = 1 - torch.dot(a[i], b[i])\n        losses.append(near)",
+        "total += cost(a[i], b[i])",
+        "total = total + cost(a[i],\n            b[i])  # of a pair",
+        "out[i] = (a[i] * b).sum()",
+        "near = a[i]\n        if len(near) > 1:\n            far = near.roll(1)\n"
+        "            losses.append(far)",
+        "for j in range(3):\n            losses.append(a[i] @ b[j])",
+    };
+    static const char *const together[] = {
+        "h = torch.tanh(a[i] + h)\n        losses.append(h)", /* a recurrence */
+        "losses.append(losses[-1] * a[i])",
+        "out[i] = out[i - 1] + a[i]",
+        "total += a[i]\n        losses.append(total)",
+        "if i > 0:\n            h = a[i]\n        losses.append(h)", /* or that of before */
+        "if i > 0: h = cost(h, a[i])\n        losses.append(cost(a[i], b))",
+        "losses.append((h := cost(h, a[i])))",
+        "losses.append(cell(a[i]))", /* who knows what it keeps */
+        "losses.append(self.cell(a[i]))",
+        "losses.append(world.step(a[i]))",
+        "self.h = cost(a[i], b)",
+        "near = cost(a[i], state)",
+        "x = a[i]; h = cost(x, h)",
+        "out = cost(a[i], b)\n        if out > 3:\n            break",
+        "push(a[i])",
+        "while more(a):\n            total += cost(a, b)",
+    };
+    char text[600];
+    for (unsigned other = 0; other < 2; other++) {
+        const char *const *list = other ? together : apart;
+        const size_t count =
+            other ? sizeof together / sizeof together[0] : sizeof apart / sizeof apart[0];
+        for (size_t i = 0; i < count; i++) {
+            snprintf(text, sizeof text,
+                     "import torch\n"
+                     "def cost(a, b):\n"
+                     "    return a @ b\n"
+                     "def loss(a, b, h):\n"
+                     "    for i in range(len(a)):\n"
+                     "        %s\n"
+                     "    return torch.stack(losses)\n",
+                     list[i]);
+            const bool is = sw__source_rounds_apart(text, strlen(text), 4, 6);
+            if (is == other) {
+                print_error("%s\n", list[i]);
+            }
+            assert_int_equal(is, !other);
+        }
+    }
+    static const char loop[] = "for x in y:\n    z.append(x)\n";
+    assert_true(sw__source_rounds_apart(loop, strlen(loop), 0, 1));
+    assert_false(sw__source_rounds_apart(loop, strlen(loop), 0, 9));
+    assert_false(sw__source_rounds_apart(loop, 11, 0, 1));
+    assert_false(sw__source_rounds_apart("", 0, 0, 1));
+}
+
+/* A loss that is computed pair by pair after a model that had them all at once; and a filter that goes from one to the next. */
+static void a_loss_one_by_one(void **state)
+{
+    (void)state;
+    for (unsigned apart = 0; apart < 2; apart++) {
+        struct scene *scene = scene_new();
+        const char *file =
+            scene_source(scene, apart ? "def loss(a, b):\n"
+                                        "    for i in range(len(a)):\n"
+                                        "        near = 1 - torch.dot(a[i], b[i])\n"
+                                        "        out.append(near)\n"
+                                      : "def loss(a, b):\n"
+                                        "    for i in range(len(a)):\n"
+                                        "        near = near * torch.dot(a[i], b[i])\n"
+                                        "        out.append(near)\n");
+        scene_steps(scene, 100,
+                    PHASES([SW_PHASE_FORWARD] = 0.5, [SW_PHASE_OTHER] = 4,
+                           [SW_PHASE_BACKWARD] = 6));
+        part(scene, "Net", "Net", 0.5, 1, 100);
+        scene_samples(scene, SW_PHASE_FORWARD, FRAMES(TRAIN(20), TORCH("call")), 50, 48);
+        scene_samples(scene, SW_PHASE_OTHER, FRAMES(TRAIN(22), {"loss", file, 1, 3}), 400,
+                      80);
+        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 600, 600);
+        graph(scene, 2000, 15);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_LAUNCH_BOUND);
+        assert_int_equal(finding != NULL, apart);
+        if (finding) {
+            assert_string_equal(finding->name, "loss");
+            assert_int_equal(finding->line, 3);
+            /* The model stays, forward and backward. */
+            assert_true(fabs(evidence(finding, "backward_of_models_ms") - 1) < 0.1);
+            assert_true(finding->speedup > 3.5 && finding->speedup < 7.2);
+        } else {
+            assert_true(remarked(scene, "small operations"));
+        }
         scene_free(scene);
     }
 }
@@ -738,6 +840,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(many_nodes),
         cmocka_unit_test(operations_outside_the_model),
+        cmocka_unit_test(rounds_of_a_loop),
+        cmocka_unit_test(a_loss_one_by_one),
         cmocka_unit_test(rows_of_small_parts),
         cmocka_unit_test(parts_that_are_alike),
         cmocka_unit_test(small_nodes_on_a_busy_machine),
