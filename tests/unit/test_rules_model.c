@@ -6,7 +6,6 @@
 
 #include <cmocka.h>
 
-#include "analyze/source_rounds.h"
 #include "rules_scene.h"
 
 /* A part of the model, called once in each of 100 steps; its backward was measured once. */
@@ -104,67 +103,6 @@ static void operations_outside_the_model(void **state)
         assert_null(found(scene, SW_FINDING_PYTHON_OVERHEAD));
         scene_free(scene);
     }
-}
-
-/* Bodies of loops whose rounds could be one operation, and of those that need each other, or may. */
-static void rounds_of_a_loop(void **state)
-{
-    (void)state;
-    static const char *const apart[] = {
-        "losses.append(F.relu(a[i] - b[i]))",
-        "near = 1 - torch.dot(a[i], b[i])\n        losses.append(near)",
-        "total += cost(a[i], b[i])",
-        "total = total + cost(a[i],\n            b[i])  # of a pair",
-        "out[i] = (a[i] * b).sum()",
-        "near = a[i]\n        if len(near) > 1:\n            far = near.roll(1)\n"
-        "            losses.append(far)",
-        "for j in range(3):\n            losses.append(a[i] @ b[j])",
-    };
-    static const char *const together[] = {
-        "h = torch.tanh(a[i] + h)\n        losses.append(h)", /* a recurrence */
-        "losses.append(losses[-1] * a[i])",
-        "out[i] = out[i - 1] + a[i]",
-        "total += a[i]\n        losses.append(total)",
-        "if i > 0:\n            h = a[i]\n        losses.append(h)", /* or that of before */
-        "if i > 0: h = cost(h, a[i])\n        losses.append(cost(a[i], b))",
-        "losses.append((h := cost(h, a[i])))",
-        "losses.append(cell(a[i]))", /* who knows what it keeps */
-        "losses.append(self.cell(a[i]))",
-        "losses.append(world.step(a[i]))",
-        "self.h = cost(a[i], b)",
-        "near = cost(a[i], state)",
-        "x = a[i]; h = cost(x, h)",
-        "out = cost(a[i], b)\n        if out > 3:\n            break",
-        "push(a[i])",
-        "while more(a):\n            total += cost(a, b)",
-    };
-    char text[600];
-    for (unsigned other = 0; other < 2; other++) {
-        const char *const *list = other ? together : apart;
-        const size_t count =
-            other ? sizeof together / sizeof together[0] : sizeof apart / sizeof apart[0];
-        for (size_t i = 0; i < count; i++) {
-            snprintf(text, sizeof text,
-                     "import torch\n"
-                     "def cost(a, b):\n"
-                     "    return a @ b\n"
-                     "def loss(a, b, h):\n"
-                     "    for i in range(len(a)):\n"
-                     "        %s\n"
-                     "    return torch.stack(losses)\n",
-                     list[i]);
-            const bool is = sw__source_rounds_apart(text, strlen(text), 4, 6);
-            if (is == other) {
-                print_error("%s\n", list[i]);
-            }
-            assert_int_equal(is, !other);
-        }
-    }
-    static const char loop[] = "for x in y:\n    z.append(x)\n";
-    assert_true(sw__source_rounds_apart(loop, strlen(loop), 0, 1));
-    assert_false(sw__source_rounds_apart(loop, strlen(loop), 0, 9));
-    assert_false(sw__source_rounds_apart(loop, 11, 0, 1));
-    assert_false(sw__source_rounds_apart("", 0, 0, 1));
 }
 
 /* A loss that is computed pair by pair after a model that had them all at once; and a filter that goes from one to the next. */
@@ -343,6 +281,49 @@ static void a_layer_out_of_proportion(void **state)
         assert_int_equal(finding != NULL, cases[i].slow);
         if (finding) {
             assert_string_equal(finding->name, "Net.kernel");
+        }
+        scene_free(scene);
+    }
+}
+
+/* A layer over the words of a language, for every position or for those alone that are asked for. */
+static void a_layer_of_which_little_is_used(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *calls, *type;
+        double forward;
+        bool slow;
+    } cases[] = {{"return self.head(x)[masked]", "Linear", 3, true},
+                 {"return self.head(x)[:, -1]", "Linear", 3, true},
+                 {"return self.head(x[masked])", "Linear", 3, false},
+                 {"return self.head(x)", "Linear", 3, false},
+                 {"return self.head(x)[masked]", "Linear", 0.6, false}, /* it is little */
+                 {"return self.head(x)[masked]", "GRU", 3, false}}; /* needs them all */
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct scene *scene = scene_new();
+        char text[256];
+        snprintf(text, sizeof text, "class Net:\n    def forward(self, x):\n        %s\n",
+                 cases[i].calls);
+        const char *file = scene_source(scene, text);
+        scene_steps(scene, 100, PHASES([SW_PHASE_FORWARD] = 4, [SW_PHASE_BACKWARD] = 8));
+        scene_samples(scene, SW_PHASE_FORWARD,
+                      FRAMES(TRAIN(20), TORCH("call"), {"Net.forward", file, 2, 3},
+                             TORCH("linear")),
+                      400, 400);
+        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 800, 800);
+        part(scene, "Net", "Net", 4, 8, 0);
+        part(scene, "Net.head", cases[i].type, cases[i].forward, 2 * cases[i].forward,
+             500000);
+        part(scene, "Net.a", "Linear", 0.3, 0.6, 10000);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_SLOW_MODULE);
+        assert_int_equal(finding != NULL, cases[i].slow);
+        if (finding) {
+            assert_string_equal(finding->name, "Net.head");
+            assert_int_equal(finding->line, 3);
+            assert_true(finding->speedup > 1.8 && finding->speedup < 3);
+            assert_true(finding->low < 1.3);
         }
         scene_free(scene);
     }
@@ -840,12 +821,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(many_nodes),
         cmocka_unit_test(operations_outside_the_model),
-        cmocka_unit_test(rounds_of_a_loop),
         cmocka_unit_test(a_loss_one_by_one),
         cmocka_unit_test(rows_of_small_parts),
         cmocka_unit_test(parts_that_are_alike),
         cmocka_unit_test(small_nodes_on_a_busy_machine),
         cmocka_unit_test(a_layer_out_of_proportion),
+        cmocka_unit_test(a_layer_of_which_little_is_used),
         cmocka_unit_test(jax_outside_jit),
         cmocka_unit_test(a_table_that_is_updated_whole),
         cmocka_unit_test(a_table_beside_a_fused_update),
