@@ -11,7 +11,8 @@
 
 /* Of forward and backward. */
 #define PICKED_LEAST 0.3
-enum { DEEPEST = 512 };
+/* So many lines of the program are read. */
+enum { DEEPEST = 512, LINES_MOST = 256 };
 
 static bool picks(const sw_stack_frame *at, const char *name)
 {
@@ -22,6 +23,16 @@ static bool picks(const sw_stack_frame *at, const char *name)
     return does;
 }
 
+static bool is_among(const uint32_t *list, size_t count, uint32_t one)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (list[i] == one) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* The line that calls the layer and uses a part of what it gives. */
 static const sw_stack_frame *picks_from(const sw_findings *all,
                                         const sw_training_module *module)
@@ -29,6 +40,8 @@ static const sw_stack_frame *picks_from(const sw_findings *all,
     const sw_stacks *stacks = sw_summary_stacks(all->it.summary);
     const sw_summary_steps *of = all->it.steps;
     const char *dot = strrchr(module->name, '.');
+    uint32_t seen[LINES_MOST];
+    size_t count = 0;
     sw_stack stack;
     sw_stacks_cursor cursor = {0};
     while (dot && stacks && sw_stacks_next(stacks, &cursor, &stack)) {
@@ -38,11 +51,15 @@ static const sw_stack_frame *picks_from(const sw_findings *all,
         }
         uint32_t frames[DEEPEST];
         const size_t depth = sw_stacks_frames(stacks, stack.id, frames, DEEPEST);
-        for (size_t i = 0; i + 1 < depth; i++) {
+        for (size_t i = 0; i + 1 < depth && count < LINES_MOST; i++) {
             const sw_stack_frame *at = sw_stacks_get_frame(stacks, frames[i]);
-            if (sw__user_file(at->file) &&
-                !sw__user_file(sw_stacks_get_frame(stacks, frames[i + 1])->file) &&
-                picks(at, dot + 1)) {
+            if (!sw__user_file(at->file) ||
+                sw__user_file(sw_stacks_get_frame(stacks, frames[i + 1])->file) ||
+                is_among(seen, count, frames[i])) {
+                continue;
+            }
+            seen[count++] = frames[i];
+            if (picks(at, dot + 1)) {
                 return at;
             }
         }

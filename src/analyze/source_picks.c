@@ -85,8 +85,10 @@ static bool leaves_out(const char *at, const char *end)
     if (is_mask(parts[0])) {
         return true;
     }
+    /* `[:, 0]` is as well the only column of a model that gives one number. */
     return count > 1 && sw__name_is(&parts[0], ":") &&
-           (sw__name_is(&parts[1], "-1") || sw__name_is(&parts[1], "0") ||
+           (sw__name_is(&parts[1], "-1") ||
+            (sw__name_is(&parts[1], "0") && count > 2 && sw__name_is(&parts[2], ":")) ||
             is_mask(parts[1]));
 }
 

@@ -8,7 +8,7 @@
 
 /* Whether the statement that begins at `line` calls `….name(…)` and takes some rows of the result, in the same statement or in all
  * places of the function below that name it: those of a mask (`[mask]`, `[tokens == MASK]`, `[labels != -100]`; not one of
- * padding), or one position of each sequence (`[:, -1]`, `[:, 0]`). Lists of rows do not count: they may bring a row up many
+ * padding), or one position of each sequence (`[:, -1]`, `[:, 0, :]`). Lists of rows do not count: they may bring a row up many
  * times, as those of a graph do. */
 bool sw__source_picks(const char *text, size_t length, uint32_t line, const char *name);
 

@@ -173,7 +173,7 @@ static bool make_all(struct rounds *of, const char *begin, const char *end, size
 /* `for a, b in …:`, whose names are new in each round. */
 static bool read_for(struct rounds *of, const char *begin, const char *end, size_t indent)
 {
-    const char *in = memmem(begin, (size_t)(end - begin), " in ", 4);
+    const char *in = memmem(begin + 4, (size_t)(end - begin - 4), " in ", 4);
     return in && is_plain(begin, end, true) && reads(of, in + 4, end) &&
            make_all(of, begin + 4, in, indent);
 }

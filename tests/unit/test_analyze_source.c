@@ -87,7 +87,7 @@ static void parts_of_a_result(void **state)
         "return self.head(x).view(-1, 6000)[mask.view(-1)]",
         "y = self.head(x)\n        return y[mask]",
         "y = self.head(x)\n        y = y[mask]\n        return y",
-        "y = self.head(x)  # all\n\n        return f(y[:, -1], y[:, 0])",
+        "y = self.head(x)  # all\n\n        return f(y[:, -1], y[:, 0, :])",
     };
     static const char *const all[] = {
         "return self.head(x)",
@@ -96,6 +96,7 @@ static void parts_of_a_result(void **state)
         "return self.overhead(x)[masked]",
         "return self.head(x)[rows]", /* some may come several times */
         "return self.head(x)[edges[0]]",
+        "return self.head(x)[:, 0]", /* the one number of each */
         "return self.head(x)[:, None]",
         "return self.head(x)[..., :3]",
         "return self.head(x)[:, 1:]",
