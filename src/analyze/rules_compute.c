@@ -215,12 +215,13 @@ static void optimizer(sw_findings *all)
         }
         return;
     }
-    if (!(share.low >
-          (chosen || !is.known ? OPTIMIZER_LEAST : OPTIMIZER_DEFAULT_LEAST)) ||
-        !is.what || is_true(is.foreach) || is_true(is.fused)) {
+    /* All rows are gone through, in groups or fused as well; and the table may be another optimizer's. */
+    if (!is.what || whole_table(all, share, time, &is)) {
         return;
     }
-    if (whole_table(all, share, time, &is)) {
+    if (!(share.low >
+          (chosen || !is.known ? OPTIMIZER_LEAST : OPTIMIZER_DEFAULT_LEAST)) ||
+        is_true(is.foreach) || is_true(is.fused)) {
         return;
     }
     const double tensor_us = time.mean / is.tensors / 1e3;

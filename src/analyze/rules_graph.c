@@ -2,12 +2,17 @@
  * for one element after the other with small operations. */
 #include <math.h>
 
+#include "analyze/frame_source.h"
 #include "analyze/hot_code.h"
 #include "analyze/rules.h"
+#include "analyze/source_rounds.h"
 
 #define LAUNCH_LEAST 0.1
 /* So many calls of the same layers in a step could be one, with all elements in it. */
 #define TIMES_LEAST 4
+/* Of nodes of one function so many stay where rounds of a loop are put together: as a rule, and at best. */
+#define STAY 12
+#define STAY_LEAST 4
 
 /* How often the layers of the model are called in a step, in the middle. */
 static double times_called(const sw_findings *all)
@@ -47,6 +52,73 @@ static struct sw__estimate made_outside(sw_findings *all,
     return sw__hot_time(all, sum);
 }
 
+/* Whether the loop around a line does the same for one element after the other, as its source reads. */
+static bool rounds_apart(const sw_stack_frame *at)
+{
+    struct sw__frame_source source = sw__frame_source(at);
+    const bool apart = source.text && sw__source_rounds_apart(source.text, source.length,
+                                                              at->first_line, at->line);
+    sw__frame_source_free(&source);
+    return apart;
+}
+
+/* The backward of whole models, in ns a step: that of what they computed. */
+static double backward_of_models(const sw_findings *all)
+{
+    size_t count;
+    uint64_t steps;
+    uint64_t total;
+    double ns = 0;
+    const sw_training_module *modules = sw_training_modules(all->it.training, &count);
+    sw_summary_all_steps(all->it.summary, &steps, &total);
+    for (size_t i = 0; steps > 0 && i < count; i++) {
+        if (modules[i].root && !modules[i].loss && modules[i].backward_calls > 0) {
+            ns += (double)modules[i].backward_ns / (double)modules[i].backward_calls *
+                  (double)modules[i].calls / (double)steps;
+        }
+    }
+    return ns;
+}
+
+/* The model is called for all elements at once, and what follows is computed for each by itself. */
+static void one_by_one(sw_findings *all, const sw_stack_frame *at, double nodes,
+                       double again, struct sw__estimate made)
+{
+    const struct sw__estimate backward =
+        sw__phase_time(all, SW__PHASE_BIT(SW_PHASE_BACKWARD));
+    const double stays = fmin(backward_of_models(all), 0.9 * backward.mean);
+    const struct sw__estimate time = {.mean = made.mean + backward.mean - stays,
+                                      .low = made.low + 0.5 * (backward.low - stays),
+                                      .high = made.high + backward.high - stays};
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_LAUNCH_BOUND, "RULE-22");
+    draft->group = SW__GROUP_COMPUTE;
+    draft->specific = 1;
+    sw__draft_where(all, draft, at->file, at->line, at->name);
+    sw__draft_title(all, draft,
+                    "%s makes many small operations, for one element after the other: "
+                    "%.0f to go back through, %.0f us each",
+                    at->name, nodes, backward.mean / nodes / 1e3);
+    sw__draft_number(draft, "made_ms", made.mean / 1e6);
+    sw__draft_number(draft, "backward_ms", backward.mean / 1e6);
+    sw__draft_number(draft, "backward_of_models_ms", stays / 1e6);
+    sw__draft_number(draft, "graph_nodes", nodes);
+    sw__draft_number(draft, "us_per_graph_node", backward.mean / nodes / 1e3);
+    draft->finding.share = time.mean / all->it.mean_ns;
+    draft->finding.confidence = 0.75;
+    sw__draft_advise(
+        all, draft,
+        "The loop around line %u of %s does the same for each element, and no "
+        "round needs what another made: compute it for all at once, with a "
+        "dimension more.",
+        at->line, sw__file_name(at->file));
+    sw__draft_advise(all, draft,
+                     "torch.vmap makes one call of a function that is written for one "
+                     "element.");
+    const double part = fmax(0.3, 1 - STAY / again);
+    sw__draft_saves_in_steps(all, draft, time, part, 0.6 * part,
+                             fmax(part, 1 - STAY_LEAST / again));
+}
+
 void sw__rules_graph(sw_findings *all)
 {
     const double nodes = sw__setting_number(all, "autograd", "nodes");
@@ -72,6 +144,10 @@ void sw__rules_graph(sw_findings *all)
     const struct sw__estimate time = {.mean = made.mean + forward.mean + backward.mean,
                                       .low = made.low + backward.low,
                                       .high = made.high + forward.high + backward.high};
+    if (times < TIMES_LEAST && rounds_apart(at)) {
+        one_by_one(all, at, nodes, nodes / functions, made);
+        return;
+    }
     if (times < TIMES_LEAST) {
         /* One thing follows from the other, as far as anybody can tell: then there is nothing to put together. */
         sw__findings_note(all,

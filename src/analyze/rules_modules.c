@@ -668,6 +668,7 @@ void sw__rules_modules(sw_findings *all)
             "to the device");
     } else if (parts) {
         slow_module(all, &model);
+        sw__rules_picked(all);
     } else {
         sw__findings_unchecked(all, SW_FINDING_SLOW_MODULE, "no modules were recorded");
     }

@@ -105,6 +105,46 @@ static void operations_outside_the_model(void **state)
     }
 }
 
+/* A loss that is computed pair by pair after a model that had them all at once; and a filter that goes from one to the next. */
+static void a_loss_one_by_one(void **state)
+{
+    (void)state;
+    for (unsigned apart = 0; apart < 2; apart++) {
+        struct scene *scene = scene_new();
+        const char *file =
+            scene_source(scene, apart ? "def loss(a, b):\n"
+                                        "    for i in range(len(a)):\n"
+                                        "        near = 1 - torch.dot(a[i], b[i])\n"
+                                        "        out.append(near)\n"
+                                      : "def loss(a, b):\n"
+                                        "    for i in range(len(a)):\n"
+                                        "        near = near * torch.dot(a[i], b[i])\n"
+                                        "        out.append(near)\n");
+        scene_steps(scene, 100,
+                    PHASES([SW_PHASE_FORWARD] = 0.5, [SW_PHASE_OTHER] = 4,
+                           [SW_PHASE_BACKWARD] = 6));
+        part(scene, "Net", "Net", 0.5, 1, 100);
+        scene_samples(scene, SW_PHASE_FORWARD, FRAMES(TRAIN(20), TORCH("call")), 50, 48);
+        scene_samples(scene, SW_PHASE_OTHER, FRAMES(TRAIN(22), {"loss", file, 1, 3}), 400,
+                      80);
+        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 600, 600);
+        graph(scene, 2000, 15);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_LAUNCH_BOUND);
+        assert_int_equal(finding != NULL, apart);
+        if (finding) {
+            assert_string_equal(finding->name, "loss");
+            assert_int_equal(finding->line, 3);
+            /* The model stays, forward and backward. */
+            assert_true(fabs(evidence(finding, "backward_of_models_ms") - 1) < 0.1);
+            assert_true(finding->speedup > 3.5 && finding->speedup < 7.2);
+        } else {
+            assert_true(remarked(scene, "small operations"));
+        }
+        scene_free(scene);
+    }
+}
+
 /* 16 heads in a row are one thing 16 times; three layers of a block are three things. */
 static void rows_of_small_parts(void **state)
 {
@@ -254,6 +294,49 @@ static void a_layer_out_of_proportion(void **state)
     }
 }
 
+/* A layer over the words of a language, for every position or for those alone that are asked for. */
+static void a_layer_of_which_little_is_used(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *calls, *type;
+        double forward;
+        bool slow;
+    } cases[] = {{"return self.head(x)[masked]", "Linear", 3, true},
+                 {"return self.head(x)[:, -1]", "Linear", 3, true},
+                 {"return self.head(x[masked])", "Linear", 3, false},
+                 {"return self.head(x)", "Linear", 3, false},
+                 {"return self.head(x)[masked]", "Linear", 0.6, false}, /* it is little */
+                 {"return self.head(x)[masked]", "GRU", 3, false}}; /* needs them all */
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct scene *scene = scene_new();
+        char text[256];
+        snprintf(text, sizeof text, "class Net:\n    def forward(self, x):\n        %s\n",
+                 cases[i].calls);
+        const char *file = scene_source(scene, text);
+        scene_steps(scene, 100, PHASES([SW_PHASE_FORWARD] = 4, [SW_PHASE_BACKWARD] = 8));
+        scene_samples(scene, SW_PHASE_FORWARD,
+                      FRAMES(TRAIN(20), TORCH("call"), {"Net.forward", file, 2, 3},
+                             TORCH("linear")),
+                      400, 400);
+        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 800, 800);
+        part(scene, "Net", "Net", 4, 8, 0);
+        part(scene, "Net.head", cases[i].type, cases[i].forward, 2 * cases[i].forward,
+             500000);
+        part(scene, "Net.a", "Linear", 0.3, 0.6, 10000);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_SLOW_MODULE);
+        assert_int_equal(finding != NULL, cases[i].slow);
+        if (finding) {
+            assert_string_equal(finding->name, "Net.head");
+            assert_int_equal(finding->line, 3);
+            assert_true(finding->speedup > 1.8 && finding->speedup < 3);
+            assert_true(finding->low < 1.3);
+        }
+        scene_free(scene);
+    }
+}
+
 #define JAX(function)                                                                    \
     {                                                                                    \
         function, "/v/site-packages/jax/_src/dispatch.py", 80, 90                        \
@@ -315,6 +398,48 @@ static void a_table_that_is_updated_whole(void **state)
             assert_int_equal(finding->line, 14);
             assert_non_null(strstr(finding->advice[0], "sparse=True"));
             assert_true(finding->speedup > 2);
+        }
+        scene_free(scene);
+    }
+}
+
+/* Tables and the rest have an optimizer each, and that of the rest is fused; a fused update of all goes through all rows, too.
+ * Where the gradients are sparse, or tables are little of the model, nothing is wrong with either. */
+static void a_table_beside_a_fused_update(void **state)
+{
+    (void)state;
+    static const struct {
+        bool two, dense;
+        uint64_t rest; /* parameters of the layers */
+        bool whole;
+    } cases[] = {{true, true, 10000, true},
+                 {false, true, 10000, true},
+                 {true, false, 10000, false},
+                 {true, true, 20000000, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct scene *scene = scene_new();
+        scene_steps(scene, 100,
+                    PHASES([SW_PHASE_FORWARD] = 2, [SW_PHASE_BACKWARD] = 4,
+                           [SW_PHASE_OPTIMIZER] = 9));
+        part(scene, "Net", "Net", 2, 4, 0);
+        part(scene, "Net.table", "Embedding", 0.1, cases[i].dense ? 1 : 0.1, 6000000);
+        part(scene, "Net.out", "Linear", 1.5, 2.5, cases[i].rest);
+        if (cases[i].two) {
+            scene_setting(scene, "optimizer: Adam", "class", "Adam", NAN);
+            scene_setting(scene, "optimizer: Adam", "foreach", "None", NAN);
+            scene_setting(scene, "optimizer: Adam", "fused", "None", NAN);
+            scene_setting(scene, "optimizer: Adam", "tensors", NULL, 1);
+        }
+        scene_setting(scene, "optimizer: Adam 2", "class", "Adam", NAN);
+        scene_setting(scene, "optimizer: Adam 2", "foreach", "None", NAN);
+        scene_setting(scene, "optimizer: Adam 2", "fused", "True", NAN);
+        scene_setting(scene, "optimizer: Adam 2", "tensors", NULL, 12);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_OPTIMIZER);
+        assert_int_equal(finding != NULL, cases[i].whole);
+        if (finding) {
+            assert_non_null(strstr(finding->advice[0], "sparse=True"));
+            assert_true(finding->speedup > 1.8);
         }
         scene_free(scene);
     }
@@ -704,12 +829,15 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(many_nodes),
         cmocka_unit_test(operations_outside_the_model),
+        cmocka_unit_test(a_loss_one_by_one),
         cmocka_unit_test(rows_of_small_parts),
         cmocka_unit_test(parts_that_are_alike),
         cmocka_unit_test(small_nodes_on_a_busy_machine),
         cmocka_unit_test(a_layer_out_of_proportion),
+        cmocka_unit_test(a_layer_of_which_little_is_used),
         cmocka_unit_test(jax_outside_jit),
         cmocka_unit_test(a_table_that_is_updated_whole),
+        cmocka_unit_test(a_table_beside_a_fused_update),
         cmocka_unit_test(a_module_that_the_backward_leaves_out),
         cmocka_unit_test(a_module_that_is_long_in_the_forward_only),
         cmocka_unit_test(a_layer_of_an_unusual_kind),

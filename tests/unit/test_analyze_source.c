@@ -1,0 +1,142 @@
+/* What is told from the source of a program: loops whose rounds need nothing of each other, results of which a part is used. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "analyze/source_picks.h"
+#include "analyze/source_rounds.h"
+
+/* Bodies of loops whose rounds could be one operation, and of those that need each other, or may. */
+static void rounds_of_a_loop(void **state)
+{
+    (void)state;
+    static const char *const apart[] = {
+        "losses.append(F.relu(a[i] - b[i]))",
+        "near = 1 - torch.dot(a[i], b[i])\n        losses.append(near)",
+        "total += cost(a[i], b[i])",
+        "total = total + cost(a[i],\n            b[i])  # of a pair",
+        "out[i] = (a[i] * b).sum()",
+        "near = a[i]\n        if len(near) > 1:\n            far = near.roll(1)\n"
+        "            losses.append(far)",
+        "for j in range(3):\n            losses.append(a[i] @ b[j])",
+    };
+    static const char *const together[] = {
+        "h = torch.tanh(a[i] + h)\n        losses.append(h)", /* a recurrence */
+        "losses.append(losses[-1] * a[i])",
+        "out[i] = out[i - 1] + a[i]",
+        "total += a[i]\n        losses.append(total)",
+        "if i > 0:\n            h = a[i]\n        losses.append(h)", /* or that of before */
+        "if i > 0: h = cost(h, a[i])\n        losses.append(cost(a[i], b))",
+        "losses.append((h := cost(h, a[i])))",
+        "losses.append(cell(a[i]))", /* who knows what it keeps */
+        "losses.append(self.cell(a[i]))",
+        "losses.append(world.step(a[i]))",
+        "self.h = cost(a[i], b)",
+        "near = cost(a[i], state)",
+        "x = a[i]; h = cost(x, h)",
+        "out = cost(a[i], b)\n        if out > 3:\n            break",
+        "push(a[i])",
+        "while more(a):\n            total += cost(a, b)",
+    };
+    char text[600];
+    for (unsigned other = 0; other < 2; other++) {
+        const char *const *list = other ? together : apart;
+        const size_t count =
+            other ? sizeof together / sizeof together[0] : sizeof apart / sizeof apart[0];
+        for (size_t i = 0; i < count; i++) {
+            snprintf(text, sizeof text,
+                     "import torch\n"
+                     "def cost(a, b):\n"
+                     "    return a @ b\n"
+                     "def loss(a, b, h):\n"
+                     "    for i in range(len(a)):\n"
+                     "        %s\n"
+                     "    return torch.stack(losses)\n",
+                     list[i]);
+            const bool is = sw__source_rounds_apart(text, strlen(text), 4, 6);
+            if (is == other) {
+                print_error("%s\n", list[i]);
+            }
+            assert_int_equal(is, !other);
+        }
+    }
+    static const char loop[] = "for x in y:\n    z.append(x)\n";
+    assert_true(sw__source_rounds_apart(loop, strlen(loop), 0, 1));
+    assert_false(sw__source_rounds_apart(loop, strlen(loop), 0, 9));
+    assert_false(sw__source_rounds_apart(loop, 11, 0, 1));
+    assert_false(sw__source_rounds_apart("", 0, 0, 1));
+}
+
+/* What is taken of the result of a call. */
+static void parts_of_a_result(void **state)
+{
+    (void)state;
+    static const char *const some[] = {
+        "return self.head(x)[masked]",
+        "return self.head(norm(x, \")\"))[is_mask.bool()]  # those alone",
+        "return self.head(x)[tokens == MASK]",
+        "return self.head(\n            x\n        )[labels != -100]",
+        "return self.head(x)[:, -1]",
+        "return self.head(x)[:, 0, :]",
+        "return self.head(x)[:, masked]",
+        "return self.head(x).view(-1, 6000)[mask.view(-1)]",
+        "y = self.head(x)\n        return y[mask]",
+        "y = self.head(x)\n        y = y[mask]\n        return y",
+        "y = self.head(x)  # all\n\n        return f(y[:, -1], y[:, 0, :])",
+    };
+    static const char *const all[] = {
+        "return self.head(x)",
+        "return self.head(x[masked])",
+        "return self.body(x)[masked]",
+        "return self.overhead(x)[masked]",
+        "return self.head(x)[rows]", /* some may come several times */
+        "return self.head(x)[edges[0]]",
+        "return self.head(x)[:, 0]", /* the one number of each */
+        "return self.head(x)[:, None]",
+        "return self.head(x)[..., :3]",
+        "return self.head(x)[:, 1:]",
+        "return self.head(x)[padding_mask]", /* most of them */
+        "return self.head(x)[tokens != PAD]",
+        "return self.head(x)[~mask]",
+        "return self.head(x)[a, b, c, d, masked]",
+        "return self.head(x)[masked",
+        "y = self.head(x)\n        return y",
+        "y = self.head(x)\n        return y[mask], y.mean()",
+        "y = self.head(x) + z\n        return y[mask]",
+        "y += self.head(x)\n        return y[mask]",
+        "self.y = self.head(x)\n        return y[mask]",
+        "y = self.head(x)\n    def other(self, y):\n        return y[mask]",
+    };
+    char text[400];
+    for (unsigned other = 0; other < 2; other++) {
+        const char *const *list = other ? all : some;
+        const size_t count =
+            other ? sizeof all / sizeof all[0] : sizeof some / sizeof some[0];
+        for (size_t i = 0; i < count; i++) {
+            snprintf(text, sizeof text,
+                     "class Net:\n    def forward(self):\n        %s\n", list[i]);
+            const bool is = sw__source_picks(text, strlen(text), 3, "head");
+            if (is == other) {
+                print_error("%s\n", list[i]);
+            }
+            assert_int_equal(is, !other);
+        }
+    }
+    assert_false(sw__source_picks(text, strlen(text), 0, "head"));
+    assert_false(sw__source_picks(text, strlen(text), 90, "head"));
+    assert_false(sw__source_picks("", 0, 1, "head"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rounds_of_a_loop),
+        cmocka_unit_test(parts_of_a_result),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
