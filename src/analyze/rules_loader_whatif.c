@@ -23,6 +23,14 @@ static double threads(const sw_findings *all, const struct sw__loader_facts *fac
     return guess == SW__GUESS_LOW ? most : guess == SW__GUESS_HIGH ? 1 : (1 + most) / 2;
 }
 
+/* The cores that the program was seen to use, workers included; 0: not known. */
+static double cores_used(const struct sw__loader_facts *facts, double elapsed)
+{
+    const double used = facts->used_ns + facts->cpu_ns; /* NaN: one is not known */
+    return facts->way == SW__LOADER_WORKERS && used > 0 && elapsed > 0 ? used / elapsed
+                                                                       : 0;
+}
+
 /* The first of three values by guess. */
 static double guessed(double known, const double by_guess[3], enum sw__guess guess)
 {
@@ -67,11 +75,15 @@ struct sw__replay_setting sw__loader_setting(const sw_findings *all,
     const double runnable = facts->making > 0 && elapsed > 0
                                 ? busy * facts->compute_ns / elapsed + facts->making
                                 : busy;
-    const double others = delay > 0 ? cores * (1 + delay) - runnable : 0;
+    /* Whatever this program has of the cores, others have not: where it has them all, its own workers are who the training
+     * thread waits for. */
+    const double used = cores_used(facts, elapsed);
+    const double wanted = delay > 0 ? cores * (1 + delay) - runnable : 0;
+    const double others = used > 0 ? fmin(wanted, (cores - used) * (1 + delay)) : wanted;
     /* The cores that it had, were they all there is; threads on other cores may get as much there. */
     const double least = runnable / (1 + delay), most = cores / (1 + delay);
     const double had =
-        guess == SW__GUESS_LOW || most < least ? least : (least + most) / 2;
+        fmax(used, guess == SW__GUESS_LOW || most < least ? least : (least + most) / 2);
     static const double grouped[3] = {1, 0.5, 0};
     const bool moves = workers > 0 && facts->way != SW__LOADER_WORKERS;
     struct sw__replay_setting setting = {
