@@ -473,11 +473,32 @@ static void workers_that_wake_up_late(void **state)
     done(&result);
 }
 
+/* Two cores are no faster than twice one, and may be slower than that when both compute. */
+static void two_cores_that_both_compute(void **state)
+{
+    (void)state;
+    struct plan plan = slow_samples;
+    plan.cores = "2.00";
+    plan.threads = 1;
+    plan.compute = 21;
+    struct result result = find(&plan);
+    const sw_finding *it = assert_one(&result, SW_FINDING_LOADER_WORKERS);
+    assert_true(it->speedup > 1.7 && it->speedup < 2);
+    assert_true(it->low > 1 && it->low < 1.4);
+    done(&result);
+    /* Of four, one stays free. */
+    plan.cores = "4.00";
+    result = find(&plan);
+    assert_true(assert_one(&result, SW_FINDING_LOADER_WORKERS)->low > 1.4);
+    done(&result);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(workers_that_have_all_the_cores),
         cmocka_unit_test(workers_that_wake_up_late),
+        cmocka_unit_test(two_cores_that_both_compute),
         cmocka_unit_test(workers_make_batches_ahead),
         cmocka_unit_test(one_epoch_makes_nothing_again),
         cmocka_unit_test(more_workers_than_before),
