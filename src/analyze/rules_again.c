@@ -25,7 +25,10 @@ struct site {
 struct sites {
     struct site list[SITES_MOST];
     size_t count;
+    uint8_t *chance; /* of each frame, enum known */
 };
+
+enum known { UNSEEN, SURE, CHANCE };
 
 static bool left_to_chance(const sw_stack_frame *frame)
 {
@@ -72,7 +75,11 @@ static void add_stack(struct sites *sites, const sw_stacks *stacks, const sw_sta
         const sw_stack_frame *below = sw_stacks_get_frame(stacks, frames[k]);
         if (sw__user_file(below->file)) {
             site->inside = site->inside ? site->inside : below;
-            site->chance = left_to_chance(below);
+            uint8_t *known = &sites->chance[frames[k]];
+            if (*known == UNSEEN) {
+                *known = left_to_chance(below) ? CHANCE : SURE;
+            }
+            site->chance = *known == CHANCE;
         }
     }
 }
@@ -210,11 +217,17 @@ bool sw__rules_again(sw_findings *all)
     if (!stacks || sw__has_device(all) || drops_out(all)) {
         return false;
     }
+    sites.chance = sw__alloc_zero(sw_stacks_frame_count(stacks) + 1, 1);
+    if (!sites.chance) {
+        all->failed = true;
+        return false;
+    }
     while (sw_stacks_next(stacks, &cursor, &stack)) {
         if (stack.tag->phase == SW_PHASE_FORWARD) {
             add_stack(&sites, stacks, &stack);
         }
     }
+    sw__free(sites.chance);
     find_groups(&sites);
     double again = 0, part_of_backward = 0, times = 0;
     uint64_t most = 0;
