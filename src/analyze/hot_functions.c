@@ -33,6 +33,66 @@ static uint64_t repeated_of(sw_findings *all, const struct sw__hot_line *line)
     return sw__hot_loop(all, line->frame) == SW__LOOP_INNER ? line->own : line->repeated;
 }
 
+/* Whether a line makes an array or a tensor of what it is given. */
+static bool makes_array(const sw_stack_frame *frame)
+{
+    static const char *const words[] = {"tensor(", "Tensor(", "array("};
+    struct sw__frame_source source = sw__frame_source(frame);
+    const struct sw__source_line line = source.line;
+    bool makes = false;
+    for (size_t i = 0; line.text && !makes && i < sizeof words / sizeof words[0]; i++) {
+        makes = memmem(line.text, line.length, words[i], strlen(words[i])) != NULL;
+    }
+    sw__frame_source_free(&source);
+    return makes;
+}
+
+/* A loop that gathers values in lists, and a line after it that makes an array of them: that goes through Python's objects one by
+ * one as well, native though the call is, and is there only for the loop. */
+static void count_gathered(sw_findings *all, const struct sw__hot_line *const *lines,
+                           size_t count, struct sw__hot_function *function)
+{
+    const struct sw__hot_line *loop = NULL;
+    uint64_t looped = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (lines[i]->own > 0 && 2 * lines[i]->interpreted > lines[i]->own &&
+            sw__hot_loop(all, lines[i]->frame) == SW__LOOP_INNER) {
+            looped += lines[i]->own;
+            loop = !loop || lines[i]->own > loop->own ? lines[i] : loop;
+        }
+    }
+    if (!loop || !(sw_share_of(looped, function->own).low > LITTLE)) {
+        return;
+    }
+    bool gathers = false;
+    for (size_t i = 0; i < count; i++) {
+        const struct sw__hot_line *line = lines[i];
+        if (20 * line->own > function->own && 2 * line->interpreted < line->own &&
+            line->frame->line > loop->frame->line && makes_array(line->frame) &&
+            sw__hot_loop(all, line->frame) == SW__LOOP_NONE) {
+            function->interpreted += line->own - line->interpreted;
+            function->plain += line->own;
+            function->repeated += line->own - line->repeated;
+            gathers = true;
+        }
+    }
+    if (gathers) {
+        function->frame = *loop->frame;
+        function->entry = loop->entry;
+        function->line_samples = loop->samples;
+    }
+}
+
+/* The lines of a function of the list, as many as it has room for. */
+enum { LINES_MOST = 64 };
+
+static bool chosen(const struct sw__hot_line *line, uint64_t phases, unsigned when,
+                   bool outside)
+{
+    return phases & SW__PHASE_BIT(line->as) && line->when & when &&
+           (!line->outside || outside);
+}
+
 struct sw__hot_function *sw__hot_functions(sw_findings *all, uint64_t phases,
                                            unsigned when, bool outside, size_t *count)
 {
@@ -46,8 +106,7 @@ struct sw__hot_function *sw__hot_functions(sw_findings *all, uint64_t phases,
     }
     for (size_t i = 0; i < hot->count; i++) {
         const struct sw__hot_line *line = &hot->lines[i];
-        if (!(phases & SW__PHASE_BIT(line->as)) || !(line->when & when) ||
-            (line->outside && !outside)) {
+        if (!chosen(line, phases, when, outside)) {
             continue;
         }
         size_t k = 0;
@@ -73,6 +132,20 @@ struct sw__hot_function *sw__hot_functions(sw_findings *all, uint64_t phases,
             line->when & (SW__HOT_BETWEEN | SW__HOT_UNKNOWN) ? line->own : 0;
         function->by_phase[line->phase] += line->outside ? 0 : line->samples;
         function->own_by_phase[line->phase] += line->outside ? 0 : line->own;
+    }
+    for (size_t k = 0; k < *count; k++) {
+        const struct sw__hot_line *lines[LINES_MOST];
+        size_t here = 0;
+        for (size_t i = 0; list[k].plain > 0 && i < hot->count && here < LINES_MOST;
+             i++) {
+            if (chosen(&hot->lines[i], phases, when, outside) &&
+                sw__same_function(&list[k].frame, hot->lines[i].frame)) {
+                lines[here++] = &hot->lines[i];
+            }
+        }
+        if (here > 1) {
+            count_gathered(all, lines, here, &list[k]);
+        }
     }
     if (*count > 1) {
         qsort(list, *count, sizeof *list, by_samples);

@@ -50,6 +50,7 @@ double sw__replay_rate(const struct sw__replay_setting *setting, double running)
  * time now. Deterministic. Nothing is known with few steps: then low and high are far apart. */
 struct sw__replay_range {
     double mean, low, high;
+    double least; /* of the time, what stays in any case */
 };
 struct sw__replay_range sw__replay_saves(const struct sw__replay_step *steps,
                                          size_t count,

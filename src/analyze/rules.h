@@ -36,6 +36,7 @@ bool sw__rules_alike(
     sw_findings *all); /* launch_bound: parts that are alike; whether there are some */
 void sw__rules_redundant(sw_findings *all);
 bool sw__rules_frozen(sw_findings *all);  /* redundant_work; whether there is some */
+bool sw__rules_again(sw_findings *all);   /* the same */
 void sw__rules_ranks(sw_findings *all);   /* straggler, communication */
 void sw__rules_gpu(sw_findings *all);     /* gpu_throttle */
 void sw__rules_memory(sw_findings *all);  /* memory_growth, memory_pressure */

@@ -133,6 +133,32 @@ static void update_by_hand(sw_findings *all, const struct sw__hot_function *top,
     sw__draft_saves_in_steps(all, draft, time, 0.85, 0.5, 0.98);
 }
 
+/* Where calls return early, the rest is computed meanwhile: a step takes that much, whoever does what beside it. */
+static double computed_meanwhile(const sw_findings *all)
+{
+    return fmax(sw__computed_beside(all), sw__computed_in_queue(all));
+}
+
+/* That a function learns nothing is said of it already; that it is Python says what to do about it. */
+static void tell_once(sw_findings *all, struct sw__draft *python)
+{
+    for (struct sw__draft **at = &all->first; *at;) {
+        struct sw__draft *other = *at;
+        const sw_finding *finding = &other->finding;
+        if (finding->kind == SW_FINDING_REDUNDANT_WORK && finding->name &&
+            finding->file && python->finding.name && python->finding.file &&
+            strcmp(finding->name, python->finding.name) == 0 &&
+            strcmp(finding->file, python->finding.file) == 0) {
+            python->finding.also |= finding->also | (uint64_t)1
+                                                        << SW_FINDING_REDUNDANT_WORK;
+            sw__draft_advise(all, python, "%s", finding->advice[0]);
+            *at = other->next;
+        } else {
+            at = &other->next;
+        }
+    }
+}
+
 static struct sw__draft *python_overhead(sw_findings *all)
 {
     uint64_t sum[SW_PHASE_COUNT] = {0};
@@ -148,6 +174,10 @@ static struct sw__draft *python_overhead(sw_findings *all)
     if (goes_through_parameters(&top->frame)) {
         update_by_hand(all, top, time);
         return NULL;
+    }
+    const double beside = computed_meanwhile(all);
+    if (beside > 0 && step - beside < PYTHON_LEAST * step) {
+        return NULL; /* it is hidden */
     }
     struct sw__draft *draft = sw__draft(all, SW_FINDING_PYTHON_OVERHEAD, "RULE-48");
     draft->group = sw__asks_device(all, &top->frame) ? SW__GROUP_HOST : SW__GROUP_NONE;
@@ -201,7 +231,6 @@ static struct sw__draft *python_overhead(sw_findings *all)
     /* Where there is little else in a step, what it computes is in there too, and stays. */
     range.mean = fmin(range.mean, (1 - STAYS) * step);
     range.high = fmin(range.high, (1 - STAYS_LEAST) * step);
-    const double beside = sw__computed_beside(all);
     if (beside > 0) {
         /* Waiting for it takes the place of the code. Several cores may share it once they are free. */
         const double cores = all->it.cores > 1 ? all->it.cores : 1;
@@ -211,6 +240,7 @@ static struct sw__draft *python_overhead(sw_findings *all)
         range.high = fmin(range.high, fmax(step - beside / cores, 0));
     }
     sw__draft_saves_in_steps(all, draft, range, 0.98, 0.75, 1);
+    tell_once(all, draft);
     return draft;
 }
 
@@ -454,8 +484,7 @@ static void loader_main_process(sw_findings *all, struct sw__draft *python)
         return;
     }
     struct sw__estimate saved = moved_to_workers(all, time);
-    /* Where calls return early, the rest is computed meanwhile: a step takes that much, whoever makes the batches. */
-    const double computed = fmax(sw__computed_beside(all), sw__computed_in_queue(all));
+    const double computed = computed_meanwhile(all);
     if (computed > 0) {
         saved.mean = fmin(saved.mean, fmax(step - computed, 0));
         saved.low = fmin(saved.low, saved.mean);

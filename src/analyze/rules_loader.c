@@ -40,8 +40,8 @@ static void draft_saves(sw_findings *all, struct sw__draft *draft,
                         const struct sw__replay_range *range)
 {
     const double all_ns = (double)all->it.steps->total_ns;
-    sw__draft_saves(all, draft, range->mean * all_ns, range->low * all_ns,
-                    range->high * all_ns);
+    sw__draft_saves_down_to(all, draft, range->mean * all_ns, range->low * all_ns,
+                            range->high * all_ns, range->least * all_ns);
     const bool little = draft->finding.severity == SW_SEVERITY_MEDIUM;
     const bool much = draft->finding.severity == SW_SEVERITY_HIGH;
     const bool alone = !all->it.loader || all->it.loader->worker_count == 0;
@@ -380,8 +380,8 @@ static bool costs_to_take(sw_findings *all, const struct sw__loader_facts *facts
         sw__loader_advise_workers(all, draft, facts, 0, facts->prefetch);
     } else {
         /* Four times the batch, a quarter of the batches. */
-        range =
-            (struct sw__replay_range){0.75 * each / step, 0.5 * each / step, each / step};
+        range = (struct sw__replay_range){
+            .mean = 0.75 * each / step, .low = 0.5 * each / step, .high = each / step};
     }
     if (loader->batch_size != SW_UNKNOWN && loader->batch_size < 1u << 20) {
         sw__draft_advise(
@@ -423,7 +423,8 @@ static bool costs_to_pin(sw_findings *all, const struct sw__loader_facts *facts)
     /* Half the bytes, down to what is next to hold the loop up. */
     const double next = made > facts->compute_ns ? made : facts->compute_ns;
     const double half = (each - next < each / 2 ? each - next : each / 2) / step;
-    const struct sw__replay_range range = {half, 0.3 * half, (each - next) / step};
+    const struct sw__replay_range range = {
+        .mean = half, .low = 0.3 * half, .high = (each - next) / step};
     draft_saves(all, draft, &range);
     return true;
 }
@@ -445,8 +446,9 @@ static bool loader_in_samples(sw_findings *all, const struct sw__loader_facts *f
     }
     const double share = facts->share.mean * made.share;
     const bool pieces = !io && sw__hot_by_pieces(all, top);
-    struct sw__replay_range range = {0.9 * share, 0.5 * facts->share.low * made.low,
-                                     facts->share.high};
+    struct sw__replay_range range = {.mean = 0.9 * share,
+                                     .low = 0.5 * facts->share.low * made.low,
+                                     .high = facts->share.high};
     if (io) {
         /* What is left of it where several are waited for at once, while the step before is trained on. */
         const double left = share / SW__IO_AT_ONCE, rest = 1 - share;

@@ -405,9 +405,11 @@ bool sw__loader_begin(sw_findings *all, struct sw__loader_facts *facts, const ch
         facts->way == SW__LOADER_WORKERS && elapsed > 0
             ? facts->made_ns * (1 - (facts->blocked > 0 ? facts->blocked : 0)) / elapsed
             : 0;
-    /* Workers that compute all the time wait for a core longer than a thread that sleeps most of it. */
-    const double stretch =
-        facts->cpu_ns > 0 ? facts->making * elapsed / facts->cpu_ns - 1 : 0;
+    /* Workers that compute all the time wait for a core longer than a thread that sleeps most of it. Those that compute less than
+     * the training thread say less of the cores than that does: what they wait is waking up. */
+    const double stretch = facts->cpu_ns > 0 && !(facts->cpu_ns < facts->used_ns)
+                               ? facts->making * elapsed / facts->cpu_ns - 1
+                               : 0;
     facts->crowd = stretch > 0 && !(facts->delay > stretch) ? stretch : facts->delay;
     if (!make_steps(all, facts)) {
         return false;

@@ -8,6 +8,8 @@
 #include "analyze/summary.h"
 
 #define MS 1e6
+/* What a core takes longer at most while all others compute. */
+#define SHARED 1.2
 
 /* Threads that compute keeps busy: between one and all that the framework may use, by its own word or by that of OpenMP. */
 static double threads(const sw_findings *all, const struct sw__loader_facts *facts,
@@ -21,6 +23,14 @@ static double threads(const sw_findings *all, const struct sw__loader_facts *fac
     double most = said >= 1 && said < cores ? said : cores;
     most = facts->gpu || most < 1 ? 1 : most;
     return guess == SW__GUESS_LOW ? most : guess == SW__GUESS_HIGH ? 1 : (1 + most) / 2;
+}
+
+/* The cores that the program was seen to use, workers included; 0: not known. */
+static double cores_used(const struct sw__loader_facts *facts, double elapsed)
+{
+    const double used = facts->used_ns + facts->cpu_ns; /* NaN: one is not known */
+    return facts->way == SW__LOADER_WORKERS && used > 0 && elapsed > 0 ? used / elapsed
+                                                                       : 0;
 }
 
 /* The first of three values by guess. */
@@ -67,11 +77,15 @@ struct sw__replay_setting sw__loader_setting(const sw_findings *all,
     const double runnable = facts->making > 0 && elapsed > 0
                                 ? busy * facts->compute_ns / elapsed + facts->making
                                 : busy;
-    const double others = delay > 0 ? cores * (1 + delay) - runnable : 0;
+    /* Whatever this program has of the cores, others have not: where it has them all, its own workers are who the training
+     * thread waits for. */
+    const double used = cores_used(facts, elapsed);
+    const double wanted = delay > 0 ? cores * (1 + delay) - runnable : 0;
+    const double others = used > 0 ? fmin(wanted, (cores - used) * (1 + delay)) : wanted;
     /* The cores that it had, were they all there is; threads on other cores may get as much there. */
     const double least = runnable / (1 + delay), most = cores / (1 + delay);
     const double had =
-        guess == SW__GUESS_LOW || most < least ? least : (least + most) / 2;
+        fmax(used, guess == SW__GUESS_LOW || most < least ? least : (least + most) / 2);
     static const double grouped[3] = {1, 0.5, 0};
     const bool moves = workers > 0 && facts->way != SW__LOADER_WORKERS;
     struct sw__replay_setting setting = {
@@ -90,6 +104,12 @@ struct sw__replay_setting sw__loader_setting(const sw_findings *all,
     setting.make_scale = facts->way == SW__LOADER_WORKERS && facts->cpu_ns >= 0
                              ? 1
                              : sw__replay_rate(&setting, 1 + facts->making);
+    /* Cores may have caches, memory or units in common, which shows once all of them compute. */
+    if (guess == SW__GUESS_LOW && busy + facts->workers < cores &&
+        busy + workers >= cores) {
+        setting.compute_scale *= SHARED;
+        setting.make_scale *= SHARED;
+    }
     if (workers > 0) {
         setting.hand_ns = guessed(facts->unpack_ns * setting.compute_scale, hand, guess);
         setting.send_ns = guessed(facts->send_ns, send, guess);
@@ -122,6 +142,20 @@ static double saves_alone(const struct sw__loader_facts *facts,
     return now > 0 ? 1 - then / now : 0;
 }
 
+/* What all cores together need for a step with its batch, as a share of a step as it was. */
+static double all_together(const struct sw__loader_facts *facts,
+                           const struct sw__replay_setting set[2])
+{
+    double work = 0;
+    for (size_t i = 0; i < facts->count; i++) {
+        work += facts->steps[i].compute_ns * set[1].compute_scale +
+                facts->steps[i].make_ns * set[1].make_scale + set[1].send_ns +
+                set[1].hand_ns;
+    }
+    const double now = sw__replay(facts->steps, facts->count, &set[0], NULL);
+    return set[1].workers > 0 && now > 0 ? work / set[1].cores / now : 0;
+}
+
 struct sw__replay_range sw__loader_saves(const sw_findings *all,
                                          const struct sw__loader_facts *facts,
                                          const struct sw__loader_change *change)
@@ -130,6 +164,8 @@ struct sw__replay_range sw__loader_saves(const sw_findings *all,
     both(all, facts, change, SW__GUESS_MIDDLE, set);
     struct sw__replay_range range =
         sw__replay_saves(facts->steps, facts->count, &set[0], &set[1]);
+    /* Cheaper code leaves more of the caches to the rest; the same work elsewhere does not. */
+    range.least = change->make_scale[SW__GUESS_MIDDLE] < 1 ? 0 : all_together(facts, set);
     const double below = range.mean - range.low, above = range.high - range.mean;
     if (set[0].others > 0 && facts->way == SW__LOADER_WORKERS &&
         saves_alone(facts, set) < SW__LOADER_GAIN) {

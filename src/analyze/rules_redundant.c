@@ -487,7 +487,7 @@ void sw__rules_redundant(sw_findings *all)
     }
     same_again(all);
     if (!sw__rules_frozen(all) && !gradients_for_nobody(all) && !forward_after(all) &&
-        !not_in_backward(all)) {
+        !sw__rules_again(all) && !not_in_backward(all)) {
         (void)module_without_backward(all);
     }
 }

@@ -56,6 +56,7 @@ struct plan {
     unsigned reads, small, times; /* calls of another process, and how often over */
     /* Samples of a worker in a function that its dataset calls, and of those in native code. */
     unsigned function, in_call;
+    unsigned asleep;    /* and of the same function, while it waits */
     const char *source; /* of that function, from line 1; its hot line is the third */
     double threads;     /* of the framework; 0: it does not say */
 };
@@ -99,7 +100,7 @@ static inline struct tb *new_trace(void)
                  {T_DECODE, "Decode"},
                  {T_NOISE, "Noise"},
                  {T_COLLATE, "pad"},
-                 {T_FETCH, "fetch"},
+                 {T_FETCH, "_MapDatasetFetcher.fetch"},
                  {T_STAGE, "stage"},
                  {T_COPY, "Tensor.to"},
                  {T_PARSE, "parse"},
@@ -232,7 +233,9 @@ static inline void sampled_worker(struct tb *tb, const struct plan *plan)
     const uint64_t all = plan->function + 10;
     const sw_row rows[] = {
         {.table = SW_TABLE_SAMPLER, .key = {100}, .value = {1000, 1000}},
-        {.table = SW_TABLE_CONTEXT, .key = {0, 0, SW_PHASE_INHERIT}, .value = {all}},
+        {.table = SW_TABLE_CONTEXT,
+         .key = {0, 0, SW_PHASE_INHERIT},
+         .value = {all, plan->asleep}},
         {.table = SW_TABLE_CODE, .key = {T_FETCHER, T_FETCH, 40, T_FETCH}},
         {.table = SW_TABLE_CODE, .index = 1, .key = {T_FILE, T_GETITEM, 70, T_GETITEM}},
         {.table = SW_TABLE_CODE, .index = 2, .key = {T_PROGRAM, T_PARSE, 1, T_PARSE}},
@@ -241,7 +244,7 @@ static inline void sampled_worker(struct tb *tb, const struct plan *plan)
         {.table = SW_TABLE_STACK,
          .index = 2,
          .key = {1, 2, 3},
-         .value = {plan->function, 0, plan->in_call}},
+         .value = {plan->function, plan->asleep, plan->in_call}},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         tb_row(tb, &rows[i]);

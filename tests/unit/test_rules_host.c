@@ -352,6 +352,76 @@ static void work_on_batches_beside_jax(void **state)
     }
 }
 
+/* The same of Python code: once JAX computes as long as a step takes, nothing is gained. */
+static void python_beside_jax(void **state)
+{
+    (void)state;
+    for (unsigned hidden = 0; hidden < 2; hidden++) {
+        struct scene *scene = scene_new();
+        tb_fact(scene->tb, "jax_backend", "cpu");
+        for (unsigned i = 0; i < 100; i++) {
+            const bool waits = hidden && i % 25 == 24;
+            scene_step(scene,
+                       PHASES([SW_PHASE_FORWARD] = 1, [SW_PHASE_OTHER] = 6,
+                              [SW_PHASE_SYNC] = waits ? 100 : 0),
+                       0);
+        }
+        scene_samples(
+            scene, SW_PHASE_FORWARD,
+            FRAMES(TRAIN(20), {"step", "/v/site-packages/jax/_src/pjit.py", 1, 2}), 100,
+            100);
+        scene_samples(scene, SW_PHASE_OTHER,
+                      FRAMES(TRAIN(17), {"count", "/home/u/words.py", 3, 7}), 590, 100);
+        scene_look(scene);
+        assert_int_equal(found(scene, SW_FINDING_PYTHON_OVERHEAD) != NULL, !hidden);
+        scene_free(scene);
+    }
+}
+
+/* A tensor made of what a loop gathered is part of the loop, though most of the time is in one native call. Without a loop it is
+ * not, nor is a call that makes no tensor of lists. */
+static void a_tensor_of_what_a_loop_gathered(void **state)
+{
+    (void)state;
+    static const char text[] = "def audible(tokens):\n"
+                               "    masks = []\n"
+                               "    for row in tokens.tolist():\n"
+                               "        for token in row:\n"
+                               "            masks.append(token == 1)\n"
+                               "    found = torch.tensor(masks)\n"
+                               "    return spread(found)\n";
+    static const struct {
+        unsigned line, looped;
+        bool python;
+    } cases[] = {{6, 120, true}, {6, 0, false}, {7, 120, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct scene *scene = scene_new();
+        const char *path = scene_source(scene, text);
+        const unsigned looped = cases[i].looped;
+        scene_steps(scene, 100, PHASES([SW_PHASE_FORWARD] = 10, [SW_PHASE_BACKWARD] = 5));
+        scene_samples(scene, SW_PHASE_FORWARD,
+                      FRAMES(TRAIN(20), OWN("audible", 1, cases[i].line)), 480 - looped,
+                      480 - looped);
+        if (looped) {
+            scene_samples(scene, SW_PHASE_FORWARD,
+                          FRAMES(TRAIN(20), OWN("audible", 1, 5)), looped, looped / 4);
+        }
+        scene_samples(scene, SW_PHASE_FORWARD, FRAMES(TRAIN(20), TORCH("call")), 120,
+                      120);
+        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 300, 300);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_PYTHON_OVERHEAD);
+        assert_int_equal(finding != NULL, cases[i].python);
+        if (finding) {
+            assert_null(found(scene, SW_FINDING_REDUNDANT_WORK));
+            assert_int_equal(finding->line, 5);
+            assert_true(fabs(finding->share - 8.0 / 15) < 0.02);
+            assert_true(finding->also >> SW_FINDING_REDUNDANT_WORK & 1);
+        }
+        scene_free(scene);
+    }
+}
+
 /* Where Python itself is what takes the time, that is what is told. */
 static void python_on_batches(void **state)
 {
@@ -901,6 +971,8 @@ int main(void)
         cmocka_unit_test(what_is_computed_beside_stays),
         cmocka_unit_test(work_on_batches),
         cmocka_unit_test(work_on_batches_beside_jax),
+        cmocka_unit_test(python_beside_jax),
+        cmocka_unit_test(a_tensor_of_what_a_loop_gathered),
         cmocka_unit_test(python_on_batches),
         cmocka_unit_test(copies_of_the_state),
         cmocka_unit_test(stacks_without_their_callers),

@@ -424,9 +424,81 @@ static void batches_too_small_to_hand_over(void **state)
     done(&result);
 }
 
+/* Two workers and the training thread on two cores, which they have all of: the thread waits for its own workers, and nobody else
+ * is in the way of what is left. */
+static void workers_that_have_all_the_cores(void **state)
+{
+    (void)state;
+    struct plan plan = {.steps = 50,
+                        .epochs = 2,
+                        .compute = 54.5,
+                        .wait = 37.5,
+                        .cores = "2.00",
+                        .workers = 2,
+                        .getitem = 0.5,
+                        .getitem_cpu = 0.5,
+                        .collate = 150,
+                        .cpu = 29,
+                        .delay = 29,
+                        .threads = 1};
+    struct result result = find(&plan);
+    const double alone = assert_one(&result, SW_FINDING_LOADER_COLLATE)->speedup;
+    /* What is left is the 29 ms that training computes. */
+    assert_true(alone > 3.2 && alone < 3.85);
+    done(&result);
+}
+
+/* Workers that wait for the network compute little: that they are late when they wake up does not say that others have the
+ * cores, for the training thread computes most of the time and never waits for one. */
+static void workers_that_wake_up_late(void **state)
+{
+    (void)state;
+    struct plan plan = {.steps = 50,
+                        .epochs = 2,
+                        .compute = 32,
+                        .wait = 23,
+                        .cores = "2.00",
+                        .workers = 2,
+                        .getitem = 109.5,
+                        .getitem_cpu = 5,
+                        .collate = 0.5,
+                        .cpu = 33,
+                        .delay = 0.2,
+                        .function = 60,
+                        .asleep = 930,
+                        .threads = 1};
+    struct result result = find(&plan);
+    const sw_finding *it = assert_one(&result, SW_FINDING_LOADER_IO);
+    assert_true(it->speedup > 1.6 && it->low > 1);
+    done(&result);
+}
+
+/* Two cores are no faster than twice one, and may be slower than that when both compute. */
+static void two_cores_that_both_compute(void **state)
+{
+    (void)state;
+    struct plan plan = slow_samples;
+    plan.cores = "2.00";
+    plan.threads = 1;
+    plan.compute = 21;
+    struct result result = find(&plan);
+    const sw_finding *it = assert_one(&result, SW_FINDING_LOADER_WORKERS);
+    assert_true(it->speedup > 1.7 && it->speedup < 2);
+    assert_true(it->low > 1 && it->low < 1.4);
+    done(&result);
+    /* Of four, one stays free. */
+    plan.cores = "4.00";
+    result = find(&plan);
+    assert_true(assert_one(&result, SW_FINDING_LOADER_WORKERS)->low > 1.4);
+    done(&result);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(workers_that_have_all_the_cores),
+        cmocka_unit_test(workers_that_wake_up_late),
+        cmocka_unit_test(two_cores_that_both_compute),
         cmocka_unit_test(workers_make_batches_ahead),
         cmocka_unit_test(one_epoch_makes_nothing_again),
         cmocka_unit_test(more_workers_than_before),

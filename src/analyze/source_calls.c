@@ -1,0 +1,243 @@
+/* Calls with plain names. */
+#include "analyze/source_calls.h"
+
+#include <string.h>
+
+#include "analyze/source_loops.h"
+
+enum { ARGUMENTS_MOST = 24, LINES_MOST = 400 };
+
+typedef struct sw__source_line line;
+
+struct piece {
+    const char *text;
+    size_t length;
+};
+
+static bool in_name(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           c == '_' || (unsigned char)c >= 0x80;
+}
+
+static bool same(struct piece a, struct piece b)
+{
+    return a.length == b.length && memcmp(a.text, b.text, a.length) == 0;
+}
+
+/* Where the brackets that open at `at` close again, if nothing but names is in them; NULL otherwise. */
+static const char *close_of_names(const char *at, const char *end)
+{
+    for (at++; at < end && *at != ')'; at++) {
+        if (!in_name(*at) && *at != ',' && *at != ' ' && *at != '.') {
+            return NULL;
+        }
+    }
+    return at < end ? at : NULL;
+}
+
+bool sw__source_call_get(const char *text, size_t length, uint32_t number,
+                         const char *wanted, struct sw__source_call *out)
+{
+    line at;
+    size_t found = 0;
+    if (!sw__source_line_get(text, length, number, &at) ||
+        (at.length > 4 && memcmp(at.text, "def ", 4) == 0)) {
+        return false;
+    }
+    const char *end = at.text + at.length;
+    for (const char *c = at.text; c < end && *c != '#'; c++) {
+        const char *close = *c == '(' ? close_of_names(c, end) : NULL;
+        const char *name = c;
+        while (name > at.text && in_name(name[-1])) {
+            name--;
+        }
+        /* A method is called for what it does to its object, unless somebody asks for it; parts of the object's own are parts. */
+        const bool own = name - at.text >= 5 && memcmp(name - 5, "self.", 5) == 0;
+        const bool method = name > at.text && name[-1] == '.' && !own;
+        if (!close || name == c || close == c + 1 || (method && !wanted)) {
+            continue;
+        }
+        const size_t name_length = (size_t)(c - name);
+        if (wanted &&
+            (strlen(wanted) != name_length || memcmp(wanted, name, name_length) != 0)) {
+            continue;
+        }
+        *out = (struct sw__source_call){.name = own ? name - 5 : name,
+                                        .name_length = name_length + (own ? 5 : 0),
+                                        .inside = c + 1,
+                                        .inside_length = (size_t)(close - c - 1)};
+        found++;
+    }
+    return found == 1;
+}
+
+bool sw__source_call_same(const struct sw__source_call *a,
+                          const struct sw__source_call *b)
+{
+    return same((struct piece){a->name, a->name_length},
+                (struct piece){b->name, b->name_length}) &&
+           same((struct piece){a->inside, a->inside_length},
+                (struct piece){b->inside, b->inside_length});
+}
+
+/* The next name from `*at` on, without its attributes; false: there is none. */
+static bool next_name(const char **at, const char *end, struct piece *out)
+{
+    const char *c = *at;
+    while (c < end && !in_name(*c)) {
+        c++;
+    }
+    *out = (struct piece){c, 0};
+    while (c < end && in_name(*c)) {
+        c++;
+    }
+    out->length = (size_t)(c - out->text);
+    while (c < end && (in_name(*c) || *c == '.')) {
+        c++;
+    }
+    *at = c;
+    return out->length > 0;
+}
+
+static bool names(const struct sw__source_call *call, struct piece name)
+{
+    const char *at = call->name;
+    const char *end = call->inside + call->inside_length;
+    struct piece here;
+    while (next_name(&at, end, &here)) {
+        if (same(here, name) && !same(here, (struct piece){"self", 4})) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether a line gives one of the call's names another value: names to the left of a `=` outside brackets, or after `for`. */
+static bool assigns(const line *at, const struct sw__source_call *call)
+{
+    const char *end = at->text + at->length, *target = NULL;
+    int depth = 0;
+    for (const char *c = at->text; c < end && *c != '#'; c++) {
+        depth += *c == '(' || *c == '[' || *c == '{';
+        depth -= *c == ')' || *c == ']' || *c == '}';
+        const bool compares = (c + 1 < end && c[1] == '=') ||
+                              (c > at->text && strchr("=<>!", c[-1]) != NULL);
+        target = *c == '=' && depth == 0 && !compares ? c : target;
+    }
+    if (sw__source_is_loop(at)) {
+        target = memmem(at->text, at->length, " in ", 4);
+    }
+    const char *from = at->text;
+    struct piece name;
+    while (target && from < target && next_name(&from, target, &name)) {
+        if (names(call, name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool sw__source_call_keeps(const char *text, size_t length, uint32_t from, uint32_t to,
+                           const struct sw__source_call *call)
+{
+    static const char *const words[] = {"backward(", ".step(", "_(",
+                                        ".update(",  ".eval(", ".train("};
+    line at;
+    for (uint32_t i = from; i < to; i++) {
+        if (i - from > LINES_MOST || !sw__source_line_get(text, length, i, &at) ||
+            assigns(&at, call)) {
+            return false;
+        }
+        for (size_t k = 0; k < sizeof words / sizeof words[0]; k++) {
+            if (memmem(at.text, at.length, words[k], strlen(words[k]))) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* The arguments of the function that begins at `first`, which all stand in one line. */
+static size_t arguments(const char *text, size_t length, uint32_t first,
+                        struct piece list[ARGUMENTS_MOST])
+{
+    line at;
+    size_t count = 0;
+    if (!sw__source_line_get(text, length, first, &at)) {
+        return 0;
+    }
+    const char *c = memchr(at.text, '(', at.length);
+    const char *end = at.text + at.length;
+    const char *close = memrchr(at.text, ')', at.length);
+    if (at.length < 4 || memcmp(at.text, "def ", 4) != 0 || !c || !close) {
+        return 0;
+    }
+    end = close;
+    while (c < end && count < ARGUMENTS_MOST && next_name(&c, end, &list[count])) {
+        count++;
+        while (c < end && *c != ',') {
+            c++;
+        }
+    }
+    return count;
+}
+
+bool sw__source_call_given(const char *text, size_t length, uint32_t first,
+                           uint32_t second, const struct sw__source_call *call)
+{
+    struct piece one[ARGUMENTS_MOST], other[ARGUMENTS_MOST], name;
+    const size_t count = arguments(text, length, first, one);
+    const size_t others = arguments(text, length, second, other);
+    const char *at = call->name;
+    const char *end = call->inside + call->inside_length;
+    while (next_name(&at, end, &name)) {
+        size_t i = 0;
+        while (i < count && !same(one[i], name)) {
+            i++;
+        }
+        if (i == count || i >= others || !same(other[i], name)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Whether one of the lines of the function that begins at `first` has one of these words; also where it cannot be read. */
+static bool function_has(const char *text, size_t length, uint32_t first,
+                         const char *const *words, size_t count)
+{
+    line head, at;
+    if (!sw__source_line_get(text, length, first, &head)) {
+        return true;
+    }
+    while (head.length > 0 && head.text[0] == '@') { /* decorators are part of it */
+        if (!sw__source_line_get(text, length, ++first, &head)) {
+            return true;
+        }
+    }
+    for (uint32_t i = first + 1;
+         i < first + LINES_MOST && sw__source_line_get(text, length, i, &at) &&
+         (at.length == 0 || at.indent > head.indent || at.text[0] == ')');
+         i++) {
+        for (size_t k = 0; k < count; k++) {
+            if (memmem(at.text, at.length, words[k], strlen(words[k]))) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+bool sw__source_has_chance(const char *text, size_t length, uint32_t first)
+{
+    static const char *const words[] = {"rand",  "drop",      "noise",
+                                        "sampl", "bernoulli", "gumbel"};
+    return function_has(text, length, first, words, sizeof words / sizeof words[0]);
+}
+
+bool sw__source_trains(const char *text, size_t length, uint32_t first)
+{
+    static const char *const words[] = {"backward(", ".step("};
+    return function_has(text, length, first, words, sizeof words / sizeof words[0]);
+}
