@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyze/source_loops.h"
+#include "analyze/source_names.h"
 
 enum { ARGUMENTS_MOST = 24, LINES_MOST = 400 };
 
@@ -14,12 +15,6 @@ struct piece {
     size_t length;
 };
 
-static bool in_name(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           c == '_' || (unsigned char)c >= 0x80;
-}
-
 static bool same(struct piece a, struct piece b)
 {
     return a.length == b.length && memcmp(a.text, b.text, a.length) == 0;
@@ -29,7 +24,7 @@ static bool same(struct piece a, struct piece b)
 static const char *close_of_names(const char *at, const char *end)
 {
     for (at++; at < end && *at != ')'; at++) {
-        if (!in_name(*at) && *at != ',' && *at != ' ' && *at != '.') {
+        if (!sw__source_in_name(*at) && *at != ',' && *at != ' ' && *at != '.') {
             return NULL;
         }
     }
@@ -49,7 +44,7 @@ bool sw__source_call_get(const char *text, size_t length, uint32_t number,
     for (const char *c = at.text; c < end && *c != '#'; c++) {
         const char *close = *c == '(' ? close_of_names(c, end) : NULL;
         const char *name = c;
-        while (name > at.text && in_name(name[-1])) {
+        while (name > at.text && sw__source_in_name(name[-1])) {
             name--;
         }
         /* A method is called for what it does to its object, unless somebody asks for it; parts of the object's own are parts. */
@@ -85,15 +80,15 @@ bool sw__source_call_same(const struct sw__source_call *a,
 static bool next_name(const char **at, const char *end, struct piece *out)
 {
     const char *c = *at;
-    while (c < end && !in_name(*c)) {
+    while (c < end && !sw__source_in_name(*c)) {
         c++;
     }
     *out = (struct piece){c, 0};
-    while (c < end && in_name(*c)) {
+    while (c < end && sw__source_in_name(*c)) {
         c++;
     }
     out->length = (size_t)(c - out->text);
-    while (c < end && (in_name(*c) || *c == '.')) {
+    while (c < end && (sw__source_in_name(*c) || *c == '.')) {
         c++;
     }
     *at = c;

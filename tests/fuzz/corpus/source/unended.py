@@ -1,0 +1,4 @@
+for x in y:
+	z = (1,
+
+		"unended

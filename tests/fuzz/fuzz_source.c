@@ -1,0 +1,61 @@
+/* The readers of a program's own source on arbitrary bytes: whatever line of whatever function is asked for. */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analyze/source_calls.h"
+#include "analyze/source_inputs.h"
+#include "analyze/source_keeps.h"
+#include "analyze/source_loops.h"
+#include "analyze/source_names.h"
+#include "analyze/source_picks.h"
+#include "analyze/source_rounds.h"
+
+/* So many lines are asked for, the one behind the last among them. */
+enum { LINES_MOST = 48 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void look(const char *text, size_t length, uint32_t first, uint32_t line)
+{
+    struct sw__source_call call, other;
+    const char *begin, *end;
+    bool adds;
+    (void)sw__source_loop(text, length, first, line);
+    (void)sw__source_loop_around(text, length, first, line);
+    (void)sw__source_same_inputs(text, length, first, line);
+    (void)sw__source_uses_model(text, length, first, line);
+    (void)sw__source_rounds_apart(text, length, first, line);
+    if (sw__source_call_get(text, length, line, NULL, &call)) {
+        (void)sw__source_call_keeps(text, length, first, line, &call);
+        (void)sw__source_call_given(text, length, first, line, &call);
+        if (sw__source_call_get(text, length, first, NULL, &other)) {
+            (void)sw__source_call_same(&call, &other);
+        }
+    }
+    (void)sw__source_call_get(text, length, line, "forward", &call);
+    if (sw__source_statement(text, length, line, &begin, &end)) {
+        (void)sw__source_value(begin, end, &adds);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    const char *text = (const char *)data;
+    struct sw__source_line at;
+    uint32_t count = 0;
+    while (count < LINES_MOST && sw__source_line_get(text, size, count + 1, &at)) {
+        (void)sw__source_is_loop(&at);
+        (void)sw__source_is_code(&at);
+        count++;
+    }
+    for (uint32_t line = 0; line <= count + 1; line++) {
+        (void)sw__source_keeps(text, size, line);
+        (void)sw__source_yields(text, size, line);
+        (void)sw__source_has_chance(text, size, line);
+        (void)sw__source_trains(text, size, line);
+        (void)sw__source_picks(text, size, line, "head");
+        look(text, size, 1, line);
+        look(text, size, line, count);
+    }
+    return 0;
+}
