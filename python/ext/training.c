@@ -8,18 +8,8 @@
 #include "modules.h"
 #include "sampler.h"
 #include "section.h"
+#include "training_groups.h"
 #include <string.h>
-
-enum { GROUPS = 32 };
-enum group_kind { GROUP_UNKNOWN, GROUP_TRAINS, GROUP_EVALUATES };
-
-/* A loader, or whatever else a pass is made over. */
-typedef struct train_group {
-    const void *object; /* NULL: the entry is free */
-    PyObject *weak;     /* NULL: it cannot have one, and its address must do */
-    enum group_kind kind;
-    uint32_t passes;
-} train_group;
 
 /* What a thread knows of its training. Invariants: `owner` and `group` mean something only while a pass goes on; `open`
  * is true while the recorder has a step open that somebody began here. */
@@ -48,8 +38,7 @@ typedef struct train_state {
     const void *other;      /* who else asked since */
     unsigned other_updates; /* `updates` at that time */
     loop_place place;       /* of the last update */
-    train_group groups[GROUPS];
-    unsigned newest;
+    train_groups groups;
 } train_state;
 
 CORE_THREAD_LOCAL train_state *train_self;
@@ -78,9 +67,7 @@ static void owner_clear(train_state *state)
 static void state_reset(train_state *state)
 {
     owner_clear(state);
-    for (size_t i = 0; i < GROUPS; i++) {
-        Py_CLEAR(state->groups[i].weak);
-    }
+    core_groups_clear(&state->groups);
     memset(state, 0, sizeof *state);
 }
 
@@ -103,87 +90,6 @@ static train_state *state_now(void)
         state->recording = recording;
     }
     return state;
-}
-
-static PyObject *weak_of(PyObject *object, PyObject *callback)
-{
-    PyObject *weak = PyWeakref_NewRef(object, callback);
-    if (!weak) {
-        PyErr_Clear();
-    }
-    return weak;
-}
-
-static bool weak_is(PyObject *weak, const void *object)
-{
-    if (!weak) {
-        return true;
-    }
-    /* Borrowed, and only compared. */
-#if PY_VERSION_HEX >= 0x030d0000
-    PyObject *target = NULL;
-    if (PyWeakref_GetRef(weak, &target) < 0) {
-        PyErr_Clear();
-    }
-    const bool same = target == object;
-    Py_XDECREF(target);
-    return same;
-#else
-    return PyWeakref_GetObject(weak) == object;
-#endif
-}
-
-static train_group *group_find(train_state *state, const void *object)
-{
-    for (size_t i = 0; object && i < GROUPS; i++) {
-        if (state->groups[i].object == object) {
-            return weak_is(state->groups[i].weak, object) ? &state->groups[i] : NULL;
-        }
-    }
-    return NULL;
-}
-
-/* Passes over those that were trained on and are gone: where a loader is built for every epoch, a new one goes on from the
- * last. */
-static uint32_t passes_before(const train_state *state)
-{
-    uint32_t most = 0;
-    for (size_t i = 0; i < GROUPS; i++) {
-        const train_group *group = &state->groups[i];
-        if (group->kind == GROUP_TRAINS && group->weak && group->passes > most &&
-            !weak_is(group->weak, group->object)) {
-            most = group->passes;
-        }
-    }
-    return most;
-}
-
-/* The entry of a group; the oldest one gives way. */
-static train_group *group_get(train_state *state, PyObject *object)
-{
-    train_group *group = group_find(state, object);
-    if (group) {
-        return group;
-    }
-    size_t at = 0;
-    while (at < GROUPS && state->groups[at].object != object) {
-        at++;
-    }
-    if (at == GROUPS) {
-        at = state->newest++ % GROUPS;
-    }
-    const uint32_t passes = passes_before(state);
-    group = &state->groups[at];
-    Py_CLEAR(group->weak);
-    *group =
-        (train_group){.object = object, .weak = weak_of(object, NULL), .passes = passes};
-    return group;
-}
-
-static enum group_kind group_kind_of(train_state *state, const void *object)
-{
-    const train_group *group = group_find(state, object);
-    return group ? group->kind : GROUP_UNKNOWN;
 }
 
 /* --- Validation ------------------------------------------------------------------------ */
@@ -241,7 +147,7 @@ void core_train_told(void)
 static bool step_counts(train_state *state)
 {
     return state->worked || state->open_rank != TRAIN_LOADER || state->trains ||
-           group_kind_of(state, state->group) == GROUP_TRAINS;
+           core_group_kind(&state->groups, state->group) == GROUP_TRAINS;
 }
 
 /* A source has proved itself. */
@@ -276,9 +182,9 @@ static void step_begin(train_state *state, int rank, PyObject *owner, const void
     if (state->owner != owner) {
         owner_clear(state);
         state->owner = owner;
-        state->owner_weak = owner ? weak_of(owner, owner_gone) : NULL;
+        state->owner_weak = owner ? core_weak_of(owner, owner_gone) : NULL;
     }
-    const train_group *known = group_find(state, group);
+    const train_group *known = core_group_find(&state->groups, group);
     if (known && known->passes) {
         sw_epoch(known->passes - 1);
     }
@@ -317,8 +223,8 @@ static bool may_take_over(train_state *state, int rank, PyObject *owner,
     if (state->group == group && group) {
         return true; /* Another pass over the same, such as next(iter(loader)) for every batch. */
     }
-    if (group_kind_of(state, state->group) != GROUP_TRAINS && !state->worked &&
-        group_kind_of(state, group) == GROUP_TRAINS) {
+    if (core_group_kind(&state->groups, state->group) != GROUP_TRAINS && !state->worked &&
+        core_group_kind(&state->groups, group) == GROUP_TRAINS) {
         return true;
     }
     /* Asked twice with an update in between, while the one that had the step did not ask: it no longer drives the loop. */
@@ -333,7 +239,7 @@ static bool may_take_over(train_state *state, int rank, PyObject *owner,
 /* The loader of the open step is one to validate with. */
 static void group_evaluates(train_state *state)
 {
-    train_group *group = group_find(state, state->group);
+    train_group *group = core_group_find(&state->groups, state->group);
     if (group && state->open_rank == TRAIN_LOADER) {
         group->kind = GROUP_EVALUATES;
         owner_clear(state);
@@ -352,7 +258,7 @@ static int question(train_state *state, int rank, PyObject *owner, PyObject *gro
     }
     const bool goes_on = state->open && state->owner == owner;
     if (!goes_on && rank <= TRAIN_LOADER &&
-        (evaluating || group_kind_of(state, group) == GROUP_EVALUATES)) {
+        (evaluating || core_group_kind(&state->groups, group) == GROUP_EVALUATES)) {
         if (state->open && !step_counts(state)) {
             step_forget(state);
         }
@@ -467,7 +373,7 @@ void core_train_works(bool backward)
     }
     state->trains |= backward && state->open && state->open_rank == TRAIN_LOADER;
     if (state->open && state->group && backward) {
-        train_group *group = group_find(state, state->group);
+        train_group *group = core_group_find(&state->groups, state->group);
         if (group) {
             group->kind = GROUP_TRAINS;
         }
@@ -676,7 +582,7 @@ static PyObject *train_epoch(PyObject *Py_UNUSED(module), PyObject *object)
     if (!state) {
         return PyLong_FromLong(0);
     }
-    return PyLong_FromUnsignedLong(group_get(state, object)->passes++);
+    return PyLong_FromUnsignedLong(core_group_get(&state->groups, object)->passes++);
 }
 
 static PyObject *train_step(PyObject *Py_UNUSED(module), PyObject *const *args,
