@@ -18,11 +18,10 @@ from statistics import median, quantiles
 from time import perf_counter_ns
 from typing import Any
 
-import torch
 import training
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import DataLoader
 
+# Steps of a block, and those of them that are left out.
 STEPS, LEFT_OUT = 400, 100
 NAMES = ("next", "zero_grad", "forward", "loss", "backward", "step")
 
@@ -31,21 +30,8 @@ class Loop:
     """The CNN of training.py, with a look at the clock after each statement."""
 
     def __init__(self) -> None:
-        torch.set_num_threads(1)
-        torch.manual_seed(0)
-        self.model = nn.Sequential(
-            nn.Conv2d(1, 8, 3),
-            nn.ReLU(),
-            nn.Conv2d(8, 16, 3, stride=2),
-            nn.ReLU(),
-            nn.AdaptiveAvgPool2d(4),
-            nn.Flatten(),
-            nn.Linear(256, 10),
-        )
-        self.criterion = nn.CrossEntropyLoss()
-        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.01, momentum=0.9)
-        count = 16 * STEPS
-        self.data = TensorDataset(torch.randn(count, 1, 28, 28), torch.randint(0, 10, (count,)))
+        parts = training.cnn_parts(16 * STEPS)
+        self.model, self.criterion, self.optimizer, self.data = parts
 
     def block(self) -> list[list[int]]:
         """Return what each statement took, by step, in nanoseconds."""

@@ -46,11 +46,11 @@ class AbsentError(Exception):
 # --- Programs -------------------------------------------------------------------------
 
 
-def cnn() -> Work:
-    """A plain loop over a loader: a small network of eight modules, about 1.3 ms a step."""
+def cnn_parts(rows: int = 4096) -> tuple[Any, Any, Any, Any]:
+    """Return model, loss, optimizer and data of the CNN: eight modules, about 1.3 ms a step."""
     import torch
     from torch import nn
-    from torch.utils.data import DataLoader, TensorDataset
+    from torch.utils.data import TensorDataset
 
     torch.set_num_threads(1)
     torch.manual_seed(0)
@@ -63,9 +63,16 @@ def cnn() -> Work:
         nn.Flatten(),
         nn.Linear(256, 10),
     )
-    criterion = nn.CrossEntropyLoss()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
-    data = TensorDataset(torch.randn(4096, 1, 28, 28), torch.randint(0, 10, (4096,)))
+    data = TensorDataset(torch.randn(rows, 1, 28, 28), torch.randint(0, 10, (rows,)))
+    return model, nn.CrossEntropyLoss(), optimizer, data
+
+
+def cnn() -> Work:
+    """A plain loop over a loader."""
+    from torch.utils.data import DataLoader
+
+    model, criterion, optimizer, data = cnn_parts()
     step: Any = nullcontext
     if "traceml_ai" in sys.modules:  # It wants to be told what a step is.
         import traceml_ai

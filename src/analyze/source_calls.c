@@ -10,12 +10,7 @@ enum { ARGUMENTS_MOST = 24, LINES_MOST = 400 };
 
 typedef struct sw__source_line line;
 
-struct piece {
-    const char *text;
-    size_t length;
-};
-
-static bool same(struct piece a, struct piece b)
+static bool same(struct sw__name a, struct sw__name b)
 {
     return a.length == b.length && memcmp(a.text, b.text, a.length) == 0;
 }
@@ -70,20 +65,20 @@ bool sw__source_call_get(const char *text, size_t length, uint32_t number,
 bool sw__source_call_same(const struct sw__source_call *a,
                           const struct sw__source_call *b)
 {
-    return same((struct piece){a->name, a->name_length},
-                (struct piece){b->name, b->name_length}) &&
-           same((struct piece){a->inside, a->inside_length},
-                (struct piece){b->inside, b->inside_length});
+    return same((struct sw__name){a->name, a->name_length},
+                (struct sw__name){b->name, b->name_length}) &&
+           same((struct sw__name){a->inside, a->inside_length},
+                (struct sw__name){b->inside, b->inside_length});
 }
 
 /* The next name from `*at` on, without its attributes; false: there is none. */
-static bool next_name(const char **at, const char *end, struct piece *out)
+static bool next_name(const char **at, const char *end, struct sw__name *out)
 {
     const char *c = *at;
     while (c < end && !sw__source_in_name(*c)) {
         c++;
     }
-    *out = (struct piece){c, 0};
+    *out = (struct sw__name){c, 0};
     while (c < end && sw__source_in_name(*c)) {
         c++;
     }
@@ -95,13 +90,13 @@ static bool next_name(const char **at, const char *end, struct piece *out)
     return out->length > 0;
 }
 
-static bool names(const struct sw__source_call *call, struct piece name)
+static bool names(const struct sw__source_call *call, struct sw__name name)
 {
     const char *at = call->name;
     const char *end = call->inside + call->inside_length;
-    struct piece here;
+    struct sw__name here;
     while (next_name(&at, end, &here)) {
-        if (same(here, name) && !same(here, (struct piece){"self", 4})) {
+        if (same(here, name) && !same(here, (struct sw__name){"self", 4})) {
             return true;
         }
     }
@@ -124,7 +119,7 @@ static bool assigns(const line *at, const struct sw__source_call *call)
         target = memmem(at->text, at->length, " in ", 4);
     }
     const char *from = at->text;
-    struct piece name;
+    struct sw__name name;
     while (target && from < target && next_name(&from, target, &name)) {
         if (names(call, name)) {
             return true;
@@ -155,7 +150,7 @@ bool sw__source_call_keeps(const char *text, size_t length, uint32_t from, uint3
 
 /* The arguments of the function that begins at `first`, which all stand in one line. */
 static size_t arguments(const char *text, size_t length, uint32_t first,
-                        struct piece list[ARGUMENTS_MOST])
+                        struct sw__name list[ARGUMENTS_MOST])
 {
     line at;
     size_t count = 0;
@@ -181,7 +176,7 @@ static size_t arguments(const char *text, size_t length, uint32_t first,
 bool sw__source_call_given(const char *text, size_t length, uint32_t first,
                            uint32_t second, const struct sw__source_call *call)
 {
-    struct piece one[ARGUMENTS_MOST], other[ARGUMENTS_MOST], name;
+    struct sw__name one[ARGUMENTS_MOST], other[ARGUMENTS_MOST], name;
     const size_t count = arguments(text, length, first, one);
     const size_t others = arguments(text, length, second, other);
     const char *at = call->name;

@@ -326,27 +326,34 @@ static void work_on_batches(void **state)
     scene_free(scene);
 }
 
+/* Steps of JAX that another function of the user's takes most of; `waits_ms`: now and then it is waited for what was computed
+ * meanwhile. */
+static struct scene *beside_jax(double waits_ms, struct scene_frame function,
+                                unsigned native)
+{
+    struct scene *scene = scene_new();
+    tb_fact(scene->tb, "jax_backend", "cpu");
+    for (unsigned i = 0; i < 100; i++) {
+        scene_step(scene,
+                   PHASES([SW_PHASE_FORWARD] = 1, [SW_PHASE_OTHER] = 6,
+                          [SW_PHASE_SYNC] = i % 25 == 24 ? waits_ms : 0),
+                   0);
+    }
+    scene_samples(scene, SW_PHASE_FORWARD,
+                  FRAMES(TRAIN(20), {"step", "/v/site-packages/jax/_src/pjit.py", 1, 2}),
+                  100, 100);
+    scene_samples(scene, SW_PHASE_OTHER, FRAMES(TRAIN(17), function), 590, native);
+    scene_look(scene);
+    return scene;
+}
+
 /* In JAX the step before is computed while a batch is made, and waited for now and then: it takes 8 ms, or hardly any. */
 static void work_on_batches_beside_jax(void **state)
 {
     (void)state;
+    const struct scene_frame cut = {"cut", "/home/u/patches.py", 3, 7};
     for (unsigned hidden = 0; hidden < 2; hidden++) {
-        struct scene *scene = scene_new();
-        tb_fact(scene->tb, "jax_backend", "cpu");
-        for (unsigned i = 0; i < 100; i++) {
-            const bool waits = hidden && i % 25 == 24;
-            scene_step(scene,
-                       PHASES([SW_PHASE_FORWARD] = 1, [SW_PHASE_OTHER] = 6,
-                              [SW_PHASE_SYNC] = waits ? 25 : 0),
-                       0);
-        }
-        scene_samples(
-            scene, SW_PHASE_FORWARD,
-            FRAMES(TRAIN(20), {"step", "/v/site-packages/jax/_src/pjit.py", 1, 2}), 100,
-            100);
-        scene_samples(scene, SW_PHASE_OTHER,
-                      FRAMES(TRAIN(17), {"cut", "/home/u/patches.py", 3, 7}), 590, 590);
-        scene_look(scene);
+        struct scene *scene = beside_jax(hidden ? 25 : 0, cut, 590);
         assert_int_equal(found(scene, SW_FINDING_LOADER_MAIN_PROCESS) != NULL, !hidden);
         scene_free(scene);
     }
@@ -356,23 +363,9 @@ static void work_on_batches_beside_jax(void **state)
 static void python_beside_jax(void **state)
 {
     (void)state;
+    const struct scene_frame count = {"count", "/home/u/words.py", 3, 7};
     for (unsigned hidden = 0; hidden < 2; hidden++) {
-        struct scene *scene = scene_new();
-        tb_fact(scene->tb, "jax_backend", "cpu");
-        for (unsigned i = 0; i < 100; i++) {
-            const bool waits = hidden && i % 25 == 24;
-            scene_step(scene,
-                       PHASES([SW_PHASE_FORWARD] = 1, [SW_PHASE_OTHER] = 6,
-                              [SW_PHASE_SYNC] = waits ? 100 : 0),
-                       0);
-        }
-        scene_samples(
-            scene, SW_PHASE_FORWARD,
-            FRAMES(TRAIN(20), {"step", "/v/site-packages/jax/_src/pjit.py", 1, 2}), 100,
-            100);
-        scene_samples(scene, SW_PHASE_OTHER,
-                      FRAMES(TRAIN(17), {"count", "/home/u/words.py", 3, 7}), 590, 100);
-        scene_look(scene);
+        struct scene *scene = beside_jax(hidden ? 100 : 0, count, 100);
         assert_int_equal(found(scene, SW_FINDING_PYTHON_OVERHEAD) != NULL, !hidden);
         scene_free(scene);
     }
