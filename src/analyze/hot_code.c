@@ -528,6 +528,9 @@ static void add_stack(struct reading *reading, const sw_stack *stack, int phase,
         .as = closure ? SW_PHASE_OTHER : phase,
         .outside = outside,
         .when = when};
+    if (inner > 1 && is_users(reading->stacks, frames, inner - 2)) {
+        key.caller = sw_stacks_get_frame(reading->stacks, frames[inner - 2]);
+    }
     if (when != SW__HOT_UNKNOWN) {
         const sw_stack_frame *caller = sw_stacks_get_frame(reading->stacks, frames[loop]);
         key.loop = sw__user_file(caller->file) ? caller : NULL;

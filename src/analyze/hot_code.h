@@ -21,6 +21,7 @@ struct sw__hot_line {
     const sw_stack_frame *frame;
     const sw_stack_frame *entry; /* what the loop called to get there; NULL: unknown */
     const sw_stack_frame *loop;  /* the line of the loop that did; NULL: unknown */
+    const sw_stack_frame *caller; /* the user's line that called its function; NULL: none */
     int phase;                   /* enum sw_phase, whose time it is part of */
     int as; /* the same, but `other` for what a closure does inside the optimizer, and
                `logging` for what loggers do that no section tells of */
@@ -55,7 +56,7 @@ struct sw__hot {
 /* A function of the user's, over some phases. */
 struct sw__hot_function {
     sw_stack_frame frame; /* its line with most samples */
-    const sw_stack_frame *entry;
+    const sw_stack_frame *entry, *caller;
     uint64_t samples, own, interpreted, copied;
     uint64_t repeated; /* of `own`, in a loop inside the step */
     uint64_t plain;    /* of `interpreted`, on lines that are mostly that */

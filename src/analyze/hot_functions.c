@@ -79,6 +79,7 @@ static void count_gathered(sw_findings *all, const struct sw__hot_line *const *l
     if (gathers) {
         function->frame = *loop->frame;
         function->entry = loop->entry;
+        function->caller = loop->caller;
         function->line_samples = loop->samples;
     }
 }
@@ -121,6 +122,7 @@ struct sw__hot_function *sw__hot_functions(sw_findings *all, uint64_t phases,
             function->line_samples = line->samples;
             function->frame = *line->frame;
             function->entry = line->entry;
+            function->caller = line->caller;
         }
         function->samples += line->samples;
         function->own += line->own;

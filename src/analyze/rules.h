@@ -77,6 +77,8 @@ double sw__computed_beside(const sw_findings *all);
 /* What a step takes to compute, in ns, where calls return before their results are there: between a step that was handed out when
  * there was nothing else to compute, after a wait or a compilation, and the end of the next wait so many were. 0: unknown. */
 double sw__computed_in_queue(const sw_findings *all);
+/* The larger of both: a step takes that much, whoever does what beside it. */
+double sw__computed_meanwhile(const sw_findings *all);
 /* How busy the accelerator is while steps are made, as shares; of several the busiest. NaN: unknown. The most is over the looks
  * of the monitor, a second apart as a rule. */
 struct sw__device_use {

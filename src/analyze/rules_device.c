@@ -73,37 +73,95 @@ double sw__computed_beside(const sw_findings *all)
 #define WAIT_LEAST_NS 1e6
 #define QUEUED_LEAST 3
 
+/* Steps that were handed out one after the other while there was nothing else to compute, up to a wait for them. */
+struct queue {
+    uint64_t since; /* 0: nothing is known of what is computed */
+    double queued;
+    double ns, steps; /* of all that ended */
+};
+
+/* A wait for more than one step says that the program is ahead, and computing never stopped; a shorter one is for what was handed
+ * out last alone. */
+static void end_queue(struct queue *queue, uint64_t over_ns, double wait_ns)
+{
+    if (queue->since && over_ns > queue->since) {
+        const double each = (double)(over_ns - queue->since) / queue->queued;
+        queue->ns += queue->queued * (wait_ns > 1.5 * each ? each : fmin(each, wait_ns));
+        queue->steps += queue->queued;
+    }
+    queue->since = 0;
+}
+
+/* The first wait after the last step, as `*wait_ns`, and when it was over; 0: there was none. */
+static uint64_t waited_after(const sw_findings *all, uint64_t last_ns, double *wait_ns)
+{
+    const sw_summary *summary = all->it.summary;
+    sw_trace *trace = sw__step_trace(summary);
+    sw_cursor *cursor = NULL;
+    const sw_cursor_filter filter = {.kinds = 1u << SW_RECORD_SPAN,
+                                     .one_thread = true,
+                                     .thread = summary->step_lane->thread,
+                                     .from_ns = last_ns};
+    uint64_t over = 0;
+    sw_event event;
+    if (sw_cursor_open(&cursor, &trace, 1, &filter, NULL) != SW_OK) {
+        return 0;
+    }
+    while (!over && sw_cursor_next(cursor, &event) == SW_OK) {
+        const sw_record_span *span = (const sw_record_span *)(const void *)event.record;
+        const sw_trace_lane *lane = summary->step_lane;
+        if (event.record->kind != SW_RECORD_SPAN || event.begin_ns < last_ns ||
+            span->domain != lane->domain || span->node >= lane->node_count) {
+            continue;
+        }
+        const sw_trace_name *name =
+            sw_trace_get_name(trace, lane->nodes[span->node].section);
+        *wait_ns = (double)(event.end_ns - event.begin_ns);
+        over = name && name->use == 1 && name->phase == SW_PHASE_SYNC &&
+                       *wait_ns > WAIT_LEAST_NS
+                   ? event.end_ns
+                   : 0;
+    }
+    sw_cursor_free(cursor);
+    return over;
+}
+
 double sw__computed_in_queue(const sw_findings *all)
 {
     sw_summary_step *list = NULL;
     size_t count = 0;
-    double ns = 0, steps = 0, queued = 0;
-    uint64_t since = 0;
+    struct queue queue = {0};
     if (!sw__is_asynchronous(all) ||
         sw_summary_step_series(all->it.summary, &list, &count, NULL) != SW_OK) {
         return 0;
     }
     for (size_t i = 0; i < count; i++) {
         const sw_summary_step *at = &list[i];
-        const bool waits = (double)at->phase_ns[SW_PHASE_SYNC] > WAIT_LEAST_NS &&
-                           2 * at->phase_ns[SW_PHASE_SYNC] > at->end_ns - at->begin_ns;
-        queued++;
+        const double wait = (double)at->phase_ns[SW_PHASE_SYNC];
+        queue.queued++;
         if (!at->complete) {
-            since = 0;
+            queue.since = 0;
         } else if (at->phase_ns[SW_PHASE_COMPILE] > 0) {
             /* Whatever was handed out before it is computed by now; what it compiled is yet to come. */
-            since = at->end_ns;
-            queued = 1;
-        } else if (waits) {
-            ns += since ? (double)(at->end_ns - since) : 0;
-            steps += since ? queued : 0;
-            since = 0;
-        } else if (since == 0) {
-            since =
+            queue.since = at->end_ns;
+            queue.queued = 1;
+        } else if (wait > WAIT_LEAST_NS && 2 * wait > (double)(at->end_ns - at->begin_ns)) {
+            end_queue(&queue, at->end_ns, wait);
+        } else if (queue.since == 0) {
+            queue.since =
                 at->end_ns; /* the first that is handed out after everything was there */
-            queued = 1;
+            queue.queued = 1;
         }
     }
+    double wait = 0;
+    const uint64_t over =
+        queue.since ? waited_after(all, list[count - 1].end_ns, &wait) : 0;
+    end_queue(&queue, over, wait);
     sw_summary_steps_free(list);
-    return steps >= QUEUED_LEAST ? ns / steps : 0;
+    return queue.steps >= QUEUED_LEAST ? queue.ns / queue.steps : 0;
+}
+
+double sw__computed_meanwhile(const sw_findings *all)
+{
+    return fmax(sw__computed_beside(all), sw__computed_in_queue(all));
 }

@@ -144,8 +144,10 @@ void sw__rules_graph(sw_findings *all)
     const struct sw__estimate time = {.mean = made.mean + forward.mean + backward.mean,
                                       .low = made.low + backward.low,
                                       .high = made.high + forward.high + backward.high};
-    if (times < TIMES_LEAST && rounds_apart(at)) {
-        one_by_one(all, at, nodes, nodes / functions, made);
+    /* The function may be written for one element, and what calls it goes through them. */
+    const sw_stack_frame *rounds = rounds_apart(at) ? at : top->caller;
+    if (times < TIMES_LEAST && rounds && (rounds == at || rounds_apart(rounds))) {
+        one_by_one(all, rounds, nodes, nodes / functions, made);
         return;
     }
     if (times < TIMES_LEAST) {

@@ -133,12 +133,6 @@ static void update_by_hand(sw_findings *all, const struct sw__hot_function *top,
     sw__draft_saves_in_steps(all, draft, time, 0.85, 0.5, 0.98);
 }
 
-/* Where calls return early, the rest is computed meanwhile: a step takes that much, whoever does what beside it. */
-static double computed_meanwhile(const sw_findings *all)
-{
-    return fmax(sw__computed_beside(all), sw__computed_in_queue(all));
-}
-
 /* That a function learns nothing is said of it already; that it is Python says what to do about it. */
 static void tell_once(sw_findings *all, struct sw__draft *python)
 {
@@ -175,7 +169,7 @@ static struct sw__draft *python_overhead(sw_findings *all)
         update_by_hand(all, top, time);
         return NULL;
     }
-    const double beside = computed_meanwhile(all);
+    const double beside = sw__computed_meanwhile(all);
     if (beside > 0 && step - beside < PYTHON_LEAST * step) {
         return NULL; /* it is hidden */
     }
@@ -484,7 +478,7 @@ static void loader_main_process(sw_findings *all, struct sw__draft *python)
         return;
     }
     struct sw__estimate saved = moved_to_workers(all, time);
-    const double computed = computed_meanwhile(all);
+    const double computed = sw__computed_meanwhile(all);
     if (computed > 0) {
         saved.mean = fmin(saved.mean, fmax(step - computed, 0));
         saved.low = fmin(saved.low, saved.mean);

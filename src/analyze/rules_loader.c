@@ -508,7 +508,9 @@ static bool loader_in_samples(sw_findings *all, const struct sw__loader_facts *f
 /* Nothing is known of the loader but that the loop waits for it. */
 static void unknown_loader(sw_findings *all, const struct sw__loader_facts *facts)
 {
-    if (loader_in_samples(all, facts)) {
+    /* Batches are made while what was handed out before is computed: nothing waits for them. */
+    if (sw__computed_in_queue(all) > (1 - SW__LOADER_GAIN) * all->it.mean_ns ||
+        loader_in_samples(all, facts)) {
         return;
     }
     double cpu = 0, time = 0, wait = 0;
@@ -549,7 +551,8 @@ static void unknown_loader(sw_findings *all, const struct sw__loader_facts *fact
     /* By what is waited, where no gain can be told. */
     draft->finding.severity = facts->share.mean > 0.5   ? SW_SEVERITY_CRITICAL
                               : facts->share.mean > 0.2 ? SW_SEVERITY_HIGH
-                                                        : SW_SEVERITY_MEDIUM;
+                              : facts->share.mean > 0.1 ? SW_SEVERITY_MEDIUM
+                                                        : SW_SEVERITY_LOW;
     if (itself) {
         draft_saves(all, draft, &range);
     }

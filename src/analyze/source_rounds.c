@@ -300,6 +300,54 @@ static bool read_body(struct rounds *of, uint32_t loop)
            !sw__source_line_get(of->text, of->length, loop + LINES_MOST, &at);
 }
 
+/* The bracket around a place in a statement: where it opens, or where it closes; NULL: there is none. */
+static const char *bracket_before(const char *begin, const char *at)
+{
+    size_t depth = 0;
+    while (at-- > begin) {
+        if (*at == ')' || *at == ']' || *at == '}') {
+            depth++;
+        } else if ((*at == '(' || *at == '[' || *at == '{') && depth-- == 0) {
+            return at;
+        }
+    }
+    return NULL;
+}
+
+static const char *bracket_after(const char *at, const char *end)
+{
+    size_t depth = 0;
+    for (; at < end; at++) {
+        if (*at == '(' || *at == '[' || *at == '{') {
+            depth++;
+        } else if ((*at == ')' || *at == ']' || *at == '}') && depth-- == 0) {
+            return at;
+        }
+    }
+    return NULL;
+}
+
+/* The first comprehension of the statement. Each of its rounds begins with new names; what it calls must not go on from where it
+ * was. Statements with strings in them are not looked at: brackets and words in them are none. */
+static bool read_comprehension(const char *text, size_t length, uint32_t number)
+{
+    struct rounds of = {.text = text, .length = length, .look = true};
+    const char *begin, *end;
+    if (!sw__source_statement(text, length, number, &begin, &end) ||
+        memchr(begin, '"', (size_t)(end - begin)) ||
+        memchr(begin, '\'', (size_t)(end - begin)) ||
+        memchr(begin, '#', (size_t)(end - begin)) || !is_plain(begin, end, false)) {
+        return false;
+    }
+    const char *loop = memmem(begin, (size_t)(end - begin), " for ", 5);
+    const char *open = loop ? bracket_before(begin, loop) : NULL;
+    const char *close = loop ? bracket_after(loop, end) : NULL;
+    const char *in =
+        open && close ? memmem(loop + 5, (size_t)(close - loop - 5), " in ", 4) : NULL;
+    return in && make_all(&of, loop + 5, in, 0) && reads(&of, open + 1, loop) &&
+           reads(&of, in + 4, close);
+}
+
 bool sw__source_rounds_apart(const char *text, size_t length, uint32_t first,
                              uint32_t number)
 {
@@ -311,9 +359,11 @@ bool sw__source_rounds_apart(const char *text, size_t length, uint32_t first,
                               ? number
                               : sw__source_loop_around(text, length, first, number);
     struct rounds rounds = {.text = text, .length = length};
-    if (loop == 0 || !read_body(&rounds, loop)) {
-        return false;
+    if (loop > 0 && read_body(&rounds, loop)) {
+        rounds.look = true;
+        if (read_body(&rounds, loop)) {
+            return true;
+        }
     }
-    rounds.look = true;
-    return read_body(&rounds, loop);
+    return read_comprehension(text, length, number);
 }

@@ -8,8 +8,8 @@
 
 /* Looks at the innermost `for` around `line`, of the function that begins at `first`. Its rounds are apart where each uses only
  * what it made itself or what the loop does not change, and hands on nothing but what it adds to a list or to a sum. A round that
- * may be the last one, objects that go on from where they were, and parts of `self` are never taken to be so. False also where
- * there is no such loop, or it cannot be read. */
+ * may be the last one, objects that go on from where they were, and parts of `self` are never taken to be so. A comprehension in
+ * the line is such a loop too. False also where there is none, or it cannot be read. */
 bool sw__source_rounds_apart(const char *text, size_t length, uint32_t first,
                              uint32_t line);
 
