@@ -21,8 +21,9 @@ struct sw__hot_line {
     const sw_stack_frame *frame;
     const sw_stack_frame *entry; /* what the loop called to get there; NULL: unknown */
     const sw_stack_frame *loop;  /* the line of the loop that did; NULL: unknown */
-    const sw_stack_frame *caller; /* the user's line that called its function; NULL: none */
-    int phase;                   /* enum sw_phase, whose time it is part of */
+    const sw_stack_frame
+        *caller; /* the user's line that called its function; NULL: none */
+    int phase;   /* enum sw_phase, whose time it is part of */
     int as; /* the same, but `other` for what a closure does inside the optimizer, and
                `logging` for what loggers do that no section tells of */
     bool outside; /* of steps: validation or a checkpoint between them */

@@ -145,7 +145,8 @@ double sw__computed_in_queue(const sw_findings *all)
             /* Whatever was handed out before it is computed by now; what it compiled is yet to come. */
             queue.since = at->end_ns;
             queue.queued = 1;
-        } else if (wait > WAIT_LEAST_NS && 2 * wait > (double)(at->end_ns - at->begin_ns)) {
+        } else if (wait > WAIT_LEAST_NS &&
+                   2 * wait > (double)(at->end_ns - at->begin_ns)) {
             end_queue(&queue, at->end_ns, wait);
         } else if (queue.since == 0) {
             queue.since =

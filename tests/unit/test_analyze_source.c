@@ -65,6 +65,26 @@ static void rounds_of_a_loop(void **state)
             assert_int_equal(is, !other);
         }
     }
+    static const struct {
+        const char *text;
+        bool apart;
+    } comprehensions[] = {
+        {"return torch.stack([cost(x, y) for x, y in zip(a, b)]).mean()", true},
+        {"return sum(cost(x, b)\n        for x in a)", true},
+        {"return [cost(x, h := cost(x, h)) for x in a]", false},
+        {"return [cell(x, b) for x in a]", false},
+        {"return [cost(x, state) for x in a]", false},
+        {"return cost(a, b)", false},
+        {"return [\"a for b in\"]", false},
+    };
+    for (size_t i = 0; i < sizeof comprehensions / sizeof comprehensions[0]; i++) {
+        snprintf(text, sizeof text,
+                 "import torch\ndef cost(a, b):\n    return a @ b\ndef loss(a, b, h):\n"
+                 "    %s\n",
+                 comprehensions[i].text);
+        assert_int_equal(sw__source_rounds_apart(text, strlen(text), 4, 5),
+                         comprehensions[i].apart);
+    }
     static const char loop[] = "for x in y:\n    z.append(x)\n";
     assert_true(sw__source_rounds_apart(loop, strlen(loop), 0, 1));
     assert_false(sw__source_rounds_apart(loop, strlen(loop), 0, 9));

@@ -434,6 +434,55 @@ static void compiled_beside_what_is_computed(void **state)
     assert_true(fabs(speedup[1] - 410 / (199 * 4.5 / 11)) < 0.3);
 }
 
+/* The same, and nothing is waited for but after the last step: what it tells are the steps since the last compilation. */
+static void compiled_and_waited_for_at_the_end(void **state)
+{
+    (void)state;
+    struct scene *scene = scene_new();
+    tb_fact(scene->tb, "jax_backend", "cpu");
+    for (unsigned i = 0; i < 200; i++) {
+        scene_step(
+            scene,
+            PHASES([SW_PHASE_FORWARD] = 0.05, [SW_PHASE_COMPILE] = i % 20 ? 0 : 40), 0);
+    }
+    /* 20 steps, one of them the one that compiled: 0.95 ms to hand the others out, 9 of waiting. */
+    call(scene->tb, scene->lane, scene_section(scene, "sync", SW_PHASE_SYNC), scene->at,
+         9 * MS);
+    compiled(scene, "train_step", "the first call", 1, 40, false);
+    compiled(scene, "train_step", "argument 2 ('rate'): static 1 -> static 2", 9, 360,
+             true);
+    scene_look(scene);
+    const sw_finding *finding = found(scene, SW_FINDING_RECOMPILE);
+    assert_non_null(finding);
+    assert_true(fabs(evidence(finding, "computed_ms") - 9.95 / 20) < 0.02);
+    assert_true(fabs(finding->speedup - 370 / (199 * 9.95 / 20)) < 0.3);
+    scene_free(scene);
+}
+
+/* The loop waits for its batches, and JAX computes meanwhile what it was handed: a wait of 200 ms at the end says so. */
+static void batches_made_while_computing(void **state)
+{
+    (void)state;
+    for (unsigned ahead = 0; ahead < 2; ahead++) {
+        struct scene *scene = scene_new();
+        tb_fact(scene->tb, "jax_backend", "cpu");
+        scene_steps(scene, 100,
+                    PHASES([SW_PHASE_FORWARD] = 5, [SW_PHASE_DATA_WAIT] = 0.4));
+        if (ahead) {
+            call(scene->tb, scene->lane, scene_section(scene, "sync", SW_PHASE_SYNC),
+                 scene->at, 200 * MS);
+        }
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_LOADER_WORKERS);
+        assert_int_equal(finding != NULL, !ahead);
+        if (finding) {
+            /* Less than a tenth is waited: no more than that can be gained. */
+            assert_int_equal(finding->severity, SW_SEVERITY_LOW);
+        }
+        scene_free(scene);
+    }
+}
+
 /* Shapes that are made alike have padding, which is computed as well. */
 static void compiled_for_each_shape(void **state)
 {
@@ -596,6 +645,8 @@ int main(void)
         cmocka_unit_test(work_outside_the_backward),
         cmocka_unit_test(compiled_again_and_again),
         cmocka_unit_test(compiled_beside_what_is_computed),
+        cmocka_unit_test(compiled_and_waited_for_at_the_end),
+        cmocka_unit_test(batches_made_while_computing),
         cmocka_unit_test(compiled_for_each_shape),
         cmocka_unit_test(compiled_when_training_began),
         cmocka_unit_test(loops_around_a_line),

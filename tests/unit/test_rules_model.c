@@ -145,6 +145,42 @@ static void a_loss_one_by_one(void **state)
     }
 }
 
+/* A function for one element, which a comprehension calls for each, or once for all of them. */
+static void a_function_for_one_element(void **state)
+{
+    (void)state;
+    for (unsigned each = 0; each < 2; each++) {
+        struct scene *scene = scene_new();
+        const char *file = scene_source(
+            scene, each ? "def cost(a, b):\n"
+                          "    return 1 - torch.dot(a, b)\n"
+                          "def loss(a, b):\n"
+                          "    return sum([cost(x, y) for x, y in zip(a, b)])\n"
+                        : "def cost(a, b):\n"
+                          "    return 1 - torch.dot(a, b)\n"
+                          "def loss(a, b):\n"
+                          "    return cost(a, b).sum()\n");
+        scene_steps(scene, 100,
+                    PHASES([SW_PHASE_FORWARD] = 0.5, [SW_PHASE_OTHER] = 4,
+                           [SW_PHASE_BACKWARD] = 6));
+        part(scene, "Net", "Net", 0.5, 1, 100);
+        scene_samples(scene, SW_PHASE_FORWARD, FRAMES(TRAIN(20), TORCH("call")), 50, 48);
+        scene_samples(scene, SW_PHASE_OTHER,
+                      FRAMES(TRAIN(20), {"loss", file, 3, 4}, {"cost", file, 1, 2}), 400,
+                      80);
+        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 600, 600);
+        graph(scene, 2000, 15);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_LAUNCH_BOUND);
+        assert_int_equal(finding != NULL, each);
+        if (finding) {
+            assert_string_equal(finding->name, "loss");
+            assert_int_equal(finding->line, 4);
+        }
+        scene_free(scene);
+    }
+}
+
 /* 16 heads in a row are one thing 16 times; three layers of a block are three things. */
 static void rows_of_small_parts(void **state)
 {
@@ -912,6 +948,7 @@ int main(void)
         cmocka_unit_test(a_model_that_is_asked_the_same),
         cmocka_unit_test(operations_outside_the_model),
         cmocka_unit_test(a_loss_one_by_one),
+        cmocka_unit_test(a_function_for_one_element),
         cmocka_unit_test(rows_of_small_parts),
         cmocka_unit_test(parts_that_are_alike),
         cmocka_unit_test(small_nodes_on_a_busy_machine),
