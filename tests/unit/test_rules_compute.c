@@ -466,19 +466,13 @@ static void batches_made_while_computing(void **state)
     for (unsigned ahead = 0; ahead < 2; ahead++) {
         struct scene *scene = scene_new();
         tb_fact(scene->tb, "jax_backend", "cpu");
-        scene_steps(scene, 100,
-                    PHASES([SW_PHASE_FORWARD] = 5, [SW_PHASE_DATA_WAIT] = 0.4));
+        scene_steps(scene, 100, PHASES([SW_PHASE_FORWARD] = 5, [SW_PHASE_DATA_WAIT] = 2));
         if (ahead) {
             call(scene->tb, scene->lane, scene_section(scene, "sync", SW_PHASE_SYNC),
                  scene->at, 200 * MS);
         }
         scene_look(scene);
-        const sw_finding *finding = found(scene, SW_FINDING_LOADER_WORKERS);
-        assert_int_equal(finding != NULL, !ahead);
-        if (finding) {
-            /* Less than a tenth is waited: no more than that can be gained. */
-            assert_int_equal(finding->severity, SW_SEVERITY_LOW);
-        }
+        assert_int_equal(found(scene, SW_FINDING_LOADER_WORKERS) != NULL, !ahead);
         scene_free(scene);
     }
 }
