@@ -183,6 +183,35 @@ print(sum(p.double().sum().item() for p in net.parameters()), torch.get_rng_stat
     check_parts(report)
 
 
+def test_lightning_loggers_are_logging(python: Program, tmp_path: Path) -> None:
+    """What the trainer hands to loggers, one of the program's own and Lightning's, as it says."""
+    pytest.importorskip("lightning")
+    program = (
+        LIGHTNING.replace("logger=False, ", "")
+        + """
+import time
+from lightning.pytorch.loggers import CSVLogger, Logger
+
+
+class Own(Logger):
+    name = version = "own"
+    def log_metrics(self, metrics, step=None):
+        time.sleep(0.01)
+    def log_hyperparams(self, params, *args, **kwargs):
+        pass
+
+
+loggers = [Own(), CSVLogger("csv", flush_logs_every_n_steps=1)]
+fit = trainer(enable_checkpointing=False, logger=loggers, log_every_n_steps=1).fit
+fit(Net(), loaders()[0])
+"""
+    )
+    python(program, watched=True)
+    report = report_of(tmp_path / "run")
+    assert phases_of(report)["logging"] > 9
+    assert any(row["name"] == "csv" and row["calls"] >= 20 for row in report["sections"])
+
+
 def test_lightning_without_a_length(python: Program, tmp_path: Path) -> None:
     """Lightning asks for a batch ahead where it does not know how many there are."""
     pytest.importorskip("lightning")

@@ -26,7 +26,20 @@ _LIBRARIES: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "mlflow.tracking.client": ("mlflow", "MlflowClient", ("log_*", "set_tag")),
     # refresh is what all progress bars draw by, at most ten times a second; not the iteration.
     "tqdm.std": ("tqdm", "tqdm", ("refresh", "close", "write")),
+    "accelerate.accelerator": ("accelerate", "Accelerator", ("log",)),
 }
+# Lightning's packages under both of their names: what its trainer hands to all loggers, whoever
+# wrote them, and the logger of its own that no other library stands behind.
+for _package, _fabric in (
+    ("lightning.pytorch", "lightning.fabric"),
+    ("pytorch_lightning", "lightning_fabric"),
+):
+    _LIBRARIES[f"{_package}.trainer.connectors.logger_connector.logger_connector"] = (
+        "loggers",
+        "_LoggerConnector",
+        ("log_metrics",),
+    )
+    _LIBRARIES[f"{_fabric}.loggers.csv_logs"] = ("csv", "CSVLogger", ("log_*", "save", "finalize"))
 
 _print: Any = None
 
@@ -43,8 +56,10 @@ def remove() -> None:
 
 
 def _watch_library(module: Any) -> None:
-    section, owner, names = _LIBRARIES[module.__name__]
-    _time(getattr(module, owner), names, _core.section(section, "logging"))
+    section, name, names = _LIBRARIES[module.__name__]
+    owner = getattr(module, name, None)
+    if owner is not None:
+        _time(owner, names, _core.section(section, "logging"))
 
 
 def _time(owner: Any, names: tuple[str, ...], section: Any) -> None:
