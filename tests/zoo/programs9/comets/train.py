@@ -14,7 +14,7 @@ class Nights(IterableDataset):
         self.frames = frames
 
     def fetch(self, night):
-        time.sleep(0.35)
+        time.sleep(0.25)
         g = torch.Generator().manual_seed(night)
         return torch.randn(self.frames, 1, 24, 24, generator=g)
 

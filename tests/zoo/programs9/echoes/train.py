@@ -34,7 +34,7 @@ def main():
     memory = Memory(256, args.limit)
     steps = 0
     start = time.perf_counter()
-    for _ in range(4):
+    for _ in range(2):
         for (x,) in loader:
             first = model(x + 0.1 * torch.randn_like(x))
             second = model(x + 0.1 * torch.randn_like(x))

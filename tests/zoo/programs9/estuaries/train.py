@@ -1,7 +1,10 @@
 """Salinity of an estuary from noisy soundings, in JAX."""
 
 import argparse
+import os
 import time
+
+os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
 
 import jax
 import jax.numpy as jnp

@@ -46,7 +46,7 @@ def main():
         enable_progress_bar=False, enable_model_summary=False, num_sanity_val_steps=0,
         val_check_interval=args.val_interval,
     )  # fmt: skip
-    train = DataLoader(lines(1600), batch_size=16, shuffle=True)
+    train = DataLoader(lines(3200), batch_size=16, shuffle=True)
     val = DataLoader(lines(320), batch_size=32)
     start = time.perf_counter()
     trainer.fit(Depth(), train, val)

@@ -8,11 +8,11 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 parser = argparse.ArgumentParser()
-parser.add_argument("--threads", type=int, default=24)
+parser.add_argument("--threads", type=int, default=32)
 args = parser.parse_args()
 torch.set_num_threads(args.threads)
 torch.manual_seed(0)
-data = TensorDataset(torch.randn(256 * 60, 200), torch.randn(256 * 60, 1))
+data = TensorDataset(torch.randn(256 * 100, 200), torch.randn(256 * 100, 1))
 loader = DataLoader(data, batch_size=256, shuffle=True)
 model = nn.Sequential(
     nn.Linear(200, 512), nn.GELU(), nn.LayerNorm(512), nn.Linear(512, 512), nn.GELU(),

@@ -44,7 +44,7 @@ def main():
     args = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    loader = DataLoader(Sheets(40_000), batch_size=24, shuffle=True)
+    loader = DataLoader(Sheets(2400), batch_size=24, shuffle=True)
     model = nn.Sequential(
         nn.Conv2d(3, 24, 3), nn.ReLU(), nn.Conv2d(24, 48, 3, stride=2), nn.ReLU(),
         nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(48, 12),

@@ -39,7 +39,7 @@ def main():
     args = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    data = TensorDataset(torch.rand(320, 1, 64, 64), torch.randn(320, 1, 64, 64) * 0.1)
+    data = TensorDataset(torch.rand(480, 1, 64, 64), torch.randn(480, 1, 64, 64) * 0.1)
     model = Denoiser()
     start = time.perf_counter()
     curve = train(model, DataLoader(data, batch_size=4, shuffle=True), args.curve)

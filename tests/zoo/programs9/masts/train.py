@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader, Dataset
 
 class Maps(Dataset):
     def __init__(self, count):
-        self.maps = np.random.default_rng(0).random((64, 96, 96))
+        self.maps = np.random.default_rng(0).random((64, 160, 160))
         self.count = count
 
     def __len__(self):
@@ -21,7 +21,7 @@ class Maps(Dataset):
     def __getitem__(self, i):
         plane = np.fft.fft2(self.maps[i % 64])
         plane[24:-24] = 0
-        smooth = np.fft.ifft2(plane).real[::3, ::3]
+        smooth = np.fft.ifft2(plane).real[::5, ::5]
         return torch.from_numpy(smooth.astype(np.float32))[None], i % 3
 
 
@@ -34,8 +34,8 @@ def main():
     torch.manual_seed(0)
     loader = DataLoader(Maps(3200), batch_size=32, num_workers=1)
     model = nn.Sequential(
-        nn.Conv2d(1, 24, 3), nn.ReLU(), nn.Conv2d(24, 24, 3), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Conv2d(24, 24, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(24, 3),
+        nn.Conv2d(1, 16, 3), nn.ReLU(), nn.Conv2d(16, 16, 3), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(16, 24, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(24, 3),
     )  # fmt: skip
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     steps = 0

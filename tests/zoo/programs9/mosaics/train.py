@@ -39,7 +39,7 @@ def main():
     diary = Diary("diary.jsonl")
     steps = 0
     start = time.perf_counter()
-    for _ in range(2):
+    for _ in range(4):
         for (x,) in loader:
             loss = nn.functional.mse_loss(model(x), x)
             optimizer.zero_grad()

@@ -14,7 +14,7 @@ class Tower(eqx.Module):
     layers: list
     head: eqx.nn.Linear
 
-    def __init__(self, key, width=48, depth=5):
+    def __init__(self, key, width=48, depth=3):
         keys = jax.random.split(key, depth + 1)
         self.layers = [eqx.nn.Linear(width, width, key=k) for k in keys[:-1]]
         self.head = eqx.nn.Linear(width, 3, key=keys[-1])

@@ -23,7 +23,7 @@ def main():
     torch.set_num_threads(1)
     torch.manual_seed(0)
     train = DataLoader(
-        TensorDataset(torch.randn(1600, 1, 24, 24), torch.randn(1600, 1)), 16, shuffle=True
+        TensorDataset(torch.randn(3200, 1, 24, 24), torch.randn(3200, 1)), 16, shuffle=True
     )
     held_out = DataLoader(TensorDataset(torch.randn(512, 1, 24, 24), torch.randn(512, 1)), 64)
     model = nn.Sequential(

@@ -17,7 +17,7 @@ from transformers import (
 class Sentences(Dataset):
     def __init__(self, count):
         g = torch.Generator().manual_seed(5)
-        self.ids = torch.randint(5, 8000, (count, 24), generator=g)
+        self.ids = torch.randint(5, 30000, (count, 24), generator=g)
 
     def __len__(self):
         return len(self.ids)
@@ -36,12 +36,12 @@ class Clock(TrainerCallback):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--save-steps", type=int, default=5)
+    parser.add_argument("--save-steps", type=int, default=3)
     args = parser.parse_args()
     torch.set_num_threads(1)
     config = BertConfig(
-        vocab_size=8000, hidden_size=128, num_hidden_layers=2, num_attention_heads=4,
-        intermediate_size=256, max_position_embeddings=32,
+        vocab_size=30522, hidden_size=128, num_hidden_layers=2, num_attention_heads=4,
+        intermediate_size=512, max_position_embeddings=32,
     )  # fmt: skip
     clock = Clock()
     trainer = Trainer(

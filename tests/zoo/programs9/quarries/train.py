@@ -8,19 +8,19 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 parser = argparse.ArgumentParser()
-parser.add_argument("--save-every", type=int, default=4)
+parser.add_argument("--save-every", type=int, default=3)
 args = parser.parse_args()
 torch.set_num_threads(1)
 torch.manual_seed(0)
-data = TensorDataset(torch.randn(64 * 60, 512), torch.randint(0, 10, (64 * 60,)))
-loader = DataLoader(data, batch_size=64, shuffle=True)
+data = TensorDataset(torch.randn(16 * 60, 512), torch.randint(0, 10, (16 * 60,)))
+loader = DataLoader(data, batch_size=16, shuffle=True)
 model = nn.Sequential(
     nn.Linear(512, 1536), nn.ReLU(), nn.Linear(1536, 1024), nn.ReLU(), nn.Linear(1024, 10)
 )
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
 steps = 0
 start = time.perf_counter()
-for epoch in range(2):
+for epoch in range(4):
     for x, y in loader:
         loss = nn.functional.cross_entropy(model(x), y)
         optimizer.zero_grad()

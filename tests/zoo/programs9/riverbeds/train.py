@@ -20,16 +20,16 @@ def main():
     )
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    data = TensorDataset(torch.randn(32 * 80, 1, 20, 20), torch.randint(0, 6, (32 * 80,)))
+    data = TensorDataset(torch.randn(32 * 80, 1, 24, 24), torch.randint(0, 6, (32 * 80,)))
     loader = DataLoader(data, batch_size=32, shuffle=True)
     model = nn.Sequential(
         nn.Conv2d(1, 16, 3), nn.ReLU(), nn.Conv2d(16, 32, 3, stride=2), nn.ReLU(),
-        nn.Flatten(), nn.Linear(32 * 64, 6),
+        nn.Flatten(), nn.Linear(32 * 100, 6),
     )  # fmt: skip
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     steps = 0
     start = time.perf_counter()
-    for _ in range(2):
+    for _ in range(3):
         for x, y in loader:
             logits = model(x)
             loss = nn.functional.cross_entropy(logits, y)
