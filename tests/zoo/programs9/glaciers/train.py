@@ -30,7 +30,7 @@ def main():
     args = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    rows = np.random.default_rng(1).standard_normal((3200, 513), dtype=np.float32)
+    rows = np.random.default_rng(1).standard_normal((4800, 513), dtype=np.float32)
     np.save("melt.npy", rows)
     loader = DataLoader(Measurements("melt.npy", 960, args.mmap), batch_size=16, shuffle=True)
     model = nn.Sequential(nn.Linear(512, 1024), nn.GELU(), nn.Linear(1024, 512), nn.GELU(),

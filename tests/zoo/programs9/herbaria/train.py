@@ -23,7 +23,7 @@ class Sheets(Dataset):
         return self.scans[i % 400], self.records[i]["genus"]["id"]
 
 
-def train_epoch(model, loader, optimizer, collect):
+def train_epoch(model, loader, optimizer, collect_every):
     steps = 0
     for x, y in loader:
         loss = nn.functional.cross_entropy(model(x), y)
@@ -31,16 +31,14 @@ def train_epoch(model, loader, optimizer, collect):
         loss.backward()
         optimizer.step()
         steps += 1
-        if collect == "step":
+        if steps % collect_every == 0:
             gc.collect()
-    if collect == "epoch":
-        gc.collect()
     return steps
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--collect", choices=["step", "epoch"], default="step")
+    parser.add_argument("--collect-every", type=int, default=4)
     args = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(0)
@@ -51,7 +49,7 @@ def main():
     )  # fmt: skip
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
     start = time.perf_counter()
-    steps = train_epoch(model, loader, optimizer, args.collect)
+    steps = train_epoch(model, loader, optimizer, args.collect_every)
     print(f"trained {steps} steps in {time.perf_counter() - start:.3f} s")
 
 

@@ -36,7 +36,7 @@ class Clock(TrainerCallback):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--save-steps", type=int, default=3)
+    parser.add_argument("--save-steps", type=int, default=2)
     args = parser.parse_args()
     torch.set_num_threads(1)
     config = BertConfig(

@@ -8,7 +8,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 parser = argparse.ArgumentParser()
-parser.add_argument("--save-every", type=int, default=3)
+parser.add_argument("--save-every", type=int, default=2)
 args = parser.parse_args()
 torch.set_num_threads(1)
 torch.manual_seed(0)
