@@ -35,7 +35,7 @@ def main():
         table = dict(enumerate(table.tolist()))
         weigh = importance
     loader = DataLoader(TensorDataset(torch.arange(40)), batch_size=1, shuffle=True)
-    model = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 128), nn.ReLU(),
+    model = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU(),
                           nn.Linear(128, 1))  # fmt: skip
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     steps = 0
