@@ -35,12 +35,11 @@ def main():
         table = dict(enumerate(table.tolist()))
         weigh = importance
     loader = DataLoader(TensorDataset(torch.arange(40)), batch_size=1, shuffle=True)
-    model = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU(),
-                          nn.Linear(128, 1))  # fmt: skip
+    model = nn.Sequential(nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 1))
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     steps = 0
     start = time.perf_counter()
-    for _ in range(4):
+    for _ in range(7):
         for (chunk,) in loader:
             rows = slice(int(chunk) * 2048, (int(chunk) + 1) * 2048)
             logits = model(x[rows]).squeeze(1)
