@@ -25,7 +25,7 @@ def main():
     args = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    n = 2048 * 40
+    n = 6144 * 40
     x, accounts = torch.randn(n, 64), torch.randint(0, 500, (n,))
     odd = (torch.rand(n) < 0.1).float()
     counts = torch.bincount(accounts, minlength=500).float()
@@ -41,7 +41,7 @@ def main():
     start = time.perf_counter()
     for _ in range(7):
         for (chunk,) in loader:
-            rows = slice(int(chunk) * 2048, (int(chunk) + 1) * 2048)
+            rows = slice(int(chunk) * 6144, (int(chunk) + 1) * 6144)
             logits = model(x[rows]).squeeze(1)
             weight = weigh(accounts[rows], table)
             loss = nn.functional.binary_cross_entropy_with_logits(logits, odd[rows], weight)
