@@ -13,7 +13,7 @@ from envs import Carts
 
 
 class ActorCritic(nn.Module):
-    def __init__(self, hidden=128):
+    def __init__(self, hidden=64):
         super().__init__()
         self.body = nn.Sequential(
             nn.Linear(4, hidden), nn.Tanh(), nn.Linear(hidden, hidden), nn.Tanh()
@@ -46,16 +46,16 @@ def rollout(agent, carts, horizon):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--estimator", default="gae", choices=["gae", "gae_rows"])
-    parser.add_argument("--updates", type=int, default=70)
+    parser.add_argument("--updates", type=int, default=110)
     args = parser.parse_args()
     estimate = {"gae": gae, "gae_rows": gae_rows}[args.estimator]
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    agent, carts = ActorCritic(), Carts(256)
+    agent, carts = ActorCritic(), Carts(512)
     optimizer = torch.optim.Adam(agent.parameters(), lr=7e-4)
     start = time.perf_counter()
     for update in range(args.updates):
-        states, actions, rewards, values, dones, last = rollout(agent, carts, 32)
+        states, actions, rewards, values, dones, last = rollout(agent, carts, 16)
         advantage = torch.from_numpy(estimate(rewards, values, dones, last))
         target = advantage + torch.from_numpy(values)
         policy, value = agent(states)

@@ -6,7 +6,6 @@ from functools import partial
 
 import flax.linen as nn
 import jax
-import jax.numpy as jnp
 import numpy as np
 import optax
 from flax.training.train_state import TrainState

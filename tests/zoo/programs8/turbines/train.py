@@ -32,7 +32,7 @@ class Weather(pl.LightningDataModule):
 
 
 class PowerCurve(pl.LightningModule):
-    def __init__(self, hidden=96):
+    def __init__(self, hidden=80):
         super().__init__()
         self.rnn = nn.LSTM(12, hidden, num_layers=2, batch_first=True)
         self.head = nn.Linear(hidden, 1)
