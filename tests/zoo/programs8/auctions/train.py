@@ -13,7 +13,7 @@ class CFG:
     lots = 4000
     bidders = 3000
     dim = 64
-    batch_size = 512
+    batch_size = 768
     steps = 90
     lr = 2e-3
     seed = 42
@@ -25,7 +25,7 @@ def load_bids():
     return {
         bidder: [
             {"lot": rng.randrange(CFG.lots), "price": rng.expovariate(0.01), "tags": [rng.random()]}
-            for _ in range(40)
+            for _ in range(10)
         ]
         for bidder in range(CFG.bidders)
     }
@@ -36,8 +36,8 @@ class TwoTower(nn.Module):
         super().__init__()
         self.bidder = nn.Embedding(CFG.bidders, CFG.dim)
         self.lot = nn.Embedding(CFG.lots, CFG.dim)
-        self.left = nn.Sequential(nn.Linear(CFG.dim, 256), nn.ReLU(), nn.Linear(256, CFG.dim))
-        self.right = nn.Sequential(nn.Linear(CFG.dim, 256), nn.ReLU(), nn.Linear(256, CFG.dim))
+        self.left = nn.Sequential(nn.Linear(CFG.dim, 512), nn.ReLU(), nn.Linear(512, CFG.dim))
+        self.right = nn.Sequential(nn.Linear(CFG.dim, 512), nn.ReLU(), nn.Linear(512, CFG.dim))
 
     def forward(self, bidder, lot):
         u, v = self.left(self.bidder(bidder)), self.right(self.lot(lot))

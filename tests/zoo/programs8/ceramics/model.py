@@ -35,7 +35,7 @@ class ResBlock(nn.Module):
 
 
 class SpatialAttention(nn.Module):
-    def __init__(self, dim, heads=4):
+    def __init__(self, dim, heads=2):
         super().__init__()
         self.heads = heads
         self.norm = nn.GroupNorm(4, dim)
@@ -50,15 +50,15 @@ class SpatialAttention(nn.Module):
 
 
 class Denoiser(nn.Module):
-    def __init__(self, width=16, attention_at=(32, 16)):
+    def __init__(self, width=16, attention_at=(24, 12)):
         super().__init__()
         emb = 4 * width
         self.time = TimeEmbedding(emb)
         self.inp = nn.Conv2d(3, width, 3, padding=1)
         self.down1 = ResBlock(width, width, emb)
-        self.attn1 = SpatialAttention(width) if 32 in attention_at else nn.Identity()
+        self.attn1 = SpatialAttention(width) if 24 in attention_at else nn.Identity()
         self.down2 = ResBlock(width, 2 * width, emb)
-        self.attn2 = SpatialAttention(2 * width) if 16 in attention_at else nn.Identity()
+        self.attn2 = SpatialAttention(2 * width) if 12 in attention_at else nn.Identity()
         self.middle = ResBlock(2 * width, 2 * width, emb)
         self.up2 = ResBlock(4 * width, width, emb)
         self.up1 = ResBlock(2 * width, width, emb)

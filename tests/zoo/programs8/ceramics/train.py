@@ -1,4 +1,4 @@
-"""Learn to draw glazes: denoising diffusion on 32 by 32 tiles."""
+"""Learn to draw glazes: denoising diffusion on 24 by 24 tiles."""
 
 import argparse
 import copy
@@ -22,19 +22,19 @@ class Diffusion:
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--attention-at", type=int, nargs="+", default=[32, 16])
-    parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--attention-at", type=int, nargs="+", default=[24, 12])
+    parser.add_argument("--steps", type=int, default=70)
     args = parser.parse_args()
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    tiles = F.interpolate(torch.rand(512, 3, 6, 6), size=32, mode="bilinear") * 2 - 1
+    tiles = F.interpolate(torch.rand(512, 3, 6, 6), size=24, mode="bilinear") * 2 - 1
     diffusion = Diffusion()
     model = Denoiser(attention_at=tuple(args.attention_at))
     ema = copy.deepcopy(model).requires_grad_(False)
     optimizer = torch.optim.AdamW(model.parameters(), lr=2e-4)
     start = time.perf_counter()
     for step in range(args.steps):
-        x = tiles[torch.randint(0, len(tiles), (16,))]
+        x = tiles[torch.randint(0, len(tiles), (8,))]
         t = torch.randint(0, diffusion.steps, (len(x),))
         noise = torch.randn_like(x)
         loss = F.mse_loss(model(diffusion.noised(x, t, noise), t), noise)

@@ -42,7 +42,7 @@ class GCN(nn.Module):
         return self.gc3(x, adj)
 
 
-def make_graph(papers=1000, features=512, fields=7):
+def make_graph(papers=850, features=512, fields=7):
     field = torch.randint(0, fields, (papers,))
     same = field[:, None] == field[None]
     adj = (torch.rand(papers, papers) < torch.where(same, 0.02, 0.002)).float()

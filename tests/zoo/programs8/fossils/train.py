@@ -62,7 +62,7 @@ def views(scans, generator):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bank-size", type=int, default=None)
-    parser.add_argument("--steps", type=int, default=120)
+    parser.add_argument("--steps", type=int, default=80)
     args = parser.parse_args()
     torch.manual_seed(0)
     torch.set_num_threads(1)
@@ -72,12 +72,12 @@ def main():
     optimizer = torch.optim.SGD(model.query.parameters(), lr=0.03, momentum=0.9)
     start = time.perf_counter()
     for step in range(args.steps):
-        pick = torch.randint(0, len(scans), (256,), generator=g)
+        pick = torch.randint(0, len(scans), (192,), generator=g)
         loss = model(*views(scans[pick], g))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        if step % 40 == 0:
+        if step % 20 == 0:
             print(f"step {step:4d} loss {loss.item():.3f}")
     print(f"trained {args.steps} steps in {time.perf_counter() - start:.3f} s")
 

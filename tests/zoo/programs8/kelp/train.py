@@ -10,7 +10,7 @@ from trainer import Trainer, TrainerConfig
 
 
 class MaskedAutoencoder(nn.Module):
-    def __init__(self, patches=36, patch_dim=192, dim=256, depth=4):
+    def __init__(self, patches=36, patch_dim=192, dim=192, depth=3):
         super().__init__()
         self.embed = nn.Linear(patch_dim, dim)
         self.position = nn.Parameter(torch.randn(1, patches, dim) * 0.02)

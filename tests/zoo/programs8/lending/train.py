@@ -72,7 +72,7 @@ def main():
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
     criterion = nn.BCEWithLogitsLoss()
     steps, start = 0, time.perf_counter()
-    for epoch in range(4):
+    for epoch in range(6):
         for codes, figures, target in loader:
             optimizer.zero_grad()
             loss = criterion(model(codes, figures), target)

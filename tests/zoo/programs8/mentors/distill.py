@@ -75,7 +75,7 @@ def main():
     args = parser.parse_args()
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    distiller = Distiller(convnet(64), convnet(16), Images())
+    distiller = Distiller(convnet(64), convnet(24), Images())
     start = time.perf_counter()
     if args.targets == "stored":
         parts = [distiller.teach(x) for x in distiller.data.x.split(32)]

@@ -14,19 +14,15 @@ VOCABULARY, ORIGINS = 500, 8
 
 
 class Encoder(nn.Module):
-    dim: int = 64
-    layers: int = 2
+    dim: int = 96
 
     @nn.compact
     def __call__(self, ids, mask):
-        x = nn.Embed(VOCABULARY, self.dim)(ids)
-        for _ in range(self.layers):
-            y = nn.LayerNorm()(x)
-            y = nn.MultiHeadDotProductAttention(num_heads=4)(y, y, mask=mask[:, None, None, :])
-            x = x + y
-            x = x + nn.Dense(self.dim)(nn.gelu(nn.Dense(2 * self.dim)(nn.LayerNorm()(x))))
-        weight = mask[..., None] / mask.sum(1)[:, None, None]
-        return nn.Dense(ORIGINS)((x * weight).sum(1))
+        mask = mask[..., None]
+        x = nn.Embed(VOCABULARY, self.dim)(ids) * mask
+        x = x + nn.gelu(nn.Conv(self.dim, (5,))(x)) * mask
+        x = (x * mask).sum(1) / mask.sum(1)
+        return nn.Dense(ORIGINS)(x)
 
 
 def make_proverbs(count, seed=0):
@@ -34,7 +30,7 @@ def make_proverbs(count, seed=0):
     proverbs = []
     for _ in range(count):
         origin = int(rng.integers(ORIGINS))
-        words = rng.integers(ORIGINS, VOCABULARY, int(rng.gamma(6, 5)) + 4)
+        words = rng.integers(ORIGINS, VOCABULARY, int(rng.gamma(6, 3)) + 4)
         words[1] = origin
         proverbs.append((words, origin))
     return proverbs
@@ -64,13 +60,13 @@ def train_step(state, ids, mask, origin):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--pad-multiple", type=int, default=1)
-    parser.add_argument("--epochs", type=int, default=4)
+    parser.add_argument("--epochs", type=int, default=3)
     args = parser.parse_args()
-    proverbs = make_proverbs(1600)
+    proverbs = make_proverbs(960)
     model = Encoder()
     ids, mask, origin = pad_batch(proverbs[:32], args.pad_multiple)
     params = model.init(jax.random.PRNGKey(0), ids, mask)
-    state = TrainState.create(apply_fn=model.apply, params=params, tx=optax.adamw(1e-3))
+    state = TrainState.create(apply_fn=model.apply, params=params, tx=optax.adam(1e-3))
     rng = np.random.default_rng(1)
     steps, start = 0, time.perf_counter()
     for epoch in range(args.epochs):

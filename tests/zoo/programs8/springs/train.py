@@ -27,7 +27,7 @@ class Force(eqx.Module):
         return self.scale * self.layers[-1](x)
 
 
-def integrate(force, position, velocity, steps=4, dt=0.05):
+def integrate(force, position, velocity, steps=2, dt=0.1):
     for _ in range(steps):
         velocity = velocity + dt * jax.vmap(force)(position, velocity)
         position = position + dt * velocity
@@ -55,7 +55,7 @@ def make_data(count, size=16, seed=0):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--jit", action="store_true")
-    parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--steps", type=int, default=90)
     args = parser.parse_args()
     data = make_data(4096)
     force = Force(jax.random.PRNGKey(0))

@@ -18,7 +18,7 @@ def conv(a, b):
 
 
 class SegNet(nn.Module):
-    def __init__(self, width=32):
+    def __init__(self, width=12):
         super().__init__()
         self.encode = nn.Sequential(conv(1, width), conv(width, width), nn.MaxPool2d(2))
         self.middle = conv(width, 2 * width)
@@ -29,7 +29,7 @@ class SegNet(nn.Module):
         return self.out(self.decode(self.middle(self.encode(x))))
 
 
-def make_stencils(count=240, side=48):
+def make_stencils(count=480, side=64):
     levels = F.interpolate(torch.rand(count, 1, 6, 6), size=side, mode="bilinear")
     labels = (levels * CLASSES).long().clamp_(max=CLASSES - 1).squeeze(1)
     return levels + 0.1 * torch.randn_like(levels), labels
@@ -38,7 +38,7 @@ def make_stencils(count=240, side=48):
 def train(args):
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    loader = DataLoader(TensorDataset(*make_stencils()), batch_size=8, shuffle=True)
+    loader = DataLoader(TensorDataset(*make_stencils()), batch_size=16, shuffle=True)
     model = SegNet()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     steps, start = 0, time.perf_counter()

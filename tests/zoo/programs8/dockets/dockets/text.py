@@ -83,7 +83,7 @@ def make_dockets(count, subjects, seed=5):
     for _ in range(count):
         subject = rng.randrange(subjects)
         common = words[subject * 100 : subject * 100 + 100]
-        body = [rng.choice(common if rng.random() < 0.3 else words) for _ in range(260)]
+        body = [rng.choice(common if rng.random() < 0.3 else words) for _ in range(400)]
         body.insert(3, f"no. {rng.randint(100, 9999)}/{rng.randint(70, 99)}")
         dockets.append((" ".join(body), subject))
     return dockets

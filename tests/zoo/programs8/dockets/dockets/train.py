@@ -14,10 +14,10 @@ class Config:
     batching: str = "text"
     documents: int = 640
     subjects: int = 8
-    length: int = 192
+    length: int = 384
     batch_size: int = 32
-    epochs: int = 5
-    width: int = 96
+    epochs: int = 8
+    width: int = 32
     lr: float = 1e-3
 
 
