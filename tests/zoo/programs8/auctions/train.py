@@ -14,7 +14,7 @@ class CFG:
     bidders = 3000
     dim = 64
     batch_size = 768
-    steps = 90
+    steps = 150
     lr = 2e-3
     seed = 42
 
@@ -25,7 +25,7 @@ def load_bids():
     return {
         bidder: [
             {"lot": rng.randrange(CFG.lots), "price": rng.expovariate(0.01), "tags": [rng.random()]}
-            for _ in range(10)
+            for _ in range(4)
         ]
         for bidder in range(CFG.bidders)
     }
@@ -55,7 +55,7 @@ def train_fn(model, optimizer, pairs, bids, tidy):
         loss.backward()
         optimizer.step()
         running += loss.detach()
-        if tidy:
+        if tidy and step % 4 == 3:
             del batch, scores, loss
             gc.collect()
     print(f"mean loss {running.item() / CFG.steps:.4f} over {len(bids)} bidders")

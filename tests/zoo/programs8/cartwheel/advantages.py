@@ -5,7 +5,7 @@ import numpy as np
 
 def gae(rewards, values, dones, last_value, gamma=0.99, lam=0.95):
     horizon, envs = rewards.shape
-    advantages = np.zeros_like(rewards)
+    advantages, targets = np.zeros_like(rewards), np.zeros_like(rewards)
     for env in range(envs):
         running = 0.0
         for t in reversed(range(horizon)):
@@ -14,7 +14,8 @@ def gae(rewards, values, dones, last_value, gamma=0.99, lam=0.95):
             delta = rewards[t, env] + gamma * following * alive - values[t, env]
             running = delta + gamma * lam * alive * running
             advantages[t, env] = running
-    return advantages
+            targets[t, env] = running + values[t, env]
+    return advantages, targets
 
 
 def gae_rows(rewards, values, dones, last_value, gamma=0.99, lam=0.95):
@@ -26,4 +27,4 @@ def gae_rows(rewards, values, dones, last_value, gamma=0.99, lam=0.95):
         running = delta + gamma * lam * alive * running
         advantages[t] = running
         following = values[t]
-    return advantages
+    return advantages, advantages + values

@@ -13,7 +13,7 @@ from envs import Carts
 
 
 class ActorCritic(nn.Module):
-    def __init__(self, hidden=64):
+    def __init__(self, hidden=32):
         super().__init__()
         self.body = nn.Sequential(
             nn.Linear(4, hidden), nn.Tanh(), nn.Linear(hidden, hidden), nn.Tanh()
@@ -46,7 +46,7 @@ def rollout(agent, carts, horizon):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--estimator", default="gae", choices=["gae", "gae_rows"])
-    parser.add_argument("--updates", type=int, default=110)
+    parser.add_argument("--updates", type=int, default=200)
     args = parser.parse_args()
     estimate = {"gae": gae, "gae_rows": gae_rows}[args.estimator]
     torch.manual_seed(0)
@@ -56,8 +56,8 @@ def main():
     start = time.perf_counter()
     for update in range(args.updates):
         states, actions, rewards, values, dones, last = rollout(agent, carts, 16)
-        advantage = torch.from_numpy(estimate(rewards, values, dones, last))
-        target = advantage + torch.from_numpy(values)
+        estimates = estimate(rewards, values, dones, last)
+        advantage, target = (torch.from_numpy(part) for part in estimates)
         policy, value = agent(states)
         advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
         loss = -(policy.log_prob(actions) * advantage).mean()
@@ -66,7 +66,7 @@ def main():
         loss.backward()
         nn.utils.clip_grad_norm_(agent.parameters(), 0.5)
         optimizer.step()
-        if update % 20 == 0:
+        if update % 50 == 0:
             print(f"update {update} falls {dones.mean():.3f}")
     print(f"trained {args.updates} steps in {time.perf_counter() - start:.3f} s")
 

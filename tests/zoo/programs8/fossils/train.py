@@ -62,7 +62,7 @@ def views(scans, generator):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bank-size", type=int, default=None)
-    parser.add_argument("--steps", type=int, default=80)
+    parser.add_argument("--steps", type=int, default=100)
     args = parser.parse_args()
     torch.manual_seed(0)
     torch.set_num_threads(1)
@@ -77,7 +77,7 @@ def main():
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        if step % 20 == 0:
+        if step % 25 == 0:
             print(f"step {step:4d} loss {loss.item():.3f}")
     print(f"trained {args.steps} steps in {time.perf_counter() - start:.3f} s")
 

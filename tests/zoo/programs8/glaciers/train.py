@@ -43,7 +43,7 @@ def main():
     config = load_config()
     torch.manual_seed(0)
     torch.set_num_threads(config["threads"])
-    tiles = torch.randn(320, 4, 32, 32)
+    tiles = torch.randn(256, 4, 32, 32)
     ice = (F.avg_pool2d(tiles[:, :1], 5, 1, 2) > 0).float()
     loader = DataLoader(TensorDataset(tiles, ice), config["batch_size"], shuffle=True)
     model = Segmenter(config["width"])

@@ -60,7 +60,7 @@ class Net(nn.Module):
     def __init__(self):
         super().__init__()
         layers, width = [], 3
-        for out in (24, 48, 96):
+        for out in (12, 24, 48):
             layers += [nn.Conv2d(width, out, 3, padding=1), nn.BatchNorm2d(out), nn.ReLU()]
             layers += [nn.MaxPool2d(2)]
             width = out
@@ -74,11 +74,11 @@ class Net(nn.Module):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--thumbs", default=None)
-    parser.add_argument("--epochs", type=int, default=6)
+    parser.add_argument("--epochs", type=int, default=12)
     args = parser.parse_args()
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    make_sheets("sheets", 192, 640)
+    make_sheets("sheets", 96, 768)
     data = Sheets("sheets", thumbs=args.thumbs)
     loader = DataLoader(
         data,

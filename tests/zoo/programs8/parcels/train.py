@@ -12,11 +12,11 @@ from shards import Shards, write_shards
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--prefetch-factor", type=int, default=2)
+    parser.add_argument("--prefetch-factor", type=int, default=1)
     args = parser.parse_args()
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    write_shards("shards", 8, 480, 192)
+    write_shards("shards", 8, 960, 768)
     loader = DataLoader(
         Shards("shards"),
         batch_size=32,
@@ -24,12 +24,12 @@ def main():
         prefetch_factor=args.prefetch_factor,
     )
     model = nn.Sequential(
-        nn.Unflatten(1, (1, 192)),
-        nn.Conv1d(1, 48, 7, padding=3),
+        nn.Unflatten(1, (1, 768)),
+        nn.Conv1d(1, 48, 8, stride=4, padding=3),
+        nn.ReLU(),
+        nn.Conv1d(48, 48, 7, padding=3),
         nn.ReLU(),
         nn.Conv1d(48, 64, 7, padding=3),
-        nn.ReLU(),
-        nn.Conv1d(64, 64, 7, padding=3),
         nn.ReLU(),
         nn.AdaptiveMaxPool1d(4),
         nn.Flatten(),

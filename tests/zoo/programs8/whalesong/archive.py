@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import numpy as np
 
 CLIP = 4096
-ROUND_TRIP = 0.004
+ROUND_TRIP = 0.003
 
 
 class Handler(BaseHTTPRequestHandler):
