@@ -18,15 +18,14 @@ def conv(a, b):
 
 
 class SegNet(nn.Module):
-    def __init__(self, width=12):
+    def __init__(self, width=24):
         super().__init__()
-        self.encode = nn.Sequential(conv(1, width), conv(width, width), nn.MaxPool2d(2))
-        self.middle = conv(width, 2 * width)
-        self.decode = nn.Sequential(nn.Upsample(scale_factor=2), conv(2 * width, width))
-        self.out = nn.Conv2d(width, CLASSES, 1)
+        self.stem = nn.Conv2d(1, width, 4, stride=4)
+        self.middle = nn.Sequential(conv(width, 2 * width), conv(2 * width, 2 * width))
+        self.out = nn.Conv2d(2 * width, 16 * CLASSES, 1)
 
     def forward(self, x):
-        return self.out(self.decode(self.middle(self.encode(x))))
+        return F.pixel_shuffle(self.out(self.middle(self.stem(x))), 4)
 
 
 def make_stencils(count=480, side=64):
@@ -59,6 +58,6 @@ def train(args):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--epochs", type=int, default=4)
     parser.add_argument("--scores", default="all", choices=["all", "some"])
     train(parser.parse_args())
