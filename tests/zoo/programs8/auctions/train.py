@@ -14,7 +14,7 @@ class CFG:
     bidders = 3000
     dim = 64
     batch_size = 768
-    steps = 150
+    steps = 120
     lr = 2e-3
     seed = 42
 

@@ -16,7 +16,7 @@ def main():
     args = parser.parse_args()
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    write_shards("shards", 8, 960, 768)
+    write_shards("shards", 8, 960, 1024)
     loader = DataLoader(
         Shards("shards"),
         batch_size=32,
@@ -24,8 +24,8 @@ def main():
         prefetch_factor=args.prefetch_factor,
     )
     model = nn.Sequential(
-        nn.Unflatten(1, (1, 768)),
-        nn.Conv1d(1, 48, 8, stride=4, padding=3),
+        nn.Unflatten(1, (1, 1024)),
+        nn.Conv1d(1, 48, 8, stride=5, padding=3),
         nn.ReLU(),
         nn.Conv1d(48, 48, 7, padding=3),
         nn.ReLU(),
