@@ -30,7 +30,7 @@ def make_proverbs(count, seed=0):
     proverbs = []
     for _ in range(count):
         origin = int(rng.integers(ORIGINS))
-        words = rng.integers(ORIGINS, VOCABULARY, int(rng.gamma(6, 1.3)) + 4)
+        words = rng.integers(ORIGINS, VOCABULARY, int(rng.gamma(6, 0.9)) + 4)
         words[1] = origin
         proverbs.append((words, origin))
     return proverbs
