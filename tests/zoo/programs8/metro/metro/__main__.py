@@ -1,0 +1,3 @@
+from .fit import fit
+
+fit()
