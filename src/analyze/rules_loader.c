@@ -4,6 +4,7 @@
  * on average), then waiting for files, and workers that are too few where nothing else explains it. */
 #include "analyze/rules_loader.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -15,6 +16,9 @@
 #define SAMPLES_LEAST 20
 /* One stage dominates from this share of making a batch on (RULE-38), waiting from this one. */
 #define DOMINATES 0.5
+/* What is the same in so many epochs is worth keeping; of its time so much goes then, for it is still made once. */
+#define KEPT_EPOCHS 6
+#define KEPT 0.95
 /* The share of its time that the training thread is without a core, from which on the machine is busy with others. */
 #define BUSY 0.2
 
@@ -209,6 +213,53 @@ static bool line_dominates(sw_findings *all, const struct sw__loader_facts *fact
                                        "samples at once, or once beforehand and keep "
                                        "the result",
                                        at->line, sw__file_name(at->file)));
+    if (workers > facts->workers) { /* which hides a part of it */
+        sw__loader_advise_workers(all, draft, facts, workers, facts->prefetch);
+    }
+    sw__loader_common(all, draft, facts);
+    draft_saves(all, draft, &range);
+    return true;
+}
+
+/* Something that gives the same for a sample in each of many epochs takes most of making it: kept, it costs nothing any more, and
+ * that gains more than workers that go on doing it. */
+static bool could_be_kept(sw_findings *all, const struct sw__loader_facts *facts,
+                          unsigned workers)
+{
+    const sw_training_loader *loader = all->it.loader;
+    struct sw__loader_code code;
+    if (loader->bits & SW_LOADER_ITERABLE || loader->samples == SW_UNKNOWN ||
+        loader->passes == SW_UNKNOWN || loader->passes < KEPT_EPOCHS ||
+        facts->blocked >= DOMINATES || !sw__loader_repeats(all, &code) ||
+        code.samples < SAMPLES_LEAST || !(code.share.low > DOMINATES)) {
+        return false;
+    }
+    const double share = fmin(code.share.share, 1);
+    const struct sw__loader_change change = {
+        .workers = facts->workers,
+        .prefetch = facts->prefetch,
+        .make_scale = {1 - share * 0.5, 1 - share * KEPT, 1 - share}};
+    const struct sw__replay_range range = sw__loader_saves(all, facts, &change);
+    if (!worth_it(facts, &range) || range.mean < more_workers(all, facts, workers)) {
+        return false;
+    }
+    const sw_stack_frame *at = code.frame;
+    struct sw__draft *draft =
+        draft_loader(all, SW_FINDING_LOADER_TRANSFORM, "RULE-38", TRANSFORMS);
+    sw__draft_rule(draft, "RULE-13");
+    sw__draft_where(all, draft, at->file, at->line, at->name);
+    sw__draft_title(all, draft,
+                    "%s takes %.0f %% of making a batch, and gives the same for a sample "
+                    "in each of %" PRIu64 " epochs",
+                    at->name, share * 100, loader->passes);
+    sw__draft_number(draft, "stage_share", share);
+    sw__draft_number(draft, "samples", (double)code.samples);
+    sw__draft_number(draft, "epochs", (double)loader->passes);
+    sw__draft_number(draft, "dataset_samples", (double)loader->samples);
+    sw__draft_advise(all, draft,
+                     "Do what %s (%s, line %u) does once for each sample and keep the "
+                     "result: in memory, or in a file that is made beforehand.",
+                     at->name, sw__file_name(at->file), at->line);
     if (workers > facts->workers) { /* which hides a part of it */
         sw__loader_advise_workers(all, draft, facts, workers, facts->prefetch);
     }
@@ -586,8 +637,9 @@ static void loop_waits(sw_findings *all, const struct sw__loader_facts *facts)
         told |= transform_dominates(all, facts, &facts->transform,
                                     name ? name : "a transform", workers);
     } else if (facts->collate.share < DOMINATES) {
-        told |= line_dominates(all, facts, workers);
-        told |= function_dominates(all, facts, workers);
+        told |= could_be_kept(all, facts, workers) ||
+                line_dominates(all, facts, workers) ||
+                function_dominates(all, facts, workers);
     }
     told |= waits_for_files(all, facts, workers);
     told |= comes_in_bursts(all, facts);

@@ -104,6 +104,10 @@ struct sw__loader_code {
 /* Whether one has a good part of them. */
 bool sw__loader_code(const sw_findings *all, struct sw__loader_code *out);
 
+/* The function of the user's that takes most of making batches and gives the same each time it is given the same, as its source
+ * and that of its callers read: what it gives can be kept. `frame` is its line with most samples. False: there is none. */
+bool sw__loader_repeats(const sw_findings *all, struct sw__loader_code *out);
+
 /* --- words --- */
 
 /* The line that builds the loader: "train.py:41", or NULL. */

@@ -1,10 +1,12 @@
 /* The code that makes samples, by the samples of those who run it: the training thread, or the loader's workers. */
 #include <string.h>
 
+#include "analyze/frame_source.h"
 #include "analyze/hot_code.h"
 #include "analyze/line_profile.h"
 #include "analyze/rules.h"
 #include "analyze/rules_loader.h"
+#include "analyze/source_chance.h"
 #include "analyze/source_loops.h"
 
 /* Share of a function's own samples outside native calls from which on those calls are short. */
@@ -122,5 +124,148 @@ bool sw__loader_code(const sw_findings *all, struct sw__loader_code *out)
         .stage = 2 * top->called > top->samples,
         .pieces = sw_share_of(top->interpreted, top->own).low > SHORT_CALLS &&
                   in_loop(top->frame)};
+    return true;
+}
+
+/* --- what could be kept --- */
+
+/* What the source says of a frame; the file is read once for each. */
+struct reading {
+    const sw_stack_frame *frame;
+    bool chance; /* its function draws */
+    bool given;  /* what the line calls is given something that was drawn */
+};
+
+struct repeats {
+    struct reading readings[MAKERS];
+    size_t reading_count;
+    struct repeat {
+        const sw_stack_frame *frame; /* its line with most samples of one stack */
+        uint64_t samples, most;
+        bool chance; /* something that it calls draws */
+    } list[MAKERS];
+    size_t count;
+};
+
+/* Never NULL: where there is no room left, everything is taken to be drawn. */
+static const struct reading *read_frame(struct repeats *of, const sw_stack_frame *frame)
+{
+    static const struct reading unknown = {.chance = true, .given = true};
+    for (size_t i = 0; i < of->reading_count; i++) {
+        if (of->readings[i].frame == frame) {
+            return &of->readings[i];
+        }
+    }
+    if (of->reading_count == MAKERS) {
+        return &unknown;
+    }
+    struct sw__frame_source source = sw__frame_source(frame);
+    struct reading *made = &of->readings[of->reading_count++];
+    *made = (struct reading){
+        .frame = frame,
+        .chance = !source.text ||
+                  sw__source_by_chance(source.text, source.length, frame->first_line),
+        .given = !source.text || sw__source_uses_chance(source.text, source.length,
+                                                        frame->first_line, frame->line)};
+    sw__frame_source_free(&source);
+    return made;
+}
+
+static struct repeat *repeat_of(struct repeats *of, const sw_stack_frame *frame)
+{
+    for (size_t i = 0; i < of->count; i++) {
+        if (sw__same_function(of->list[i].frame, frame)) {
+            return &of->list[i];
+        }
+    }
+    if (of->count == MAKERS) {
+        return NULL;
+    }
+    of->list[of->count] = (struct repeat){.frame = frame};
+    return &of->list[of->count++];
+}
+
+/* The user's functions on the way to a sample, from the dataset's inwards. One that comes after something drawn is no repetition,
+ * and neither is one that calls what draws, be it a package's. */
+static void read_repeats(struct repeats *of, const sw_stacks *stacks,
+                         const sw_stack *stack, bool *fetches)
+{
+    uint32_t frames[DEEPEST];
+    const size_t depth = sw_stacks_frames(stacks, stack->id, frames, DEEPEST);
+    struct repeat *through[DEEPEST];
+    size_t count = 0;
+    bool drawn = false;
+    *fetches = false;
+    for (size_t i = 0; i < depth; i++) {
+        const sw_stack_frame *at = sw_stacks_get_frame(stacks, frames[i]);
+        if (strstr(at->file, "/torch/utils/data/_utils/fetch.py")) {
+            *fetches = true;
+            count = 0;
+            drawn = false;
+            continue;
+        }
+        if (!*fetches) {
+            continue;
+        }
+        const bool user = sw__user_file(at->file);
+        const struct reading *said = user ? read_frame(of, at) : NULL;
+        if (user ? said->chance
+                 : sw__named_by_chance(at->name) ||
+                       strstr(at->file, "/random.py") != NULL) {
+            for (size_t k = 0; k < count; k++) {
+                through[k]->chance = true;
+            }
+        }
+        struct repeat *repeat =
+            user && !drawn && !said->chance ? repeat_of(of, at) : NULL;
+        if (repeat) {
+            const uint64_t samples = stack->running + stack->waiting;
+            bool met = false; /* one that calls itself counts once */
+            for (size_t k = 0; k < count; k++) {
+                met = met || through[k] == repeat;
+            }
+            if (!met) {
+                through[count++] = repeat;
+                repeat->samples += samples;
+            }
+            if (samples >= repeat->most) {
+                repeat->most = samples;
+                repeat->frame = at;
+            }
+        }
+        drawn = drawn || (user && said->given);
+    }
+}
+
+bool sw__loader_repeats(const sw_findings *all, struct sw__loader_code *out)
+{
+    struct repeats of = {.count = 0};
+    uint64_t sum = 0;
+    const sw_stacks *stacks = sw_summary_stacks(all->it.summary);
+    sw_stacks_cursor cursor = {0};
+    sw_stack stack;
+    while (stacks && sw_stacks_next(stacks, &cursor, &stack)) {
+        bool fetches = false;
+        if (makes_batches(all, stack.tag)) {
+            read_repeats(&of, stacks, &stack, &fetches);
+        }
+        sum += fetches ? stack.running + stack.waiting : 0;
+    }
+    /* The innermost of those with nearly all of the most: a method that hands it on says less. */
+    const struct repeat *top = NULL;
+    uint64_t most = 0;
+    for (size_t i = 0; i < of.count; i++) {
+        most =
+            !of.list[i].chance && of.list[i].samples > most ? of.list[i].samples : most;
+    }
+    for (size_t i = 0; i < of.count; i++) {
+        top =
+            !of.list[i].chance && 10 * of.list[i].samples > 9 * most ? &of.list[i] : top;
+    }
+    if (!top || most == 0) {
+        return false;
+    }
+    *out = (struct sw__loader_code){
+        .frame = top->frame, .share = sw_share_of(most, sum), .samples = sum};
     return true;
 }

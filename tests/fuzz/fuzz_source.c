@@ -3,6 +3,7 @@
 #include <stdint.h>
 
 #include "analyze/source_calls.h"
+#include "analyze/source_chance.h"
 #include "analyze/source_inputs.h"
 #include "analyze/source_keeps.h"
 #include "analyze/source_loops.h"
@@ -25,6 +26,8 @@ static void look(const char *text, size_t length, uint32_t first, uint32_t line)
     (void)sw__source_same_inputs(text, length, first, line);
     (void)sw__source_uses_model(text, length, first, line);
     (void)sw__source_rounds_apart(text, length, first, line);
+    (void)sw__source_by_chance(text, length, first);
+    (void)sw__source_uses_chance(text, length, first, line);
     if (sw__source_call_get(text, length, line, NULL, &call)) {
         (void)sw__source_call_keeps(text, length, first, line, &call);
         (void)sw__source_call_given(text, length, first, line, &call);

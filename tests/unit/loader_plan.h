@@ -58,7 +58,8 @@ struct plan {
     unsigned function, in_call;
     unsigned asleep;    /* and of the same function, while it waits */
     const char *source; /* of that function, from line 1; its hot line is the third */
-    double threads;     /* of the framework; 0: it does not say */
+    unsigned caller; /* the line there where what calls it begins; 0: in another file */
+    double threads;  /* of the framework; 0: it does not say */
 };
 
 static char program[128]; /* where the source of the plan is */
@@ -207,7 +208,10 @@ static inline void sampled(struct tb *tb, const struct plan *plan)
         {.table = SW_TABLE_SAMPLER, .key = {100}, .value = {1000, 1000}},
         {.table = SW_TABLE_CONTEXT, .key = {0, 0, SW_PHASE_PREPROCESS}, .value = {all}},
         {.table = SW_TABLE_CODE, .key = {T_FILE, T_PARSE, 60, T_PARSE}},
-        {.table = SW_TABLE_CODE, .index = 1, .key = {T_FILE, T_GETITEM, 70, T_GETITEM}},
+        {.table = SW_TABLE_CODE,
+         .index = 1,
+         .key = {plan->caller ? T_PROGRAM : T_FILE, T_GETITEM,
+                 plan->caller ? plan->caller : 70, T_GETITEM}},
         {.table = SW_TABLE_STACK,
          .flags = SW_ROW_IN_CONTEXT,
          .key = {0, 0, 61},
@@ -237,10 +241,16 @@ static inline void sampled_worker(struct tb *tb, const struct plan *plan)
          .key = {0, 0, SW_PHASE_INHERIT},
          .value = {all, plan->asleep}},
         {.table = SW_TABLE_CODE, .key = {T_FETCHER, T_FETCH, 40, T_FETCH}},
-        {.table = SW_TABLE_CODE, .index = 1, .key = {T_FILE, T_GETITEM, 70, T_GETITEM}},
+        {.table = SW_TABLE_CODE,
+         .index = 1,
+         .key = {plan->caller ? T_PROGRAM : T_FILE, T_GETITEM,
+                 plan->caller ? plan->caller : 70, T_GETITEM}},
         {.table = SW_TABLE_CODE, .index = 2, .key = {T_PROGRAM, T_PARSE, 1, T_PARSE}},
         {.table = SW_TABLE_STACK, .flags = SW_ROW_IN_CONTEXT, .key = {0, 0, 41}},
-        {.table = SW_TABLE_STACK, .index = 1, .key = {0, 1, 71}, .value = {10, 0, 10}},
+        {.table = SW_TABLE_STACK,
+         .index = 1,
+         .key = {0, 1, (plan->caller ? plan->caller : 70) + 1},
+         .value = {10, 0, 10}},
         {.table = SW_TABLE_STACK,
          .index = 2,
          .key = {1, 2, 3},

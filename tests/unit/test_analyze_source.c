@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "analyze/source_chance.h"
 #include "analyze/source_picks.h"
 #include "analyze/source_rounds.h"
 
@@ -92,6 +93,47 @@ static void rounds_of_a_loop(void **state)
     assert_false(sw__source_rounds_apart("", 0, 0, 1));
 }
 
+/* Lines of a function, the last of which calls something: whether chance has a hand in the function, and in what is called. */
+static void told_by_chance(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *body;
+        unsigned line; /* of the call */
+        bool drawn, given;
+    } cases[] = {
+        {"row = parse(self.lines[i])", 3, false, false},
+        {"row = parse(self.lines[i])  # no random rows", 3, false, false},
+        {"x = decode(self.files[i])\n    return flip(x) if rand() < 0.5 else x", 3, true,
+         false},
+        {"x = shift(self.x[i], random.uniform(0, 1))", 3, true, true},
+        {"at = rng.integers(9)\n    size = at + 3\n    x = crop(self.x[i], size)", 5,
+         true, true},
+        {"if random.random() < 0.5:\n        x = mirror(x)\n    y = blur(x)", 5, true,
+         true},
+        {"if random.random() < 0.5:\n        x = mirror(x)\n    y = blur(self.x[i])", 5,
+         true, false},
+        {"x = load(i).permute(2, 0, 1)", 3, false, false},
+    };
+    char text[400];
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        snprintf(text, sizeof text,
+                 "@cached\ndef __getitem__(self, i):\n    %s\n\ndef noise():\n    pass\n",
+                 cases[i].body);
+        const bool drawn = sw__source_by_chance(text, strlen(text), 1);
+        const bool given = sw__source_uses_chance(text, strlen(text), 1, cases[i].line);
+        if (drawn != cases[i].drawn || given != cases[i].given) {
+            print_error("%s\n", cases[i].body);
+        }
+        assert_int_equal(drawn, cases[i].drawn);
+        assert_int_equal(given, cases[i].given);
+    }
+    /* What cannot be read may be anything. */
+    assert_true(sw__source_by_chance("x = 1\n", 6, 1));
+    assert_true(sw__source_uses_chance("", 0, 1, 1));
+    assert_true(sw__source_by_chance("def f(rng):\n    pass\n", 21, 1));
+}
+
 /* What is taken of the result of a call. */
 static void parts_of_a_result(void **state)
 {
@@ -156,6 +198,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rounds_of_a_loop),
+        cmocka_unit_test(told_by_chance),
         cmocka_unit_test(parts_of_a_result),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -254,6 +254,50 @@ static void a_function_dominates(void **state)
     assert_none(&plan);
 }
 
+/* A function that gives the same in each of many epochs; one that draws, and too few epochs. */
+static void what_could_be_kept(void **state)
+{
+    (void)state;
+    static const char same[] = "def parse(x):\n    y = g(x)\n    out = f(y)\n"
+                               "def getitem(i):\n    return parse(lines[i])\n";
+    static const char drawn[] = "def parse(x):\n    y = g(random(x))\n    out = f(y)\n"
+                                "def getitem(i):\n    return parse(lines[i])\n";
+    static const char given[] = "def parse(x):\n    y = g(x)\n    out = f(y)\n"
+                                "def getitem(i):\n    return parse(shuffled(lines[i]))\n";
+    struct plan plan = slow_samples;
+    plan.cores = "2.00";
+    plan.workers = 1;
+    plan.bits = SW_LOADER_PERSISTENT;
+    plan.compute = 5;
+    plan.wait = 25;
+    plan.function = 490;
+    plan.in_call = 485;
+    plan.source = same;
+    plan.caller = 4;
+    plan.passes = 12;
+    struct result result = find(&plan);
+    const sw_finding *it = assert_one(&result, SW_FINDING_LOADER_TRANSFORM);
+    assert_string_equal(it->name, "parse");
+    assert_true(number(it, "epochs") == 12);
+    assert_true(has_rule(it, "RULE-13") && advises(it, "keep the result"));
+    assert_true(it->also & (uint64_t)1 << SW_FINDING_LOADER_WORKERS);
+    assert_true(it->speedup > 3);
+    done(&result);
+    plan.source = drawn;
+    result = find(&plan);
+    assert_one(&result, SW_FINDING_LOADER_WORKERS);
+    done(&result);
+    plan.source = given;
+    result = find(&plan);
+    assert_one(&result, SW_FINDING_LOADER_WORKERS);
+    done(&result);
+    plan.source = same;
+    plan.passes = 3;
+    result = find(&plan);
+    assert_one(&result, SW_FINDING_LOADER_WORKERS);
+    done(&result);
+}
+
 /* One thread computes, as torch was told: the other core is free for a worker. */
 static void threads_that_torch_tells_of(void **state)
 {
@@ -512,6 +556,7 @@ int main(void)
         cmocka_unit_test(a_transform_dominates),
         cmocka_unit_test(a_line_dominates),
         cmocka_unit_test(a_function_dominates),
+        cmocka_unit_test(what_could_be_kept),
         cmocka_unit_test(threads_that_torch_tells_of),
         cmocka_unit_test(garbage_of_making),
         cmocka_unit_test(collating_dominates),
