@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "analyze/frame_source.h"
 #include "analyze/hot_code.h"
 #include "analyze/rules.h"
 #include "analyze/summary.h"
@@ -19,6 +20,9 @@
 /* What is the same in so many epochs is worth keeping; of its time so much goes then, for it is still made once. */
 #define KEPT_EPOCHS 6
 #define KEPT 0.95
+/* Taking a batch over that waits so much longer than at its best, and so much of a step, waits for its worker. */
+#define ASKED_LEAST_NS 2e6
+#define ASKED_SHARE 0.1
 /* The share of its time that the training thread is without a core, from which on the machine is busy with others. */
 #define BUSY 0.2
 
@@ -139,7 +143,12 @@ static bool function_dominates(sw_findings *all, const struct sw__loader_facts *
         return false;
     }
     const struct sw__replay_range range = cheaper(all, facts, code.share.share);
-    if (!worth_it(facts, &range) || range.mean < more_workers(all, facts, workers)) {
+    /* That the training thread had no core meanwhile is seen, and no guess. */
+    const bool crowded =
+        facts->delay_ns > BUSY * (facts->compute_ns + facts->wait.mean) &&
+        range.mean >= SW__LOADER_REWRITE;
+    if ((!crowded && !worth_it(facts, &range)) ||
+        range.mean < more_workers(all, facts, workers)) {
         return false;
     }
     const sw_stack_frame *at = code.frame;
@@ -163,6 +172,24 @@ static bool function_dominates(sw_findings *all, const struct sw__loader_facts *
     sw__loader_common(all, draft, facts);
     draft_saves(all, draft, &range);
     return true;
+}
+
+/* Whether a line reads a file as a whole, as its source reads. What it takes is time of files then, though the system has them in
+ * memory; texts are parsed as well, and that is work. */
+static bool reads_file(const sw_stack_frame *at)
+{
+    static const char *const calls[] = {"np.load(",   "numpy.load(",  "torch.load(",
+                                        "jnp.load(",  "fromfile(",    "pickle.load(",
+                                        ".read()",    "read_bytes()", "h5py.File(",
+                                        "load_file(", "read_parquet("};
+    struct sw__frame_source source = sw__frame_source(at);
+    bool reads = false;
+    for (size_t i = 0; source.line.text && i < sizeof calls / sizeof calls[0]; i++) {
+        reads = reads || memmem(source.line.text, source.line.length, calls[i],
+                                strlen(calls[i])) != NULL;
+    }
+    sw__frame_source_free(&source);
+    return reads;
 }
 
 /* One line of the user's takes most of making a batch on the training thread: cheaper code gains more than workers that go on
@@ -197,8 +224,10 @@ static bool line_dominates(sw_findings *all, const struct sw__loader_facts *fact
         return false;
     }
     const sw_stack_frame *at = &top->frame;
+    const bool reads = reads_file(at);
     struct sw__draft *draft =
-        draft_loader(all, SW_FINDING_LOADER_TRANSFORM, "RULE-38", TRANSFORMS);
+        draft_loader(all, reads ? SW_FINDING_LOADER_IO : SW_FINDING_LOADER_TRANSFORM,
+                     "RULE-38", TRANSFORMS);
     sw__draft_where(all, draft, at->file, at->line, at->name);
     sw__draft_title(
         all, draft,
@@ -208,11 +237,15 @@ static bool line_dominates(sw_findings *all, const struct sw__loader_facts *fact
     sw__draft_number(draft, "stage_share", share.share);
     sw__draft_number(draft, "samples", (double)samples);
     advise_cheaper(all, draft, "it",
-                   sw__findings_format(all,
-                                       "Make line %u of %s cheaper, do it for many "
-                                       "samples at once, or once beforehand and keep "
-                                       "the result",
-                                       at->line, sw__file_name(at->file)));
+                   sw__findings_format(
+                       all,
+                       reads
+                           ? "Line %u of %s reads a file for each sample: open it once, "
+                             "and read no more of it than the sample needs "
+                             "(mmap_mode=\"r\", one file a sample)"
+                           : "Make line %u of %s cheaper, do it for many samples at "
+                             "once, or once beforehand and keep the result",
+                       at->line, sw__file_name(at->file)));
     if (workers > facts->workers) { /* which hides a part of it */
         sw__loader_advise_workers(all, draft, facts, workers, facts->prefetch);
     }
@@ -346,6 +379,52 @@ static bool waits_for_files(sw_findings *all, const struct sw__loader_facts *fac
     return true;
 }
 
+/* A batch of tensors is handed over as descriptors of shared memory, which a thread of the worker gives out when it is asked: it
+ * needs the interpreter for that, and a worker that computes in Python has it. Not so where there is much to unpickle. */
+static bool asks_busy_workers(const struct sw__loader_facts *facts)
+{
+    return facts->way == SW__LOADER_WORKERS && facts->unpack_more_ns > ASKED_LEAST_NS &&
+           !(facts->send_ns > facts->unpack_more_ns / 2);
+}
+
+static void advise_sharing(sw_findings *all, struct sw__draft *draft,
+                           const struct sw__loader_facts *facts)
+{
+    sw__draft_number(draft, "take_waits_ms", facts->unpack_more_ns / 1e6);
+    sw__draft_advise(
+        all, draft,
+        "Taking a batch over waits %.1f ms for its worker, which is asked for the memory "
+        "while it computes in Python: torch.multiprocessing.set_sharing_strategy("
+        "\"file_system\") before the loader is made needs no asking.",
+        facts->unpack_more_ns / 1e6);
+}
+
+/* Batches that are made in time and wait in their workers. */
+static bool waits_for_workers(sw_findings *all, const struct sw__loader_facts *facts)
+{
+    const double step = facts->wait.mean + facts->compute_ns;
+    /* They have to be made in any case. */
+    const double most = fmin(facts->unpack_more_ns,
+                             step - 1.1 * facts->made_ns / fmax(facts->workers, 1));
+    if (!asks_busy_workers(facts) || !(most > ASKED_SHARE * step)) {
+        return false;
+    }
+    struct sw__draft *draft =
+        draft_loader(all, SW_FINDING_LOADER_BURSTY, "RULE-10", BURSTY);
+    sw__draft_title(
+        all, draft,
+        "Batches are made in time, and taking one over waits %.0f %% of a step "
+        "for its worker",
+        facts->unpack_more_ns / step * 100);
+    advise_sharing(all, draft, facts);
+    sw__loader_where(all, draft, NULL);
+    sw__loader_common(all, draft, facts);
+    const struct sw__replay_range range = {
+        .mean = 0.85 * most / step, .low = 0.4 * most / step, .high = most / step};
+    draft_saves(all, draft, &range);
+    return true;
+}
+
 static bool comes_in_bursts(sw_findings *all, const struct sw__loader_facts *facts)
 {
     /* Enough on average, and some waits are far longer than the usual one: however few there are, they hold most of it. */
@@ -378,6 +457,9 @@ static bool comes_in_bursts(sw_findings *all, const struct sw__loader_facts *fac
     sw__draft_number(draft, "bursts_share", facts->bursts);
     sw__draft_number(draft, "prefetch_proposed", prefetch);
     sw__loader_advise_workers(all, draft, facts, facts->workers, prefetch);
+    if (asks_busy_workers(facts)) { /* else there are more batches, and as long to wait */
+        advise_sharing(all, draft, facts);
+    }
     sw__loader_where(all, draft, NULL);
     sw__loader_common(all, draft, facts);
     draft_saves(all, draft, &range);
@@ -642,7 +724,7 @@ static void loop_waits(sw_findings *all, const struct sw__loader_facts *facts)
                 function_dominates(all, facts, workers);
     }
     told |= waits_for_files(all, facts, workers);
-    told |= comes_in_bursts(all, facts);
+    told |= comes_in_bursts(all, facts) || waits_for_workers(all, facts);
     told |= too_few_workers(all, facts, workers);
     if (!told && facts->getitem.share >= DOMINATES) {
         /* The cores are used up: samples have to become cheaper. */

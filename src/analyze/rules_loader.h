@@ -55,6 +55,7 @@ struct sw__loader_facts {
     double used_ns;  /* time of the training thread on a processor, of a step */
     double crowd; /* the same, of whichever waits more: the training thread or workers */
     double unpack_ns, send_ns, bytes;
+    double unpack_more_ns; /* what taking a batch over takes beyond what it needs */
     double pin_ns; /* of a batch in the thread that pins them; NaN where there is none */
     struct sw__loader_stage transform, collate, getitem; /* the dearest of each kind */
 

@@ -223,6 +223,8 @@ static void measure_stages(sw_findings *all, struct sw__loader_facts *facts)
     facts->getitem = stage_of(loader, SW_STAGE_GETITEM, whole);
     facts->send_ns = work_of(dearest(loader, SW_STAGE_SERIALISE));
     facts->unpack_ns = a_call(loader, SW_STAGE_UNPICKLE);
+    const sw_training_stage *unpack = dearest(loader, SW_STAGE_UNPICKLE);
+    facts->unpack_more_ns = unpack ? facts->unpack_ns - (double)unpack->min_ns : NAN;
     /* One thread takes over and pins one batch after the other; the training thread finds them ready. */
     facts->pin_ns = a_call(loader, SW_STAGE_PIN);
     if (facts->pin_ns > 0 && facts->way == SW__LOADER_WORKERS) {
@@ -377,6 +379,7 @@ bool sw__loader_begin(sw_findings *all, struct sw__loader_facts *facts, const ch
                                        .blocked = NAN,
                                        .delay = NAN,
                                        .unpack_ns = NAN,
+                                       .unpack_more_ns = NAN,
                                        .pin_ns = NAN,
                                        .send_ns = NAN,
                                        .bytes = NAN,

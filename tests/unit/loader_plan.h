@@ -51,7 +51,8 @@ struct plan {
     double cpu, delay;                /* of a step: on a core, and waiting for one */
     double h2d;                       /* of a step */
     double take;                      /* of a batch that is there; 0: 0.1 */
-    double gc;                        /* of a step, while its batch is made */
+    double asked; /* the same on average, from workers that are busy; 0: not known */
+    double gc;    /* of a step, while its batch is made */
     unsigned line, others;        /* samples of making: of one line, and of the rest */
     unsigned reads, small, times; /* calls of another process, and how often over */
     /* Samples of a worker in a function that its dataset calls, and of those in native code. */
@@ -207,14 +208,13 @@ static inline void sampled(struct tb *tb, const struct plan *plan)
     const sw_row rows[] = {
         {.table = SW_TABLE_SAMPLER, .key = {100}, .value = {1000, 1000}},
         {.table = SW_TABLE_CONTEXT, .key = {0, 0, SW_PHASE_PREPROCESS}, .value = {all}},
-        {.table = SW_TABLE_CODE, .key = {T_FILE, T_PARSE, 60, T_PARSE}},
         {.table = SW_TABLE_CODE,
-         .index = 1,
-         .key = {plan->caller ? T_PROGRAM : T_FILE, T_GETITEM,
-                 plan->caller ? plan->caller : 70, T_GETITEM}},
+         .key = {plan->source ? T_PROGRAM : T_FILE, T_PARSE, plan->source ? 1 : 60,
+                 T_PARSE}},
+        {.table = SW_TABLE_CODE, .index = 1, .key = {T_FILE, T_GETITEM, 70, T_GETITEM}},
         {.table = SW_TABLE_STACK,
          .flags = SW_ROW_IN_CONTEXT,
-         .key = {0, 0, 61},
+         .key = {0, 0, plan->source ? 3 : 61},
          .value = {plan->line, 0, plan->line}},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -298,6 +298,15 @@ static inline struct tb *training_trace(const struct plan *plan)
               plan->first > 0 ? plan->first : plan->wait, 0);
         stage(tb, NONE, SW_STAGE_START, T_STAGE, plan->epochs, plan->start, 0);
         stage(tb, NONE, SW_STAGE_SHUTDOWN, T_STAGE, plan->epochs, plan->shutdown, 0);
+        if (plan->asked > 0) {
+            const sw_row row = {
+                SW_TABLE_STAGE,
+                0,
+                rows_made++,
+                {T_LOADER, NONE, SW_STAGE_UNPICKLE, T_STAGE},
+                {all, ticks(plan->asked) * all, 0, ticks(0.1), ticks(10 * plan->asked)}};
+            tb_row(tb, &row);
+        }
         if (plan->workers == 0) {
             making(tb, plan, NONE, all);
         }

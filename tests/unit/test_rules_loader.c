@@ -252,6 +252,19 @@ static void a_function_dominates(void **state)
     plan.compute = 40;
     plan.wait = 0.2;
     assert_none(&plan);
+    /* Nearly in time, and meanwhile training has no core for a third of each step, or has one. */
+    plan.workers = 2;
+    plan.wait = 4;
+    plan.getitem = plan.getitem_cpu = 60;
+    for (unsigned crowded = 0; crowded < 2; crowded++) {
+        plan.delay = crowded ? 14 : 0;
+        plan.cpu = 26;
+        result = find(&plan);
+        const sw_finding *first = NULL;
+        const bool any = about_loaders(&result, &first);
+        assert_int_equal(any && first->kind == SW_FINDING_LOADER_TRANSFORM, crowded);
+        done(&result);
+    }
 }
 
 /* A function that gives the same in each of many epochs; one that draws, and too few epochs. */
@@ -332,6 +345,14 @@ static void a_line_dominates(void **state)
     assert_true(it->also & (uint64_t)1 << SW_FINDING_LOADER_WORKERS);
     assert_true(fabs(it->speedup - relieved(35, 0.81 * 30)) < 0.1);
     done(&result);
+    /* A file for each sample, from memory as it may be. */
+    plan.source = "def parse(i):\n    x = 1\n    rows = np.load(path)\n";
+    result = find(&plan);
+    it = assert_one(&result, SW_FINDING_LOADER_IO);
+    assert_int_equal(it->line, 3);
+    assert_true(advises(it, "mmap_mode"));
+    done(&result);
+    plan.source = NULL;
     plan.line = 400; /* of many */
     plan.others = 600;
     result = find(&plan);

@@ -148,6 +148,31 @@ static void bursts_that_the_queue_bridges(void **state)
     assert_none(&plan);
 }
 
+/* Batches wait in workers that are too busy to hand them over; the queue is long enough. */
+static double asked_wait(unsigned i)
+{
+    return i % 10 == 5 ? 80 : 0.3;
+}
+
+static void batches_that_wait_in_workers(void **state)
+{
+    (void)state;
+    struct plan plan = bursts;
+    plan.prefetch = 16;
+    plan.made_of = NULL;
+    plan.wait_of = asked_wait;
+    plan.asked = 8;
+    struct result result = find(&plan);
+    const sw_finding *it = assert_one(&result, SW_FINDING_LOADER_BURSTY);
+    assert_true(advises(it, "set_sharing_strategy"));
+    assert_true(fabs(number(it, "take_waits_ms") - 7.9) < 0.2);
+    assert_true(it->speedup > 1.15 && it->speedup < 1.5);
+    done(&result);
+    plan.wait_of = NULL; /* they are fetched while nobody waits for them */
+    plan.wait = 0.2;
+    assert_none(&plan);
+}
+
 /* --- what is not known --- */
 
 static void a_loader_of_someone_else(void **state)
@@ -292,6 +317,7 @@ int main(void)
         cmocka_unit_test(bursts_of_waiting),
         cmocka_unit_test(bursts_that_are_few),
         cmocka_unit_test(bursts_that_the_queue_bridges),
+        cmocka_unit_test(batches_that_wait_in_workers),
         cmocka_unit_test(a_loader_of_someone_else),
         cmocka_unit_test(a_short_wait_for_someone_elses_loader),
         cmocka_unit_test(pages_are_pinned_for_a_gpu_only),
