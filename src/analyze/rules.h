@@ -25,6 +25,9 @@ struct sw__hot_function;
 #define SW__NODES_LEAST 200
 #define SW__AGAIN_LEAST 15
 #define SW__NODE_MOST_NS 25e3
+/* … or this, where there are so many that nobody means each of them to be large. */
+#define SW__NODES_MANY 2000
+#define SW__NODE_OF_MANY_NS 40e3
 #define SW__NODE_MADE_NS 12e3
 
 /* Parts of the rules of findings.h that have files of their own. */
@@ -79,6 +82,9 @@ double sw__computed_beside(const sw_findings *all);
 double sw__computed_in_queue(const sw_findings *all);
 /* The larger of both: a step takes that much, whoever does what beside it. */
 double sw__computed_meanwhile(const sw_findings *all);
+/* Whether what was handed out takes as long to compute as the steps do: whatever the program does or waits for meanwhile takes
+ * nothing away. */
+bool sw__computes_throughout(const sw_findings *all);
 /* How busy the accelerator is while steps are made, as shares; of several the busiest. NaN: unknown. The most is over the looks
  * of the monitor, a second apart as a rule. */
 struct sw__device_use {

@@ -72,6 +72,8 @@ double sw__computed_beside(const sw_findings *all)
 /* Waits that show nothing: shorter than this. */
 #define WAIT_LEAST_NS 1e6
 #define QUEUED_LEAST 3
+/* Computing takes all of a step from this part of it on. */
+#define THROUGHOUT 0.97
 
 /* Steps that were handed out one after the other while there was nothing else to compute, up to a wait for them. */
 struct queue {
@@ -165,4 +167,9 @@ double sw__computed_in_queue(const sw_findings *all)
 double sw__computed_meanwhile(const sw_findings *all)
 {
     return fmax(sw__computed_beside(all), sw__computed_in_queue(all));
+}
+
+bool sw__computes_throughout(const sw_findings *all)
+{
+    return sw__computed_in_queue(all) > THROUGHOUT * all->it.mean_ns;
 }

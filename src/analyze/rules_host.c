@@ -339,6 +339,9 @@ static void waits_for_batch(sw_findings *all, const sw_stack_frame *at,
                             struct sw__estimate time, double waiting, bool pooled)
 {
     const double share = time.mean / all->it.mean_ns;
+    if (sw__computes_throughout(all)) {
+        return; /* it waits for what it handed out */
+    }
     struct sw__draft *draft = sw__draft(all, SW_FINDING_LOADER_IO, "RULE-06");
     sw__draft_rule(draft, "RULE-02");
     draft->group = SW__GROUP_LOADER;

@@ -642,8 +642,7 @@ static bool loader_in_samples(sw_findings *all, const struct sw__loader_facts *f
 static void unknown_loader(sw_findings *all, const struct sw__loader_facts *facts)
 {
     /* Batches are made while what was handed out before is computed: nothing waits for them. */
-    if (sw__computed_in_queue(all) > (1 - SW__LOADER_GAIN) * all->it.mean_ns ||
-        loader_in_samples(all, facts)) {
+    if (sw__computes_throughout(all) || loader_in_samples(all, facts)) {
         return;
     }
     double cpu = 0, time = 0, wait = 0;

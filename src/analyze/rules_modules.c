@@ -520,7 +520,7 @@ static bool eager_jax(sw_findings *all)
 {
     const struct sw__hot *hot = sw__hot_code(all);
     const sw_share eager = sw_share_of(hot->eager, hot->samples);
-    if (hot->samples < 50 || !(eager.low > EAGER_LEAST)) {
+    if (hot->samples < 50 || !(eager.low > EAGER_LEAST) || sw__computes_throughout(all)) {
         return false;
     }
     struct sw__draft *draft = sw__draft(all, SW_FINDING_LAUNCH_BOUND, "RULE-22");
@@ -588,7 +588,9 @@ static void launch_bound(sw_findings *all, const struct model *model)
     const bool idles = sw__device_idles(all);
     const bool by_graph =
         (between.low > BETWEEN_NODES_LEAST || idles) && graph.nodes >= SW__NODES_LEAST &&
-        graph.node_ns < (idles ? NODE_LAUNCH_MOST_NS : SW__NODE_MOST_NS) &&
+        graph.node_ns < (idles                           ? NODE_LAUNCH_MOST_NS
+                         : graph.nodes >= SW__NODES_MANY ? SW__NODE_OF_MANY_NS
+                                                         : SW__NODE_MOST_NS) &&
         graph.again >= SW__AGAIN_LEAST && graph.nodes > NODES_A_PART_LEAST * model->kinds;
     const bool by_code = own.low > 0.5 * forward.mean && !by_graph;
     if ((!by_modules && !by_code && !by_graph) ||
