@@ -10,6 +10,7 @@ import logging
 import random
 import threading
 import time
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,9 @@ def test_r1_010_profiler_config() -> None:
     assert config == ProfilerConfig(monitor_interval=2, track_cpu=False)
     with pytest.raises(TypeError, match="ProfilerConfig has no field 'colour'"):
         ProfilerConfig(colour="red")
+    shown = inspect.signature(ProfilerConfig).parameters
+    assert len(shown) == 33
+    assert all(shown[field.name].default == field.default for field in fields(ProfilerConfig))
 
 
 def test_r1_011_profiler_metrics(profiler: CodeProfiler) -> None:
@@ -101,6 +105,7 @@ def test_r1_017_every_form_of_making_one(tmp_path: Path) -> None:
         {"profile_level": "comprehensive", "track_allocations": True},
         {"logger": logging.getLogger("x"), "monitor_interval": 0.5},
     ]
+    assert inspect.signature(create_code_profiler).parameters["enable_profiling"].default is True
     for form in forms:
         with create_code_profiler(profile_dir=str(tmp_path), **form) as made:
             assert isinstance(made, CodeProfiler)
@@ -131,6 +136,23 @@ def test_r1_018_loggers_of_three_kinds(tmp_path: Path, caplog: pytest.LogCapture
     assert listener.heard[0] == started
     with pytest.raises(TypeError, match="logger must have info"):
         CodeProfiler(config, logger=object())
+
+
+def test_r1_018_a_logger_that_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    class Broken:
+        def info(self, text: str) -> None:
+            raise OSError(text)
+
+    config = ProfilerConfig(profile_dir=str(tmp_path))
+    with CodeProfiler(config, logger=Broken(), slow_section=0.0) as made:
+        with made.profile_section("a"):
+            pass
+        assert made.profile_data_loading([])["error"].startswith("Profiling data loading failed")
+    assert capsys.readouterr().err.splitlines() == [
+        "stepwatch: The logger raised OSError: it is told nothing more.",
+        "stepwatch: Profiling data loading failed: ValueError: the loader gives no batches: "
+        "there is nothing to measure",
+    ]
 
 
 def test_r1_106_the_logger_hears_of_slow_sections_and_reports(tmp_path: Path) -> None:
