@@ -204,6 +204,36 @@ def test_r1_019_sections_nest_recur_and_run_in_threads(profiler: CodeProfiler) -
     assert report["detailed_metrics"]["paths"]["outer/deep"]["calls"] == 4
 
 
+def test_r1_019_a_section_is_kept_and_used_again(profiler: CodeProfiler) -> None:
+    kept = profiler.profile_section("kept", "debug")
+    entered, left = threading.Event(), threading.Event()
+
+    def beside() -> None:
+        with kept:
+            entered.set()
+            left.wait(10)
+
+    thread = threading.Thread(target=beside)
+    with kept:
+        thread.start()
+        assert entered.wait(10)
+        with kept:
+            pass
+    left.set()
+    thread.join()
+
+    @kept
+    def decorated(value: int) -> int:
+        return value + 1
+
+    assert decorated(1) == 2
+    with profiler.profile_section("after"):
+        pass
+    assert profiler.metrics.call_counts == {"kept": 4, "after": 1}
+    paths = profiler.generate_profiling_report()["detailed_metrics"]["paths"]
+    assert "after" in paths, "no section was left open"
+
+
 def test_r1_020_functions_by_every_form(profiler: CodeProfiler) -> None:
     @profiler.profile_function("training_step")
     def train_step(one: int, *, two: int = 2) -> int:

@@ -26,7 +26,7 @@ if importlib.util.find_spec("torch") is None:
 
 import stepwatch
 import torch
-from stepwatch.compat._code_profiler import files, pictures
+from stepwatch.compat._code_profiler import files, pictures, probes
 from stepwatch.compat.code_profiler import (
     CodeProfiler,
     compare,
@@ -513,6 +513,41 @@ def test_r1_108_memory_over_seconds(used: Used) -> None:
     assert re.search(r"time since monitoring began \((s|ms)\)", text)
 
 
+def test_r1_108_memory_over_seconds_without_the_monitor(tmp_path: Path) -> None:
+    kept = []
+    with create_code_profiler(profile_dir=str(tmp_path)) as made:
+        for _ in range(4):
+            with made.profile_section("grows"):
+                kept.append(b"z" * (20 << 20))
+                time.sleep(0.02)
+        report = made.generate_profiling_report()
+        assert made.performance_data["memory_usage"] == []
+    seen = report["detailed_metrics"]["memory_over_time"]
+    assert seen["seconds"][0] == 0
+    assert seen["seconds"] == sorted(seen["seconds"])
+    assert seen["seconds"][-1] >= 0.08
+    assert seen["mb"][-1] - seen["mb"][0] > 60
+    text = (tmp_path / "visualizations/memory_usage.svg").read_text(encoding="utf-8")
+    assert "Memory usage over time" in text
+    assert "time since profiling began (ms)" in text
+    with create_code_profiler(profile_dir=str(tmp_path), track_memory=False) as without:
+        with without.profile_section("grows"):
+            pass
+        without.generate_profiling_report()
+    text = (tmp_path / "visualizations/memory_usage.svg").read_text(encoding="utf-8")
+    assert "Memory was not tracked." in text
+
+
+def test_looks_at_memory_are_bounded() -> None:
+    resident = probes.Resident()
+    for _ in range(5000):
+        resident.look(at_once=True)
+    assert 1000 <= len(resident.points) <= 2048
+    found = resident.over_time()["seconds"]
+    assert found[0] == 0, "the first stays"
+    assert found == sorted(found)
+
+
 def test_r1_109_call_frequencies(used: Used) -> None:
     text = picture(used, "call_frequencies")
     assert "Call frequency analysis" in text
@@ -551,6 +586,20 @@ def test_r1_111_two_configurations_compared(tmp_path: Path) -> None:
     assert "before" in text
     assert "after" in text
     assert "Execution times of step" in text
+
+
+def test_r1_111_the_guides_own_path_compares(tmp_path: Path, run_text: RunText) -> None:
+    text = """
+from core.code_profiler import compare, create_code_profiler
+reports = []
+for number in range(2):
+    with create_code_profiler(profile_dir=f"p{number}") as made:
+        with made.profile_section("step"): pass
+        reports.append(made.generate_profiling_report())
+print(compare(reports, ".")["images"][0])
+"""
+    done = run_text(tmp_path, text).ok()
+    assert done.out.splitlines()[-1].endswith("visualizations/profiling_comparison.png")
 
 
 def test_r1_112_no_matplotlib_and_no_display(tmp_path: Path, run_text: RunText) -> None:

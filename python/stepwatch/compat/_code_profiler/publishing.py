@@ -53,6 +53,9 @@ class Publisher:
 
     def report(self) -> dict[str, Any]:
         """Return the report as plain values."""
+        resident = self._recorder.resident
+        if resident is not None and self._recorder.on:
+            resident.look(at_once=True)  # Before what the report itself takes.
         found = self.judge()
         number, world = files.rank()
         extra: dict[str, Any] = {
@@ -65,7 +68,10 @@ class Publisher:
             extra["functions"] = self._functions()
         if world > 1:
             extra["rank"] = {"rank": number, "world_size": world}
-        return reporting.build(self.metrics, found, self._watching.data(), extra)
+        report = reporting.build(self.metrics, found, self._watching.data(), extra)
+        if resident is not None:
+            report["detailed_metrics"]["memory_over_time"] = resident.over_time()
+        return report
 
     @property
     def _deep(self) -> bool:
