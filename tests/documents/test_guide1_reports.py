@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import csv
 import gc
+import html
 import importlib.util
 import json
 import os
@@ -452,6 +453,38 @@ def test_r1_120_one_report_answers(used: Used) -> None:
     assert "keeps" in page
     with (used.folder / "profiling_metrics.csv").open(encoding="utf-8") as file:
         assert {row["name"] for row in csv.DictReader(file)} == set(details["call_counts"])
+
+
+def test_r1_120_the_page_says_what_the_report_says(tmp_path: Path) -> None:
+    class Slow:
+        def __iter__(self) -> Any:
+            for _ in range(3):
+                time.sleep(0.12)
+                yield [0] * 4
+
+    with create_code_profiler(profile_dir=str(tmp_path)) as made:
+        with made.profile_section("a <b> & c", "debug"):
+            pass
+        made.profile_data_loading(Slow(), num_batches=3)
+        report = made.generate_profiling_report()
+    text = (tmp_path / "profiling_report.html").read_text(encoding="utf-8")
+    assert text.startswith("<!doctype html>")
+    (found,) = report["bottlenecks"]
+    for told in (found["description"], found["recommendation"], *report["recommendations"]):
+        assert html.escape(told) in text
+    assert "a &lt;b&gt; &amp; c" in text
+    assert "Data loading: Slow" in text
+    assert "No bottlenecks were found." not in text
+    assert text.count("data:image/svg+xml;base64,") == 5
+    assert 'href="recording.html"' in text
+    assert (tmp_path / "recording.html").is_file()
+    with create_code_profiler(profile_dir=str(tmp_path), create_visualizations=False) as healthy:
+        with healthy.profile_section("quick"):
+            pass
+        healthy.generate_profiling_report()
+    text = (tmp_path / "profiling_report.html").read_text(encoding="utf-8")
+    assert "No bottlenecks were found." in text
+    assert "base64" not in text
 
 
 def test_the_console_of_a_report(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
-from stepwatch.compat._code_profiler import facts, files, pictures, reporting, rules
+from stepwatch.compat._code_profiler import facts, files, page, pictures, reporting, rules
 from stepwatch.compat._code_profiler.metrics import ProfilerMetrics
 
 TYPE_CHECKING = False
@@ -140,23 +141,32 @@ class Publisher:
             self._notices.info(f"Profiling report saved to {target}")
         if on("export_to_csv"):
             reporting.write_tables(folder, self.metrics, report["performance_data"])
-        self._save_run(folder)
+        recording = self._save_run(folder)
+        images: list[str] = []
         if on("create_visualizations"):
             number, world = files.rank()
-            pictures.draw(folder, report, f"_rank{number}" if world > 1 else "")
+            drawn = pictures.draw(folder, report, f"_rank{number}" if world > 1 else "")
+            images = [path for path in drawn if path.endswith(".svg")]
+        text = page.page(report, images, recording)
+        files.write_text(files.of_rank(f"{folder}/{page.NAME}"), text)
         if path is None and files.rank()[1] > 1 and on("export_to_json"):
             with files.locked(folder):
                 merged = reporting.merge(folder)
                 if merged is not None:
                     files.write_json(f"{folder}/{reporting.NAME}", merged)
 
-    def _save_run(self, folder: str) -> None:
-        """Write the page of the recording, and its events where those were wanted."""
+    def _save_run(self, folder: str) -> str | None:
+        """Write the recording's own page, and its events where those were wanted.
+
+        Return the name of the page; None: there is no recording.
+        """
         session = self._recorder.session
         run = session.run() if session is not None else None
-        if run is not None:
-            target = files.of_rank(f"{folder}/profiling_report.html")
-            files.make_folder(folder)
-            run.report().save(target)
-        if run is not None and self._deep:
+        if run is None:
+            return None
+        target = files.of_rank(f"{folder}/{page.RECORDING}")
+        files.make_folder(folder)
+        run.report().save(target)
+        if self._deep:
             run.export("chrome", files.of_rank(f"{folder}/trace.json"))
+        return Path(target).name
