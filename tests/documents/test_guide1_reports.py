@@ -540,6 +540,18 @@ def test_r1_107_execution_times_are_histograms(used: Used) -> None:
     assert "keeps" in picture(used, "average_times")
 
 
+def test_r1_107_no_section_is_forgotten(tmp_path: Path) -> None:
+    with create_code_profiler(profile_dir=str(tmp_path), profile_level="basic") as made:
+        made.config.create_visualizations = True
+        for number in range(20):
+            with made.profile_section(f"section {number}"):
+                pass
+        made.generate_profiling_report()
+    text = (tmp_path / "visualizations/execution_times.svg").read_text(encoding="utf-8")
+    shown = set(re.findall(r"section \d+", text))
+    assert f"others ({20 - len(shown)})" in text
+
+
 def test_r1_108_memory_over_seconds(used: Used) -> None:
     text = picture(used, "memory_usage")
     assert "Memory usage over time" in text

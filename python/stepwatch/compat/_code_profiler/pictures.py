@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 FOLDER = "visualizations"
 _KINDS = (".png", ".svg")
-_MOST = 12  # Sections in one picture; the longest count.
+_MOST = 12  # Bars in one picture; the longest count.
 _SEVERITIES = ("critical", "high", "medium", "low")
 
 
@@ -25,9 +25,10 @@ def draw(folder: str, report: dict[str, Any], rank: str = "") -> list[str]:
     """Draw what a report has: times, memory, calls and bottlenecks; return the files."""
     details = report["detailed_metrics"]
     totals = details["total_times"]
-    longest = sorted(totals, key=lambda name: (-totals[name], name))[:_MOST]
+    ranked = sorted(totals, key=lambda name: (-totals[name], name))
+    longest = ranked[:_MOST]
     pictures = {
-        "execution_times": _times(details, longest),
+        "execution_times": _times(details, ranked),
         "average_times": charts.bars(
             None,
             {name: details["average_times"][name] for name in longest},
