@@ -448,7 +448,10 @@ def test_what_fails_is_told_and_the_program_goes_on(
     assert found == {"error": "Profiling model training failed: RuntimeError: broken on purpose"}
     assert torch.equal(model.weight, torch.ones(3, 3))
     empty = DataLoader(TensorDataset(torch.zeros(0, 3)), batch_size=4)
-    assert "the loader gives no batches" in profiler.profile_data_loading(empty)["error"]
+    nothing = profiler.profile_data_loading(empty)
+    assert "the loader gives no batches" in nothing["error"]
+    assert nothing["total_batches_profiled"] == 0
+    assert f"{nothing['avg_batch_time']:.4f}" == "nan"
     assert "error" in profiler.profile_preprocessing(lambda _: 1 / 0, 1)
     err = capsys.readouterr().err
     assert err.count("stepwatch: Profiling model training failed") == 1
