@@ -30,6 +30,7 @@ from stepwatch.compat.code_profiler import (
 from torch import nn
 from torch.utils.data import DataLoader, Dataset, TensorDataset
 
+from .conftest import RunText
 from .guide1 import points, small_model
 
 pytestmark = pytest.mark.once
@@ -153,6 +154,52 @@ def test_r1_018_a_logger_that_fails(tmp_path: Path, capsys: pytest.CaptureFixtur
         "stepwatch: Profiling data loading failed: ValueError: the loader gives no batches: "
         "there is nothing to measure",
     ]
+
+
+def test_r1_019_metrics_are_read_while_threads_record(tmp_path: Path, run_text: RunText) -> None:
+    """Also profilers that begin at the same moment get along: nothing is said on stderr."""
+    text = """
+import threading
+from core.code_profiler import create_code_profiler
+
+begin = threading.Barrier(6)
+counts = []
+
+def own(number):
+    made = create_code_profiler(profile_dir=f"own{number}", save_profiles=False)
+    begin.wait(60)
+    for _ in range(20):
+        with made.profile_section("own"):
+            pass
+    counts.append(made.metrics.call_counts["own"])
+    made.cleanup()
+
+threads = [threading.Thread(target=own, args=(number,)) for number in range(6)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+assert counts == [20] * 6, counts
+
+shared = create_code_profiler(track_allocations=True, save_profiles=False)
+
+def record(begin):
+    for number in range(600):
+        with shared.profile_section("same"):
+            pass
+        with shared.profile_section(f"another {begin + number}"):
+            pass
+
+threads = [threading.Thread(target=record, args=(begin,)) for begin in (0, 1000, 2000)]
+for thread in threads:
+    thread.start()
+while any(thread.is_alive() for thread in threads):
+    shared.metrics.gpu_utilization, shared.metrics.io_operations, shared.metrics.allocations
+assert shared.generate_profiling_report()["detailed_metrics"]["call_counts"]["same"] == 1800
+shared.cleanup()
+"""
+    done = run_text(tmp_path, text).ok()
+    assert done.err == ""
 
 
 def test_r1_106_the_logger_hears_of_slow_sections_and_reports(tmp_path: Path) -> None:

@@ -257,16 +257,23 @@ class Moments:
         kept = self.open.setdefault(name, deque(maxlen=LIMIT))
         kept.append((begin, time.monotonic()))
 
-    def during(self, series: list[tuple[float, float]]) -> dict[str, list[float]]:
-        """Return the values of a series by the section that was open then, or just before."""
-        found: dict[str, list[float]] = {}
-        for name, spans in self.open.items():
-            first, last = min(a for a, _ in spans), max(b for _, b in spans)
-            near = [(t, value) for t, value in series if first <= t <= last]
-            inside = [v for t, v in near if any(begin <= t <= end for begin, end in spans)]
-            if inside:
-                found[name] = inside
-        return found
+    def spans(self) -> dict[str, list[tuple[float, float]]]:
+        """Return from when to when each section was open."""
+        return {name: list(kept) for name, kept in self.open.items()}
 
     def close(self) -> None:
         pass
+
+
+def during(
+    opened: dict[str, list[tuple[float, float]]], series: list[tuple[float, float]]
+) -> dict[str, list[float]]:
+    """Return the values of a series by the section that was open then."""
+    found: dict[str, list[float]] = {}
+    for name, spans in opened.items():
+        first, last = min(a for a, _ in spans), max(b for _, b in spans)
+        near = [(t, value) for t, value in series if first <= t <= last]
+        inside = [v for t, v in near if any(begin <= t <= end for begin, end in spans)]
+        if inside:
+            found[name] = inside
+    return found
