@@ -29,6 +29,7 @@ before = sys.getallocatedblocks()
 assert trainer.train(2000) == 2000
 after = sys.getallocatedblocks()
 profiler.save_block_profile(); profiler.save_overall_profile(); profiler.save_line_profile()
+profiler.print_block_profile(); profiler.print_overall_profile(); profiler.print_line_profile()
 said = [after - before, profiler.get_block_profile(), profiler.get_line_profile()]
 print(json.dumps(said))
 """

@@ -125,7 +125,8 @@ for words in (["-o", "training/ocr.max_epoch=3"], ["-o", "training/ocr.max_epoch
 with place("nowhere"):
     errors = io.StringIO()
     with contextlib.redirect_stderr(errors):
-        code = main(["train-ocr", "missing"])
+        Path("file").write_text("")
+        code = main(["train-ocr", "file"])
     results["nowhere"] = [code, errors.getvalue().strip()]
 with place("odd_file", ENABLE_PROFILING="false") as folder:
     Path(YAML).parent.mkdir(parents=True)

@@ -334,6 +334,40 @@ def test_r0_036_the_settings_of_the_original(
     )
 
 
+def test_r0_006_settings_can_be_copied(tmp_path: Path, run_text: RunText) -> None:
+    text = """
+import copy, dataclasses, pickle
+profiler_config.output_dir = "here"
+kept = [copy.copy(profiler_config), copy.deepcopy(profiler_config),
+        pickle.loads(pickle.dumps(profiler_config)),
+        dataclasses.replace(profiler_config, output_dir="elsewhere")]
+same = [each == profiler_config for each in kept]
+for each in kept:
+    each.output_dir = "away"
+for each in kept[:3]:
+    each.steps_to_save.append(7)
+print(json.dumps([same, profiler_config.output_dir, profiler_config.steps_to_save,
+                  dataclasses.asdict(profiler_config)["save_format"]]))
+"""
+    same, folder, steps, format_ = told(run_text(tmp_path, IMPORTS + text).ok())
+    assert same == [True, True, True, False]
+    assert (folder, steps, format_) == ("here", [1, 100, 1000], "json")
+
+
+def test_r0_035_a_file_for_lines_that_is_asked_for(tmp_path: Path, run_text: RunText) -> None:
+    text = """
+profiler_config.autosave = False
+with profiler.profile_context("block"): pass
+profiler.step_profiler()
+profiler.save_line_profile(step="asked")
+"""
+    done = run_text(tmp_path, IMPORTS + text).ok()
+    made = {path.name for path in (done.folder / "profiling_output").iterdir()}
+    assert "line_profile_step_1.txt" not in made, "nobody chose lines"
+    text = (done.folder / "profiling_output" / "line_profile_step_asked.txt").read_text("utf-8")
+    assert text == "No line was counted: @profile_line_by_line chooses functions.\n"
+
+
 # --- The blocks of the guide -------------------------------------------------------------
 
 

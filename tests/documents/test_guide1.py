@@ -10,6 +10,7 @@ import logging
 import random
 import threading
 import time
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from stepwatch.compat.code_profiler import (
 from torch import nn
 from torch.utils.data import DataLoader, Dataset, TensorDataset
 
+from .conftest import RunText
 from .guide1 import points, small_model
 
 pytestmark = pytest.mark.once
@@ -67,6 +69,9 @@ def test_r1_010_profiler_config() -> None:
     assert config == ProfilerConfig(monitor_interval=2, track_cpu=False)
     with pytest.raises(TypeError, match="ProfilerConfig has no field 'colour'"):
         ProfilerConfig(colour="red")
+    shown = inspect.signature(ProfilerConfig).parameters
+    assert len(shown) == 33
+    assert all(shown[field.name].default == field.default for field in fields(ProfilerConfig))
 
 
 def test_r1_011_profiler_metrics(profiler: CodeProfiler) -> None:
@@ -101,6 +106,7 @@ def test_r1_017_every_form_of_making_one(tmp_path: Path) -> None:
         {"profile_level": "comprehensive", "track_allocations": True},
         {"logger": logging.getLogger("x"), "monitor_interval": 0.5},
     ]
+    assert inspect.signature(create_code_profiler).parameters["enable_profiling"].default is True
     for form in forms:
         with create_code_profiler(profile_dir=str(tmp_path), **form) as made:
             assert isinstance(made, CodeProfiler)
@@ -131,6 +137,69 @@ def test_r1_018_loggers_of_three_kinds(tmp_path: Path, caplog: pytest.LogCapture
     assert listener.heard[0] == started
     with pytest.raises(TypeError, match="logger must have info"):
         CodeProfiler(config, logger=object())
+
+
+def test_r1_018_a_logger_that_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    class Broken:
+        def info(self, text: str) -> None:
+            raise OSError(text)
+
+    config = ProfilerConfig(profile_dir=str(tmp_path))
+    with CodeProfiler(config, logger=Broken(), slow_section=0.0) as made:
+        with made.profile_section("a"):
+            pass
+        assert made.profile_data_loading([])["error"].startswith("Profiling data loading failed")
+    assert capsys.readouterr().err.splitlines() == [
+        "stepwatch: The logger raised OSError: it is told nothing more.",
+        "stepwatch: Profiling data loading failed: ValueError: the loader gives no batches: "
+        "there is nothing to measure",
+    ]
+
+
+def test_r1_019_metrics_are_read_while_threads_record(tmp_path: Path, run_text: RunText) -> None:
+    """Also profilers that begin at the same moment get along: nothing is said on stderr."""
+    text = """
+import threading
+from core.code_profiler import create_code_profiler
+
+begin = threading.Barrier(6)
+counts = []
+
+def own(number):
+    made = create_code_profiler(profile_dir=f"own{number}", save_profiles=False)
+    begin.wait(60)
+    for _ in range(20):
+        with made.profile_section("own"):
+            pass
+    counts.append(made.metrics.call_counts["own"])
+    made.cleanup()
+
+threads = [threading.Thread(target=own, args=(number,)) for number in range(6)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+assert counts == [20] * 6, counts
+
+shared = create_code_profiler(track_allocations=True, save_profiles=False)
+
+def record(begin):
+    for number in range(600):
+        with shared.profile_section("same"):
+            pass
+        with shared.profile_section(f"another {begin + number}"):
+            pass
+
+threads = [threading.Thread(target=record, args=(begin,)) for begin in (0, 1000, 2000)]
+for thread in threads:
+    thread.start()
+while any(thread.is_alive() for thread in threads):
+    shared.metrics.gpu_utilization, shared.metrics.io_operations, shared.metrics.allocations
+assert shared.generate_profiling_report()["detailed_metrics"]["call_counts"]["same"] == 1800
+shared.cleanup()
+"""
+    done = run_text(tmp_path, text).ok()
+    assert done.err == ""
 
 
 def test_r1_106_the_logger_hears_of_slow_sections_and_reports(tmp_path: Path) -> None:
@@ -180,6 +249,36 @@ def test_r1_019_sections_nest_recur_and_run_in_threads(profiler: CodeProfiler) -
     assert report["detailed_metrics"]["categories"]["deep"] == "general"
     assert report["summary"]["errors"] == 1
     assert report["detailed_metrics"]["paths"]["outer/deep"]["calls"] == 4
+
+
+def test_r1_019_a_section_is_kept_and_used_again(profiler: CodeProfiler) -> None:
+    kept = profiler.profile_section("kept", "debug")
+    entered, left = threading.Event(), threading.Event()
+
+    def beside() -> None:
+        with kept:
+            entered.set()
+            left.wait(10)
+
+    thread = threading.Thread(target=beside)
+    with kept:
+        thread.start()
+        assert entered.wait(10)
+        with kept:
+            pass
+    left.set()
+    thread.join()
+
+    @kept
+    def decorated(value: int) -> int:
+        return value + 1
+
+    assert decorated(1) == 2
+    with profiler.profile_section("after"):
+        pass
+    assert profiler.metrics.call_counts == {"kept": 4, "after": 1}
+    paths = profiler.generate_profiling_report()["detailed_metrics"]["paths"]
+    assert "after" in paths, "no section was left open"
 
 
 def test_r1_020_functions_by_every_form(profiler: CodeProfiler) -> None:
@@ -262,7 +361,7 @@ def test_r1_021_the_loader_is_not_used_up(profiler: CodeProfiler) -> None:
     profiler.profile_data_loading(loader, num_batches=3)
     assert [batch[0].tolist() for batch in loader] == before
     few = profiler.profile_data_loading([torch.zeros(4)] * 3, num_batches=20)
-    assert few["total_batches_profiled"] == 2  # The first is apart.
+    assert few["total_batches_profiled"] == 3
 
 
 def test_r1_022_the_first_batch_is_apart(slow_loading: dict[str, Any]) -> None:
@@ -396,7 +495,10 @@ def test_what_fails_is_told_and_the_program_goes_on(
     assert found == {"error": "Profiling model training failed: RuntimeError: broken on purpose"}
     assert torch.equal(model.weight, torch.ones(3, 3))
     empty = DataLoader(TensorDataset(torch.zeros(0, 3)), batch_size=4)
-    assert "the loader gives no batches" in profiler.profile_data_loading(empty)["error"]
+    nothing = profiler.profile_data_loading(empty)
+    assert "the loader gives no batches" in nothing["error"]
+    assert nothing["total_batches_profiled"] == 0
+    assert f"{nothing['avg_batch_time']:.4f}" == "nan"
     assert "error" in profiler.profile_preprocessing(lambda _: 1 / 0, 1)
     err = capsys.readouterr().err
     assert err.count("stepwatch: Profiling model training failed") == 1

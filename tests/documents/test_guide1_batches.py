@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -104,8 +105,47 @@ def test_r1_029_a_loss_of_the_program_has_the_target(profiler: CodeProfiler) -> 
     assert len(seen) == 3, "one step comes before those that count"
 
 
+class Counted:
+    """A loader that counts what was taken of it; its first batch comes late."""
+
+    def __init__(self, length: int) -> None:
+        self.length, self.taken = length, 0
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __iter__(self) -> Any:
+        for number in range(self.length):
+            time.sleep(0.05 if number == 0 else 0.001)
+            self.taken += 1
+            yield [0] * 4
+
+
+@pytest.mark.parametrize(("length", "asked"), [(9, 5), (5, 5), (3, 5), (9, 1)])
+def test_r1_021_as_many_batches_as_asked(
+    length: int, asked: int, profiler: CodeProfiler, capsys: pytest.CaptureFixture[str]
+) -> None:
+    loader = Counted(length)
+    found = profiler.profile_data_loading(loader, num_batches=asked)
+    expected = min(length, asked)
+    assert loader.taken == found["total_batches_profiled"] == expected
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Batch ")]
+    assert len(lines) == expected == profiler.metrics.call_counts["data_loading_batch"]
+    assert found["first_batch_time"] >= 0.05
+    assert found["max_batch_time"] < 0.05 or asked == 1, "the first is in no mean"
+
+
+@pytest.mark.filterwarnings("ignore:This DataLoader will create")
+@pytest.mark.parametrize(("asked", "taken"), [(6, 6), (7, 7), (3, 4)])
+def test_r1_021_batches_of_workers(asked: int, taken: int, profiler: CodeProfiler) -> None:
+    data = torch.utils.data.TensorDataset(torch.zeros(80, 2))
+    loader = torch.utils.data.DataLoader(data, batch_size=8, num_workers=2)
+    found = profiler.profile_data_loading(loader, num_batches=asked)
+    assert found["total_batches_profiled"] == taken, "two for each worker at least"
+
+
 def test_r1_081_as_many_calls_as_batches(profiler: CodeProfiler) -> None:
-    loader = [(X, Y)] * 5  # The first batch of a loader is apart: first_batch_time.
+    loader = [(X, Y)] * 4
     loaded = profiler.profile_data_loading(loader, num_batches=4)
     assert loaded["total_batches_profiled"] == 4
     profiler.profile_model_training(Keyword(), loader, num_batches=4)
@@ -130,8 +170,6 @@ def test_r1_040_as_many_waits_as_batches(tmp_path: Path) -> None:
 
 
 def test_r1_048_the_system_is_seen_as_often_as_the_process(profiler: CodeProfiler) -> None:
-    import time
-
     profiler.config.monitor_interval = 0.05
     profiler.start_performance_monitoring()
     for _ in range(100):

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import csv
 import gc
+import html
 import importlib.util
 import json
 import os
@@ -26,7 +27,7 @@ if importlib.util.find_spec("torch") is None:
 
 import stepwatch
 import torch
-from stepwatch.compat._code_profiler import files, pictures
+from stepwatch.compat._code_profiler import files, pictures, probes
 from stepwatch.compat.code_profiler import (
     CodeProfiler,
     compare,
@@ -454,6 +455,38 @@ def test_r1_120_one_report_answers(used: Used) -> None:
         assert {row["name"] for row in csv.DictReader(file)} == set(details["call_counts"])
 
 
+def test_r1_120_the_page_says_what_the_report_says(tmp_path: Path) -> None:
+    class Slow:
+        def __iter__(self) -> Any:
+            for _ in range(3):
+                time.sleep(0.12)
+                yield [0] * 4
+
+    with create_code_profiler(profile_dir=str(tmp_path)) as made:
+        with made.profile_section("a <b> & c", "debug"):
+            pass
+        made.profile_data_loading(Slow(), num_batches=3)
+        report = made.generate_profiling_report()
+    text = (tmp_path / "profiling_report.html").read_text(encoding="utf-8")
+    assert text.startswith("<!doctype html>")
+    (found,) = report["bottlenecks"]
+    for told in (found["description"], found["recommendation"], *report["recommendations"]):
+        assert html.escape(told) in text
+    assert "a &lt;b&gt; &amp; c" in text
+    assert "Data loading: Slow" in text
+    assert "No bottlenecks were found." not in text
+    assert text.count("data:image/svg+xml;base64,") == 5
+    assert 'href="recording.html"' in text
+    assert (tmp_path / "recording.html").is_file()
+    with create_code_profiler(profile_dir=str(tmp_path), create_visualizations=False) as healthy:
+        with healthy.profile_section("quick"):
+            pass
+        healthy.generate_profiling_report()
+    text = (tmp_path / "profiling_report.html").read_text(encoding="utf-8")
+    assert "No bottlenecks were found." in text
+    assert "base64" not in text
+
+
 def test_the_console_of_a_report(
     profiler: CodeProfiler, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -507,10 +540,57 @@ def test_r1_107_execution_times_are_histograms(used: Used) -> None:
     assert "keeps" in picture(used, "average_times")
 
 
+def test_r1_107_no_section_is_forgotten(tmp_path: Path) -> None:
+    with create_code_profiler(profile_dir=str(tmp_path), profile_level="basic") as made:
+        made.config.create_visualizations = True
+        for number in range(20):
+            with made.profile_section(f"section {number}"):
+                pass
+        made.generate_profiling_report()
+    text = (tmp_path / "visualizations/execution_times.svg").read_text(encoding="utf-8")
+    shown = set(re.findall(r"section \d+", text))
+    assert f"others ({20 - len(shown)})" in text
+
+
 def test_r1_108_memory_over_seconds(used: Used) -> None:
     text = picture(used, "memory_usage")
     assert "Memory usage over time" in text
     assert re.search(r"time since monitoring began \((s|ms)\)", text)
+
+
+def test_r1_108_memory_over_seconds_without_the_monitor(tmp_path: Path) -> None:
+    kept = []
+    with create_code_profiler(profile_dir=str(tmp_path)) as made:
+        for _ in range(4):
+            with made.profile_section("grows"):
+                kept.append(b"z" * (20 << 20))
+                time.sleep(0.02)
+        report = made.generate_profiling_report()
+        assert made.performance_data["memory_usage"] == []
+    seen = report["detailed_metrics"]["memory_over_time"]
+    assert seen["seconds"][0] == 0
+    assert seen["seconds"] == sorted(seen["seconds"])
+    assert seen["seconds"][-1] >= 0.08
+    assert seen["mb"][-1] - seen["mb"][0] > 60
+    text = (tmp_path / "visualizations/memory_usage.svg").read_text(encoding="utf-8")
+    assert "Memory usage over time" in text
+    assert "time since profiling began (ms)" in text
+    with create_code_profiler(profile_dir=str(tmp_path), track_memory=False) as without:
+        with without.profile_section("grows"):
+            pass
+        without.generate_profiling_report()
+    text = (tmp_path / "visualizations/memory_usage.svg").read_text(encoding="utf-8")
+    assert "Memory was not tracked." in text
+
+
+def test_looks_at_memory_are_bounded() -> None:
+    resident = probes.Resident()
+    for _ in range(5000):
+        resident.look(at_once=True)
+    assert 1000 <= len(resident.points) <= 2048
+    found = resident.over_time()["seconds"]
+    assert found[0] == 0, "the first stays"
+    assert found == sorted(found)
 
 
 def test_r1_109_call_frequencies(used: Used) -> None:
@@ -551,6 +631,20 @@ def test_r1_111_two_configurations_compared(tmp_path: Path) -> None:
     assert "before" in text
     assert "after" in text
     assert "Execution times of step" in text
+
+
+def test_r1_111_the_guides_own_path_compares(tmp_path: Path, run_text: RunText) -> None:
+    text = """
+from core.code_profiler import compare, create_code_profiler
+reports = []
+for number in range(2):
+    with create_code_profiler(profile_dir=f"p{number}") as made:
+        with made.profile_section("step"): pass
+        reports.append(made.generate_profiling_report())
+print(compare(reports, ".")["images"][0])
+"""
+    done = run_text(tmp_path, text).ok()
+    assert done.out.splitlines()[-1].endswith("visualizations/profiling_comparison.png")
 
 
 def test_r1_112_no_matplotlib_and_no_display(tmp_path: Path, run_text: RunText) -> None:

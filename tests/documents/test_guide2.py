@@ -680,8 +680,10 @@ def test_r2_042_key_bottlenecks(first: Done) -> None:
     for line in lines:
         assert re.fullmatch(form, line), line
     assert lines[0].startswith("1. run_training_epoch: ")
-    own = [float(re.findall(r"self ([\d.e-]+)%", line)[0]) for line in lines[1:]]
-    assert own == sorted(own, reverse=True)
+    shares = [float(re.findall(r": ([\d.e-]+)%", line)[0]) for line in lines]
+    assert shares == sorted(shares, reverse=True)
+    assert "write_trace" in first.out, "it is in the table"
+    assert not any("write_trace" in line for line in lines)
 
 
 def summary_rows(text: str, device: str) -> list[list[str]]:

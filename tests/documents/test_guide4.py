@@ -724,8 +724,19 @@ def test_a_folder_that_cannot_be_written_is_said_once(scenarios: dict[str, Any])
 def test_missing_data_is_told(scenarios: dict[str, Any]) -> None:
     assert scenarios["nowhere"] == [
         3,
-        "ml_ops.train: missing is no folder; name the folder that has the pictures.",
+        "ml_ops.train: file is no folder; name the folder that has the pictures.",
     ]
+
+
+def test_s4_03_the_commands_run_where_there_are_no_data(shell: RunText, tmp_path: Path) -> None:
+    few = snippet("S4-3").replace("--max-images 1000", "--max-images 24")
+    assert few != snippet("S4-3")
+    limit = "data/ccpd_small -o training/ocr.enable_profiling=true"
+    assert limit in few
+    done = shell(tmp_path, few.replace(limit, f"{limit} --max-images 24"), **THREADS).ok()
+    told = "data/ccpd_small is not there: 24 made-up plates are used instead."
+    assert done.err.count(told) == 2
+    assert "train_step_0.json" in names(tmp_path / "runs" / "profiling")
 
 
 def test_mistakes_in_the_file_are_ignored_and_told(scenarios: dict[str, Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pstats
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -110,6 +111,91 @@ with profile.torch_profiler(enabled=True, trace_name="x", output_dir="/proc/nowh
     done = run_text(tmp_path, text).ok()
     assert done.err.splitlines()[0] == "stepwatch: out/lost.json is not there: the run is gone"
     assert done.err.splitlines()[1].endswith("set PROFILE_OUTPUT_DIR to a folder that can be.")
+
+
+def test_r4_032_generators_are_decorated(run_text: RunText, tmp_path: Path) -> None:
+    text = """
+import asyncio, inspect, pstats, sys
+from ml_ops.profile import profile_function
+
+def inner(): pass
+def between(): pass
+
+@profile_function("values")
+def values(number):
+    "doc"
+    heard = []
+    try:
+        for each in range(number):
+            inner()
+            try:
+                heard.append((yield each))
+            except KeyError as error:
+                heard.append(error.args[0])
+        return heard
+    finally:
+        heard.append("closed")
+
+@profile_function("later")
+async def later(number):
+    for each in range(number):
+        inner()
+        try:
+            yield each
+        except KeyError as error:
+            yield error.args[0]
+
+def use():
+    made = values(3)
+    got = [next(made), made.send("sent"), made.throw(KeyError("thrown"))]
+    between()
+    try:
+        next(made)
+    except StopIteration as end:
+        got.append(end.value)
+    with_break = values(5)
+    next(with_break)
+    with_break.close()
+    try:
+        next(with_break)
+    except StopIteration:
+        got.append("over")
+    return got
+
+async def use_later():
+    made = later(2)
+    got = [await made.asend(None), await made.athrow(KeyError("thrown"))]
+    got += [each async for each in made]
+    return got
+
+assert inspect.isgeneratorfunction(values) and values.__doc__ == "doc"
+assert inspect.isasyncgenfunction(later)
+print([use(), asyncio.run(use_later())], file=sys.stderr)
+"""
+    off = run_text(tmp_path / "off", text).ok()
+    on = run_text(tmp_path / "on", text, ENABLE_PROFILING="true").ok()
+    assert (
+        on.err
+        == off.err
+        == ("[[0, 1, 2, ['sent', 'thrown', None, 'closed'], 'over'], [0, 'thrown', 1]]\n")
+    )
+    assert not (off.folder / "runs").exists()
+    for name, calls in (("values", 4), ("later", 2)):
+        stats: Any = pstats.Stats(str(on.folder / "runs" / "profiling" / f"{name}.stats"))
+        counts = {key[2]: value[1] for key, value in stats.stats.items()}
+        assert counts["inner"] == calls
+        assert "between" not in counts
+
+
+def test_r4_032_a_number_below_nothing_prints_nothing(run_text: RunText, tmp_path: Path) -> None:
+    text = """
+from ml_ops.profile import cprofile_context
+with cprofile_context(enabled=True, profile_name="quiet", output_dir="out", print_stats=-1):
+    pass
+"""
+    done = run_text(tmp_path, text).ok()
+    assert done.out == ""
+    assert (done.folder / "out" / "quiet.stats").is_file()
 
 
 def test_r4_011_files_have_the_mode_of_any_other(run_text: RunText, tmp_path: Path) -> None:

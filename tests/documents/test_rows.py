@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 
 import pytest
 
-from .guides import GUIDES, blocks
+from .guides import FOLDER, GUIDES, blocks
 from .rows import BLOCKS, HERE, ROWS, SNIPPETS, by_row
 
 pytestmark = pytest.mark.once
+
+WRITTEN = (
+    "ffb10256966abe9b",
+    "4ca1a84516f48c14",
+    "8e4434bc488f7dc0",
+    "60a45b3bfc628910",
+    "22ec61260d9609ec",
+)
 
 
 def reasons() -> dict[str, str]:
@@ -27,6 +36,13 @@ def test_every_row_and_block_is_tested_or_has_a_reason() -> None:
     assert everything - spoken_for - why == set()
     assert spoken_for & why == set(), "they have a test and a reason why they have none"
     assert (spoken_for | why) - everything == set()
+
+
+@pytest.mark.parametrize("guide", GUIDES)
+def test_the_guides_are_as_they_were_written(guide: int) -> None:
+    """No formatter may touch them: their blocks are to run as they stand."""
+    text = (FOLDER / f"guide{guide}.md").read_bytes()
+    assert hashlib.sha256(text).hexdigest().startswith(WRITTEN[guide])
 
 
 @pytest.mark.parametrize("guide", GUIDES)

@@ -53,6 +53,8 @@ class _Row:
         self.bytes: list[int] = []  # Of the data in a batch.
         self.steady = True  # Every worker had its turn after the first.
         self.took = 0.0  # The newest pass, in seconds.
+        # Every batch of the newest pass: seconds, samples, bytes that memory grew by.
+        self.taken: list[tuple[float, int | None, int]] = []
 
     @property
     def mean(self) -> float:
@@ -124,6 +126,7 @@ class _Bench:
         self.looks = _LOOKS
         self.shown: Callable[[Any], object] | None = None  # Is given the first batch.
         self.cut = False  # The time was over before everything was measured.
+        self.within = False  # What is let pass first is among the batches asked for.
 
     @property
     def left(self) -> float:
@@ -139,6 +142,9 @@ class _Bench:
         together and say little. Afterwards each wave of n takes what a worker needs for one.
         """
         wave = max(1, row.setting.workers or 0)
+        if self.within:
+            skip = 1 if self.length is not None and self.length < 2 * wave else wave
+            return skip, max(self.wanted, _WAVES * wave if wave > 1 else 1) - skip
         left = max(self.wanted - len(row.times), self.wanted // self.rounds * rounds_left)
         count = max(1, math.ceil(left / rounds_left))
         if wave > 1:
@@ -157,10 +163,12 @@ class _Bench:
         iterator: Any = None
         batch: Any = None
         try:
+            own = _core.resident([0])
             begin = _core.now()
             iterator = iter(self.passes.make(setting))
             batch = next(iterator, _END)
             first = _state.since(begin, _core.now())
+            grown = {0: _core.resident([0]) - own}
             if batch is _END:
                 raise ValueError("the loader gives no batches: there is nothing to measure")
             waits, sizes, size = [first], [self.sizes.of(batch)], _batches.bytes_of(batch)
@@ -182,7 +190,8 @@ class _Bench:
                 waits.append(_state.since(begin, end))
                 sizes.append(self.sizes.of(batch))
                 if look:
-                    memory.append((_core.resident(pids) - before, _batches.bytes_of(batch)))
+                    grown[index] = _core.resident(pids) - before
+                    memory.append((grown[index], _batches.bytes_of(batch)))
                 if len(waits) > skip and time.monotonic() > until:
                     self.cut = True
                     break
@@ -197,6 +206,10 @@ class _Bench:
             iterator = None
         if counts:
             self.rows[setting] = row
+            row.taken = [
+                (seconds, size, grown.get(index, 0))
+                for index, (seconds, size) in enumerate(zip(waits, sizes))
+            ]
             self._add(row, skip, waits, sizes, memory)
             row.took = time.monotonic() - began
 
@@ -212,9 +225,12 @@ class _Bench:
         skip = skip if len(waits) > skip else min(1, len(waits) - 1)
         row.firsts.append(waits[0])
         timed = waits[skip:]
-        row.steady = row.steady and len(timed) >= max(1, row.setting.workers or 0)
+        wave = max(1, row.setting.workers or 0)
+        row.steady = row.steady and len(timed) >= wave
+        if self.within and len(timed) > wave:
+            timed = timed[: len(timed) // wave * wave]  # Of a wave all the waiting is at its begin.
         row.times.extend(timed)
-        row.sizes.extend(sizes[skip:])
+        row.sizes.extend(sizes[skip : skip + len(timed)])
         row.rounds.append(sum(timed) / len(timed))
         row.growth.extend(growth for growth, _ in memory)
         row.bytes.extend(size for _, size in memory)
@@ -369,8 +385,9 @@ class Waits:
     """The batches of a loader as it is, one by one: seconds, samples, bytes that memory grew by."""
 
     def __init__(self, row: _Row, passes: Passes) -> None:
-        self.times, self.sizes, self.growth = row.times, row.sizes, row.growth
+        self.taken = row.taken
         self.numbers = row.to_dict(given=True)
+        self.numbers["total_batches_profiled"] = len(row.taken)
         self.notes = passes.notes
 
 
@@ -379,12 +396,15 @@ def measure_batches(
 ) -> Waits:
     """Measure a loader as :func:`benchmark_dataloader` does, with no settings but its own.
 
-    ``shown`` is called with the first batch.
+    No more than ``num_batches`` are taken, but two for each of several workers; those that come
+    before all workers are at work count as taken, and stand in no mean. ``shown`` is called with
+    the first batch.
     """
     _state.check_count("num_batches", num_batches)
     passes = Passes(loader, caller)
     with _state.measuring(caller):
         bench = _Bench(passes, num_batches, 1, math.inf)
+        bench.within = True
         bench.looks = num_batches + (passes.given.workers or 0)
         bench.shown = shown
         bench.measure(passes.given, 1, math.inf)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 
 from stepwatch.compat import _switches
 
@@ -36,6 +37,7 @@ _DEFAULTS: dict[str, Any] = {
 _FILES = ("line_by_line_file", "block_profiling_file", "overall_profiling_file")
 
 
+@dataclass(init=False, repr=False, eq=False)
 class ProfilerConfig:
     """Settings that may be assigned at any time and count from then on.
 
@@ -106,6 +108,11 @@ class ProfilerConfig:
 
     __hash__ = None  # type: ignore[assignment]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle what was set; nobody listens to a copy."""
+        state = (dict(self._values, steps_to_save=list(self.steps_to_save)), dict(self._bases))
+        return _restored, state
+
     def _folder(self) -> str:
         """Return where files go; one that nobody assigned is where the first file went."""
         base = self._bases.setdefault("output_dir", _switches.here())
@@ -120,6 +127,12 @@ class ProfilerConfig:
 
     def _listen(self, changed: Callable[[], None]) -> None:
         self.__dict__["_changed"] = changed
+
+
+def _restored(values: dict[str, Any], bases: dict[str, str]) -> ProfilerConfig:
+    made = ProfilerConfig()
+    made.__dict__.update(_values=values, _bases=bases)
+    return made
 
 
 def _names() -> str:

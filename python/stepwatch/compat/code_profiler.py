@@ -259,7 +259,7 @@ def _name(function: Callable[..., Any]) -> str:
 
 
 def create_code_profiler(
-    enable_profiling: bool | None = None,
+    enable_profiling: bool | None = True,
     profile_level: str = "detailed",
     save_profiles: bool = True,
     logger: Any = None,
@@ -267,7 +267,7 @@ def create_code_profiler(
 ) -> CodeProfiler:
     """Return a profiler; every field of :class:`ProfilerConfig` is a keyword."""
     given: dict[str, Any] = {"profile_level": profile_level, "save_profiles": save_profiles}
-    if enable_profiling is not None:
+    if enable_profiling is not None:  # None says nothing, and what says nothing is on.
         given["enable_profiling"] = enable_profiling
     return CodeProfiler(ProfilerConfig(**given, **kwargs), logger)
 

@@ -43,8 +43,6 @@ _NO_CYCLE = {
     "stepwatch": {"missing": ["The training ended before the first active step."]},
 }
 _TRACES = "*.pt.trace.json"
-# What the callback itself does between steps, among Lightning's actions.
-_WRITING = "[ProfilerCallback].write_trace"
 # Enough to know the mean of a step.
 _STEPS_MOST = 20_000
 # Keys of the configuration that are arguments of the callback.
@@ -401,7 +399,7 @@ class ProfilerCallback(_Base):  # type: ignore[misc]
         if run is None or (self._shares and self.run is None):
             return
         profiler = self._profiler
-        with profiler.section(_WRITING) if profiler else stepwatch.section(_WRITING):
+        with profiler.section(texts.WRITING) if profiler else stepwatch.section(texts.WRITING):
             self.output_dir.mkdir(parents=True, exist_ok=True)
             if self._shares:
                 before = set(self.output_dir.glob(_TRACES))
@@ -490,7 +488,7 @@ class ProfilerCallback(_Base):  # type: ignore[misc]
             rows = [row for row in self.run.steps[:_STEPS_MOST] if row["step"] >= self._first]
             usual = texts.usual_steps(rows, self._cycles)
             self.metrics = texts.step_metrics(usual)
-            writing = sum(row["total_s"] for row in self.actions if row["action"] == _WRITING)
+            writing = sum(row["total_s"] for row in self.actions if row["action"] == texts.WRITING)
             self.costs = texts.costs(document, self.run, rows, self._cycles, writing)
             parts += [
                 texts.metric_lines(self.metrics, len(usual)),

@@ -391,14 +391,18 @@ class FlexibleProfiler:
 
     def print_line_profile(self) -> None:
         """Print the line profile."""
-        say(f"\nLine-by-Line Profiling Report:\n{self.get_line_profile()}", end="")
+        if self.config.enabled:
+            say(f"\nLine-by-Line Profiling Report:\n{self.get_line_profile()}", end="")
 
     def print_block_profile(self) -> None:
         """Print the block profile, the longest total first."""
-        say(self._block_text(), end="")
+        if self.config.enabled:
+            say(self._block_text(), end="")
 
     def print_overall_profile(self) -> None:
         """Print all functions and blocks, the longest total first."""
+        if not self.config.enabled:
+            return
         functions, blocks = (tables.families(each) for each in (self._functions, self._blocks))
         say(tables.overall_report(functions, blocks, grid=tables.is_terminal()), end="")
 
@@ -412,7 +416,7 @@ class FlexibleProfiler:
         """Save the line profile as text, and as JSON beside it where that is the format."""
         self._settle()
         if self.config.enabled:
-            self._save_lines(step, filename)
+            self._save_lines(step, filename, asked=True)
 
     def save_block_profile(self, step: Any = None, filename: str | None = None) -> None:
         """Save the block profile: ``block_profile_step_{step}.json``."""
@@ -450,10 +454,12 @@ class FlexibleProfiler:
             text = tables.block_report(blocks)
         self._write("block profile", path, text)
 
-    def _save_lines(self, step: Any, filename: str | None) -> None:
+    def _save_lines(self, step: Any, filename: str | None, *, asked: bool = False) -> None:
         text = self.get_line_profile()
-        if not text:
-            return  # no function was chosen, or none ran
+        if not text:  # no function was chosen, or none ran
+            if not asked:
+                return
+            text = "No line was counted: @profile_line_by_line chooses functions.\n"
         named = filename or self.config._file("line_by_line_file")
         path = self._path(named or f"line_profile_step_{_step_text(step)}.txt")
         self._write("line-by-line profile", path, text)

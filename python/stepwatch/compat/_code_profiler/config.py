@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 import os
 from dataclasses import dataclass, fields
 
@@ -163,6 +164,16 @@ class ProfilerConfig:
 
 _KINDS: dict[str, type] = {"bool": bool, "str": str, "float": float}
 FIELDS: dict[str, type] = {each.name: _KINDS[str(each.type)] for each in fields(ProfilerConfig)}
+
+# What editors and help() show in place of "**given".
+ProfilerConfig.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+    [
+        inspect.Parameter(
+            each.name, inspect.Parameter.KEYWORD_ONLY, default=each.default, annotation=each.type
+        )
+        for each in fields(ProfilerConfig)
+    ]
+)
 
 
 def _checked(name: str, value: Any) -> Any:

@@ -62,7 +62,7 @@ def gather(
         tracks_gpu=config.is_on("track_gpu") and config.is_on("enable_gpu_profiling"),
         sections=metrics.rows(),
         total_s=recorder.native.elapsed_s or 0.0,
-        repeats={name: each.share for name, each in recorder.repeats.items()},
+        repeats={name: each.share for name, each in list(recorder.repeats.items())},
         **known,
     )
     total = _memory_total()

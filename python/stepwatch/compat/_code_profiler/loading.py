@@ -48,8 +48,7 @@ def profile(
     waits = measure_batches(
         loader, num_batches, "profile_data_loading", lambda batch: _count_types(batch, dtypes)
     )
-    for number, (seconds, size) in enumerate(zip(waits.times, waits.sizes), 1):
-        grown = waits.growth[number - 1] if number <= len(waits.growth) else 0
+    for number, (seconds, size, grown) in enumerate(waits.taken, 1):
         recorder.add(SECTION, seconds, category="data_loading")
         console.loading_batch(number, seconds, size, max(grown, 0) / MIB)
     result: dict[str, Any] = {key: waits.numbers[key] for key in _NUMBERS}

@@ -6,15 +6,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_BEGINNINGS = ("avg_", "min_", "max_", "std_", "p50_", "p99_", "first_", "total_")
+_BEGINNINGS = ("avg_", "min_", "max_", "std_", "p50_", "p99_", "first_")
+_COUNTS = ("total_batches_profiled", "total_samples_profiled")
 _RATES = ("throughput", "samples_per_second", "batches_per_second")
 
 
 class Measured(dict):  # type: ignore[type-arg]
-    """Numbers by name; ``[]`` gives NaN for one that was not measured, ``get`` None.
+    """Numbers by name; ``[]`` gives NaN for one that was not measured, 0 for how many were.
 
-    Profiling may be off, a measurement may have failed, a level may leave a number out:
-    ``f"{metrics['throughput']:.1f}"`` says ``nan`` then, and the program goes on.
+    ``get`` gives None for both. Profiling may be off, a measurement may have failed, a level may
+    leave a number out: ``f"{metrics['throughput']:.1f}"`` says ``nan`` then, and the program goes
+    on.
     """
 
     def __getitem__(self, name: Any) -> Any:
@@ -22,6 +24,8 @@ class Measured(dict):  # type: ignore[type-arg]
         value = self.get(name)
         if value is not None:
             return value
+        if name in _COUNTS:
+            return 0
         if isinstance(name, str) and (name in _RATES or name.startswith(_BEGINNINGS)):
             return float("nan")
         return super().__getitem__(name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stepwatch.compat._code_profiler.probes import MIB
+from stepwatch.compat._code_profiler.probes import MIB, during
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Sections(dict):  # type: ignore[type-arg]
 
 
 class ProfilerMetrics:
-    """The numbers of a profiler, made anew whenever they are asked for.
+    """The numbers of a profiler, made anew whenever they are asked for, also while it records.
 
     Times are seconds and memory is MB (1 048 576 bytes). What is not tracked, or not there (a GPU),
     is an empty dictionary.
@@ -155,28 +155,34 @@ class ProfilerMetrics:
         Less than a page is none: a name that a dictionary learns, a list that grows.
         """
         allocations = self._recorder.allocations
-        kept = {} if allocations is None else allocations.kept
+        with self._recorder.lock:
+            kept = {} if allocations is None else dict(allocations.kept)
         return self._named({name: value / MIB for name, value in kept.items() if value > _PAGE})
 
     @property
     def allocations(self) -> dict[str, dict[str, int]]:
         """How many blocks and bytes were allocated in each section."""
         found = self._recorder.allocations
-        return self._named(
-            {} if found is None else {k: dict(v) for k, v in found.allocated.items()}
-        )
+        with self._recorder.lock:
+            return self._named(
+                {} if found is None else {k: dict(v) for k, v in found.allocated.items()}
+            )
 
     @property
     def deallocations(self) -> dict[str, dict[str, int]]:
         """How many blocks and bytes were freed in each section."""
         found = self._recorder.allocations
-        return self._named({} if found is None else {k: dict(v) for k, v in found.freed.items()})
+        with self._recorder.lock:
+            return self._named(
+                {} if found is None else {k: dict(v) for k, v in found.freed.items()}
+            )
 
     @property
     def memory_snapshots(self) -> dict[str, dict[str, Any]]:
         """What was in use after each section, which lines allocated it, and how that grew."""
         found = self._recorder.allocations
-        return self._named({} if found is None else found.snapshots())
+        with self._recorder.lock:
+            return self._named({} if found is None else found.snapshots())
 
     # --- The GPU -------------------------------------------------------------------------
 
@@ -184,22 +190,27 @@ class ProfilerMetrics:
     def gpu_memory_usage(self) -> dict[str, list[float]]:
         """MB that torch allocated on the GPU in each call; empty without a GPU."""
         probe = self._recorder.gpu_memory
-        values = {} if probe is None else probe.values
-        return self._named({name: [v / MIB for v in kept] for name, kept in values.items()})
+        with self._recorder.lock:
+            values = {} if probe is None else probe.values
+            return self._named({name: [v / MIB for v in kept] for name, kept in values.items()})
 
     @property
     def gpu_utilization(self) -> dict[str, list[float]]:
         """Per cent of the time in which the GPU computed, while each section was open."""
         moments = self._recorder.moments
-        if moments is None:
+        series = [] if moments is None else self._watching.whole(".utilisation_percent")
+        if moments is None or not series:
             return {}
-        return self._named(moments.during(self._watching.whole(".utilisation_percent")))
+        with self._recorder.lock:
+            spans = moments.spans()
+        return self._named(during(spans, series))
 
     @property
     def cuda_events(self) -> dict[str, list[float]]:
         """Seconds of each call on the device, from pairs of events; empty without a GPU."""
         probe = self._recorder.events
-        return self._named({} if probe is None else probe.seconds())
+        with self._recorder.lock:
+            return self._named({} if probe is None else probe.seconds())
 
     # --- Files and sockets ---------------------------------------------------------------
 
@@ -207,7 +218,10 @@ class ProfilerMetrics:
     def io_operations(self) -> dict[str, dict[str, int]]:
         """Bytes and calls of each section, as the kernel counts them for the process."""
         probe = self._recorder.io
-        return self._named({} if probe is None else {k: dict(v) for k, v in probe.sections.items()})
+        with self._recorder.lock:
+            return self._named(
+                {} if probe is None else {k: dict(v) for k, v in probe.sections.items()}
+            )
 
     @property
     def file_operations(self) -> dict[str, dict[str, dict[str, float]]]:

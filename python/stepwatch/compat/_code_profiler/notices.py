@@ -47,6 +47,14 @@ class Notices:
             return
         for name in names:
             method = getattr(self._logger, name, None)
-            if callable(method):
+            if not callable(method):
+                continue
+            try:
                 method(text)
-                return
+            except Exception as error:
+                # A logger that fails is no reason to end a training; stderr hears warnings then.
+                self._logger = None
+                self.warn(f"The logger raised {type(error).__name__}: it is told nothing more.")
+                if text in self.said:
+                    sys.stderr.write(f"stepwatch: {text}\n")
+            return

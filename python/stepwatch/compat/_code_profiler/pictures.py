@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 FOLDER = "visualizations"
 _KINDS = (".png", ".svg")
-_MOST = 12  # Sections in one picture; the longest count.
+_MOST = 12  # Bars in one picture; the longest count.
 _SEVERITIES = ("critical", "high", "medium", "low")
 
 
@@ -25,9 +25,10 @@ def draw(folder: str, report: dict[str, Any], rank: str = "") -> list[str]:
     """Draw what a report has: times, memory, calls and bottlenecks; return the files."""
     details = report["detailed_metrics"]
     totals = details["total_times"]
-    longest = sorted(totals, key=lambda name: (-totals[name], name))[:_MOST]
+    ranked = sorted(totals, key=lambda name: (-totals[name], name))
+    longest = ranked[:_MOST]
     pictures = {
-        "execution_times": _times(details, longest),
+        "execution_times": _times(details, ranked),
         "average_times": charts.bars(
             None,
             {name: details["average_times"][name] for name in longest},
@@ -63,29 +64,26 @@ def _times(details: dict[str, Any], names: list[str]) -> charts.Chart:
 
 
 def _memory(data: dict[str, Any], details: dict[str, Any]) -> charts.Chart:
-    """Draw memory over real seconds; without samples, what sections grew by, call by call."""
+    """Draw memory over real seconds: what the monitor saw, else what was read around sections."""
     series: dict[str, list[tuple[float, float]]] = {}
     for name, key in (("process", "memory_usage"), ("GPU", "gpu_memory_usage")):
         moments = data["timestamps"].get(key, [])
         if moments:
             series[name] = [(t, v * MIB) for t, v in zip(moments, data[key])]
-    if series:
-        return charts.lines(
-            None,
-            series,
-            title="Memory usage over time",
-            x_label="time since monitoring began",
-            y_label="memory",
-            x_unit="s",
-            unit="B",
-        )
-    grown = {name: values for name, values in details["memory_usage"].items() if any(values)}
-    return charts.bars(
+    began = "time since monitoring began"
+    seen = details.get("memory_over_time")
+    if not series and seen is not None:
+        series["process"] = [(t, mb * MIB) for t, mb in zip(seen["seconds"], seen["mb"])]
+        began = "time since profiling began"
+    return charts.lines(
         None,
-        {name: max(sum(values), 0.0) * MIB for name, values in grown.items()},
-        title="Memory that sections took",
+        series,
+        title="Memory usage over time",
+        x_label=began,
+        y_label="memory",
+        x_unit="s",
         unit="B",
-        empty="Memory was not monitored.",
+        empty="Memory was not tracked.",
     )
 
 

@@ -54,6 +54,49 @@ class Io:
         pass
 
 
+class Resident:
+    """Memory of the process over time: a look at both ends of sections, not more often than useful.
+
+    Where there are many looks every other is forgotten, and the next ones are further apart.
+    """
+
+    _MOST = 2048
+    _GAP = 0.01  # Seconds between two looks.
+
+    def __init__(self) -> None:
+        self.points: list[tuple[float, int]] = []
+        self._gap, self._next = self._GAP, 0.0
+        self.look()
+
+    def look(self, at_once: bool = False) -> None:
+        """Note how much memory there is now, unless the last look was just before."""
+        now = time.monotonic()
+        if now < self._next and not at_once:
+            return
+        self._next = now + self._gap
+        self.points.append((now, _core.resident([0])))
+        if len(self.points) > self._MOST:
+            del self.points[1::2]
+            self._gap *= 2
+
+    def begin(self) -> None:
+        self.look()
+
+    def end(self, _name: str, _before: None) -> None:
+        self.look()
+
+    def over_time(self) -> dict[str, list[float]]:
+        """Return the seconds since the first look, and the megabytes of each."""
+        points = list(self.points)
+        return {
+            "seconds": [round(t - points[0][0], 6) for t, _ in points],
+            "mb": [size / MIB for _, size in points],
+        }
+
+    def close(self) -> None:
+        self.look(at_once=True)
+
+
 class Allocations:
     """Blocks and bytes that were allocated and freed meanwhile, and where."""
 
@@ -214,16 +257,23 @@ class Moments:
         kept = self.open.setdefault(name, deque(maxlen=LIMIT))
         kept.append((begin, time.monotonic()))
 
-    def during(self, series: list[tuple[float, float]]) -> dict[str, list[float]]:
-        """Return the values of a series by the section that was open then, or just before."""
-        found: dict[str, list[float]] = {}
-        for name, spans in self.open.items():
-            first, last = min(a for a, _ in spans), max(b for _, b in spans)
-            near = [(t, value) for t, value in series if first <= t <= last]
-            inside = [v for t, v in near if any(begin <= t <= end for begin, end in spans)]
-            if inside:
-                found[name] = inside
-        return found
+    def spans(self) -> dict[str, list[tuple[float, float]]]:
+        """Return from when to when each section was open."""
+        return {name: list(kept) for name, kept in self.open.items()}
 
     def close(self) -> None:
         pass
+
+
+def during(
+    opened: dict[str, list[tuple[float, float]]], series: list[tuple[float, float]]
+) -> dict[str, list[float]]:
+    """Return the values of a series by the section that was open then."""
+    found: dict[str, list[float]] = {}
+    for name, spans in opened.items():
+        first, last = min(a for a, _ in spans), max(b for _, b in spans)
+        near = [(t, value) for t, value in series if first <= t <= last]
+        inside = [v for t, v in near if any(begin <= t <= end for begin, end in spans)]
+        if inside:
+            found[name] = inside
+    return found

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
-from stepwatch.compat._code_profiler import facts, files, pictures, reporting, rules
+from stepwatch.compat._code_profiler import facts, files, page, pictures, reporting, rules
 from stepwatch.compat._code_profiler.metrics import ProfilerMetrics
 
 TYPE_CHECKING = False
@@ -53,6 +54,9 @@ class Publisher:
 
     def report(self) -> dict[str, Any]:
         """Return the report as plain values."""
+        resident = self._recorder.resident
+        if resident is not None and self._recorder.on:
+            resident.look(at_once=True)  # Before what the report itself takes.
         found = self.judge()
         number, world = files.rank()
         extra: dict[str, Any] = {
@@ -65,7 +69,10 @@ class Publisher:
             extra["functions"] = self._functions()
         if world > 1:
             extra["rank"] = {"rank": number, "world_size": world}
-        return reporting.build(self.metrics, found, self._watching.data(), extra)
+        report = reporting.build(self.metrics, found, self._watching.data(), extra)
+        if resident is not None:
+            report["detailed_metrics"]["memory_over_time"] = resident.over_time()
+        return report
 
     @property
     def _deep(self) -> bool:
@@ -134,23 +141,32 @@ class Publisher:
             self._notices.info(f"Profiling report saved to {target}")
         if on("export_to_csv"):
             reporting.write_tables(folder, self.metrics, report["performance_data"])
-        self._save_run(folder)
+        recording = self._save_run(folder)
+        images: list[str] = []
         if on("create_visualizations"):
             number, world = files.rank()
-            pictures.draw(folder, report, f"_rank{number}" if world > 1 else "")
+            drawn = pictures.draw(folder, report, f"_rank{number}" if world > 1 else "")
+            images = [path for path in drawn if path.endswith(".svg")]
+        text = page.page(report, images, recording)
+        files.write_text(files.of_rank(f"{folder}/{page.NAME}"), text)
         if path is None and files.rank()[1] > 1 and on("export_to_json"):
             with files.locked(folder):
                 merged = reporting.merge(folder)
                 if merged is not None:
                     files.write_json(f"{folder}/{reporting.NAME}", merged)
 
-    def _save_run(self, folder: str) -> None:
-        """Write the page of the recording, and its events where those were wanted."""
+    def _save_run(self, folder: str) -> str | None:
+        """Write the recording's own page, and its events where those were wanted.
+
+        Return the name of the page; None: there is no recording.
+        """
         session = self._recorder.session
         run = session.run() if session is not None else None
-        if run is not None:
-            target = files.of_rank(f"{folder}/profiling_report.html")
-            files.make_folder(folder)
-            run.report().save(target)
-        if run is not None and self._deep:
+        if run is None:
+            return None
+        target = files.of_rank(f"{folder}/{page.RECORDING}")
+        files.make_folder(folder)
+        run.report().save(target)
+        if self._deep:
             run.export("chrome", files.of_rank(f"{folder}/trace.json"))
+        return Path(target).name

@@ -29,6 +29,7 @@ class Recorder:
         )
         self.lock = threading.RLock()
         self.probes: list[Any] = []
+        self.resident: probes.Resident | None = None
         self.io: probes.Io | None = None
         self.allocations: probes.Allocations | None = None
         self.gpu_memory: probes.GpuMemory | None = None
@@ -56,6 +57,8 @@ class Recorder:
         self._begun = True
         config = self.config
         self.session = session.acquire(self.wanted())
+        if config.is_on("track_memory"):
+            self.resident = self._add(probes.Resident())
         if config.is_on("track_io"):
             self.io = self._add(probes.Io())
         if config.is_on("track_gpu"):
@@ -107,6 +110,8 @@ class Recorder:
         """Take a measurement from elsewhere."""
         self.native.section(name, category=category, phase=PHASES.get(category))
         self.native.add(name, seconds, count)
+        if self.resident is not None:
+            self.resident.look()
         self.changes += 1
 
     def alias(self, other: str, name: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import time
+from threading import get_ident
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,25 +31,34 @@ PHASES: dict[str, Any] = {
 
 
 class Section:
-    """One activation of a section; what ``profile_section`` returns."""
+    """What ``profile_section`` returns: a block, and as a decorator each call of a function.
 
-    __slots__ = ("_before", "_begin", "_category", "_inner", "_recorder", "name")
+    One object may be entered again while it is open, and by several threads.
+    """
+
+    __slots__ = ("_category", "_open", "_recorder", "name")
 
     def __init__(self, recorder: Recorder, name: str, category: str) -> None:
         """Take the name; nothing is measured before the block begins."""
         self._recorder, self.name, self._category = recorder, name, category
-        self._inner: Any = None
+        # By thread, the newest last: the native section, what probes read, the begin.
+        self._open: dict[int, list[tuple[Any, list[Any], float]]] = {}
+
+    def __call__(self, function: Callable[..., Any]) -> Any:
+        """Decorate a function."""
+        return decorate(self._recorder, function, self.name, self._category)
 
     def __enter__(self) -> Section:
         """Begin, where profiling is on."""
         recorder = self._recorder
         if recorder.begin_use():
-            self._before = [probe.begin() for probe in recorder.probes]
-            self._inner = recorder.section(self.name, self._category)
-            self._inner.__enter__()
+            before = [probe.begin() for probe in recorder.probes]
+            inner = recorder.section(self.name, self._category)
+            inner.__enter__()
             recorder.open_now += 1
             # The logger hears how long the block took, without what is read around it.
-            self._begin = time.monotonic() if recorder.said_slow is not None else 0.0
+            begin = time.monotonic() if recorder.said_slow is not None else 0.0
+            self._open.setdefault(get_ident(), []).append((inner, before, begin))
         return self
 
     def __exit__(
@@ -58,17 +68,18 @@ class Section:
         traceback: TracebackType | None,
     ) -> None:
         """End; an exception counts as an error of the section, and passes."""
-        inner, self._inner = self._inner, None
-        if inner is None:
+        mine = self._open.get(get_ident())
+        if not mine:
             return
+        inner, before, begin = mine.pop()
         recorder = self._recorder
         end = time.monotonic() if recorder.said_slow is not None else 0.0
         inner.__exit__(exc_type, exc, traceback)
         recorder.open_now -= 1
-        _end_probes(recorder, self.name, self._before)
+        _end_probes(recorder, self.name, before)
         recorder.changes += 1
         if recorder.said_slow is not None:
-            recorder.said_slow(self.name, end - self._begin)
+            recorder.said_slow(self.name, end - begin)
 
 
 _END: Any = object()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import threading
 from contextlib import suppress
 
 import stepwatch
@@ -107,10 +108,16 @@ class Session:
 
 
 _current: Session | None = None
+_lock = threading.RLock()  # Profilers of several threads may begin at the same moment.
 
 
 def acquire(wanted: dict[str, Any]) -> Session:
     """Return the recording of this process for one more user."""
+    with _lock:
+        return _acquire(wanted)
+
+
+def _acquire(wanted: dict[str, Any]) -> Session:
     global _current
     if _current is None or _current.pid != os.getpid():
         _current = Session(wanted)
@@ -123,11 +130,12 @@ def acquire(wanted: dict[str, Any]) -> Session:
 def release(session: Session) -> None:
     """Give it back; the last one ends it."""
     global _current
-    session.users -= 1
-    if session.users <= 0:
-        session.end()
-        if _current is session:
-            _current = None
+    with _lock:
+        session.users -= 1
+        if session.users <= 0:
+            session.end()
+            if _current is session:
+                _current = None
 
 
 def _end_all() -> None:
@@ -135,4 +143,11 @@ def _end_all() -> None:
         _current.end()
 
 
+def _renew_lock() -> None:
+    """A child of a fork has no thread that would give the lock back."""
+    global _lock
+    _lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_renew_lock)
 atexit.register(_end_all)

@@ -13,6 +13,7 @@ import logging
 import os
 import threading
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, TypeVar, cast
 
@@ -355,7 +356,7 @@ class _Functions:
         if profile is not None:
             profile.stop()
             save(profile, self._path(), self._sort)
-            if self._printed != 0:
+            if self._printed is None or self._printed > 0:
                 say(profile.text(self._sort, self._printed), end="")
 
 
@@ -374,7 +375,7 @@ def cprofile_context(
     """Profile the functions of a block into ``{output_dir}/{profile_name}.stats`` and ``.txt``.
 
     Switched as :func:`torch_profiler` is. The first ``print_stats`` rows are printed, None is all
-    and 0 none; ``sort_by`` takes the orders of pstats.
+    and 0 or less none; ``sort_by`` takes the orders of pstats.
     """
     folder = _once(output_dir)
     return _Functions(
@@ -433,21 +434,72 @@ class _Calls:
             self._saved = time.monotonic()
 
 
+def _generator(function: Callable[..., Any], calls: _Calls) -> Callable[..., Any]:
+    """Return a generator function whose generators are profiled whenever they run."""
+
+    @functools.wraps(function)
+    def generator(*args: Any, **kwargs: Any) -> Any:
+        running = function(*args, **kwargs)
+        resume: Callable[[], Any] = functools.partial(next, running)
+        while True:
+            try:
+                with calls if is_enabled() else nullcontext():
+                    given = resume()
+            except StopIteration as end:
+                return end.value
+            try:
+                resume = functools.partial(running.send, (yield given))
+            except GeneratorExit:
+                running.close()
+                raise
+            except BaseException as error:  # The consumer threw it in: the generator is to see it.
+                resume = functools.partial(running.throw, error)
+
+    return generator
+
+
+def _async_generator(function: Callable[..., Any], calls: _Calls) -> Callable[..., Any]:
+    """Return the same for an asynchronous one."""
+
+    @functools.wraps(function)
+    async def generator(*args: Any, **kwargs: Any) -> Any:
+        running = function(*args, **kwargs)
+        resume: Callable[[], Any] = functools.partial(running.asend, None)
+        while True:
+            try:
+                with calls if is_enabled() else nullcontext():
+                    given = await resume()
+            except StopAsyncIteration:
+                return
+            try:
+                resume = functools.partial(running.asend, (yield given))
+            except GeneratorExit:
+                await running.aclose()
+                raise
+            except BaseException as error:
+                resume = functools.partial(running.athrow, error)
+
+    return generator
+
+
 def profile_function(func: F | str, name: str | None = None) -> F:
     """Profile the functions below each call of one, into ``{module}.{function}.stats``.
 
     ``@profile_function``, ``@profile_function("name")`` and a plain call on a function all do.
-    Calls add up; the table is printed after the first. While profiling is off, the function is
-    called as it is.
+    Calls add up; the table is printed after the first. Of a generator what it does itself is
+    profiled, not what happens between its values. While profiling is off, the function is called
+    as it is.
     """
     if isinstance(func, str):
         return cast(F, functools.partial(profile_function, name=func))
-    if inspect.isgeneratorfunction(func) or inspect.isasyncgenfunction(func):
-        raise TypeError("a generator cannot be profiled by a decorator: use cprofile_context in it")
     own = getattr(func, "__qualname__", type(func).__name__).split("<locals>.")[-1]
     calls = _Calls(name or f"{getattr(func, '__module__', None) or '__main__'}.{own}")
     function: Callable[..., Any] = func
 
+    if inspect.isgeneratorfunction(func):
+        return cast(F, _generator(function, calls))
+    if inspect.isasyncgenfunction(func):
+        return cast(F, _async_generator(function, calls))
     if inspect.iscoroutinefunction(func):
 
         @functools.wraps(function)

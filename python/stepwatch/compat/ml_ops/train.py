@@ -63,13 +63,18 @@ def _plate(picture: images.Picture, box: list[int], height: int, width: int) -> 
 
 
 def find_plates(data: Path, most: int | None) -> Plates:
-    """Return the plates of a folder; made-up ones where it has no pictures."""
-    if not data.is_dir():
+    """Return the plates of a folder; made-up ones where it has no pictures, or is not there.
+
+    So the guide's commands run anywhere, as they are written.
+    """
+    there = data.exists()
+    if there and not data.is_dir():
         raise images.UnreadableError(f"{data} is no folder; name the folder that has the pictures.")
-    found = images.find_images(data)
+    found = images.find_images(data) if there else []
     if not found:
         count = most or _SYNTHETIC
-        logger.info("%s has no pictures: %d made-up plates are used instead.", data, count)
+        why = "has no pictures" if there else "is not there"
+        logger.warning("%s %s: %d made-up plates are used instead.", data, why, count)
         return Plates([(None, images.plate_text(number)) for number in range(count)])
     named = [(path, images.parse_name(path.stem)) for path in found[:most]]
     items: list[tuple[Path | None, str]] = [(path, name.text) for path, name in named if name]
@@ -201,8 +206,8 @@ def main(argv: list[str] | None = None) -> int:
     ocr = commands.add_parser(
         "train-ocr",
         help="train the reader of number plates",
-        description="Trains the reader of number plates; a folder without pictures means made-up "
-        "ones. Settings come from configs/training/ocr/default.yaml where that is.",
+        description="Trains the reader of number plates; a folder without pictures, or none, means "
+        "made-up ones. Settings come from configs/training/ocr/default.yaml where that is.",
     )
     ocr.add_argument("data", type=Path, help="folder of pictures with names of the CCPD form")
     ocr.add_argument("--max-images", type=int, metavar="N", help="take no more than N")

@@ -2,6 +2,7 @@ from stepwatch.compat.code_profiler import (
     CodeProfiler,
     ProfilerConfig,
     ProfilerMetrics,
+    compare,
     create_code_profiler,
     profile_function,
 )
@@ -10,6 +11,7 @@ __all__ = [
     "CodeProfiler",
     "ProfilerConfig",
     "ProfilerMetrics",
+    "compare",
     "create_code_profiler",
     "profile_function",
 ]
