@@ -149,10 +149,17 @@ static PyObject *run_now(PyObject *module)
     return run;
 }
 
+static PyObject *core_nothing(PyObject *module, PyObject *Py_UNUSED(ignored))
+{
+    return core_run_new(PyModule_GetState(module), Py_None);
+}
+
 PyDoc_STRVAR(stop_doc,
              "stop()\n--\n\n"
-             "Stop recording and return the Run, or None if nothing was recorded.\n\n"
-             "The run is opened when it is first looked at, so stopping stays cheap.\n\n"
+             "Stop recording and return the Run.\n\n"
+             "Where nothing was recorded, because it is switched off for example, the Run is\n"
+             "empty, false, and says so. A run is opened when it is first looked at, so\n"
+             "stopping stays cheap.\n\n"
              ">>> stepwatch.start(name='train')\n"
              ">>> print(stepwatch.stop().report())");
 
@@ -173,6 +180,10 @@ static PyObject *core_stop(PyObject *module, PyObject *Py_UNUSED(ignored))
         core_memory_flush();
     }
     PyObject *run = run_now(module);
+    if (run == Py_None) {
+        Py_DECREF(run);
+        run = core_nothing(module, NULL);
+    }
     /* Recording stops even when its path could not be told. */
     Py_BEGIN_ALLOW_THREADS sw_shutdown();
     Py_END_ALLOW_THREADS core_memory_ended();
@@ -195,11 +206,6 @@ static PyObject *core_recording(PyObject *module, PyObject *argument)
     }
     PyObject *run = run_now(module);
     return run ? Py_BuildValue("(Nk)", run, (unsigned long)sw_recording_number()) : NULL;
-}
-
-static PyObject *core_nothing(PyObject *module, PyObject *Py_UNUSED(ignored))
-{
-    return core_run_new(PyModule_GetState(module), Py_None);
 }
 
 PyDoc_STRVAR(version_doc, "version()\n--\n\nVersion of the library.");

@@ -302,6 +302,12 @@ static PyObject *run_get_recorded(run_object *self, void *Py_UNUSED(closure))
     return PyBool_FromLong(self->path != Py_None);
 }
 
+/* A run of which nothing was recorded is false. */
+static int run_bool(run_object *self)
+{
+    return self->path != Py_None;
+}
+
 static PyObject *run_get_closed(run_object *self, void *Py_UNUSED(closure))
 {
     return PyBool_FromLong(__atomic_load_n(&self->closed, __ATOMIC_RELAXED));
@@ -767,6 +773,7 @@ static PyType_Slot run_slots[] = {
     {Py_tp_new, core_no_new},
     {Py_tp_dealloc, run_dealloc},
     {Py_tp_repr, run_repr},
+    {Py_nb_bool, run_bool},
     {Py_tp_methods, run_methods},
     {Py_tp_getset, run_getset},
     {0, NULL},
