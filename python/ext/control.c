@@ -154,14 +154,15 @@ static PyObject *core_nothing(PyObject *module, PyObject *Py_UNUSED(ignored))
     return core_run_new(PyModule_GetState(module), Py_None);
 }
 
-PyDoc_STRVAR(stop_doc,
-             "stop()\n--\n\n"
-             "Stop recording and return the Run.\n\n"
-             "Where nothing was recorded, because it is switched off for example, the Run is\n"
-             "empty, false, and says so. A run is opened when it is first looked at, so\n"
-             "stopping stays cheap.\n\n"
-             ">>> stepwatch.start(name='train')\n"
-             ">>> print(stepwatch.stop().report())");
+PyDoc_STRVAR(
+    stop_doc,
+    "stop()\n--\n\n"
+    "Stop recording and return the Run.\n\n"
+    "Where nothing was recorded, because it is switched off for example, the Run is\n"
+    "empty, false, and says so. A run is opened when it is first looked at, so\n"
+    "stopping stays cheap.\n\n"
+    ">>> stepwatch.start(name='train')\n"
+    ">>> print(stepwatch.stop().report())");
 
 static PyObject *core_stop(PyObject *module, PyObject *Py_UNUSED(ignored))
 {

@@ -288,7 +288,7 @@ static size_t terminal_columns(PyObject *file)
     Py_XDECREF(size);
     Py_XDECREF(number);
     Py_XDECREF(os);
-    PyErr_Clear();
+    core_error_forget();
     return columns > 0 ? (size_t)columns : 0;
 }
 
@@ -302,7 +302,7 @@ static int takes_unicode(PyObject *file)
         result = name && (strncasecmp(name, "utf", 3) == 0);
     }
     Py_XDECREF(encoding);
-    PyErr_Clear();
+    core_error_forget();
     return result;
 }
 

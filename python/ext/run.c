@@ -638,7 +638,7 @@ static PyObject *run_repr(run_object *self)
     }
     core_source *source = summarised(self);
     if (!source) {
-        PyErr_Clear();
+        core_error_forget();
         return PyUnicode_FromFormat("<stepwatch.Run %R: cannot be read>", self->path);
     }
     const sw_summary_run *run = sw_summary_get_run(source->summary);
@@ -769,14 +769,10 @@ PyDoc_STRVAR(run_doc,
              "...     print(run.name, len(run.steps), run.report())");
 
 static PyType_Slot run_slots[] = {
-    {Py_tp_doc, (void *)run_doc},
-    {Py_tp_new, core_no_new},
-    {Py_tp_dealloc, run_dealloc},
-    {Py_tp_repr, run_repr},
-    {Py_nb_bool, run_bool},
-    {Py_tp_methods, run_methods},
-    {Py_tp_getset, run_getset},
-    {0, NULL},
+    {Py_tp_doc, (void *)run_doc}, {Py_tp_new, core_no_new},
+    {Py_tp_dealloc, run_dealloc}, {Py_tp_repr, run_repr},
+    {Py_nb_bool, run_bool},       {Py_tp_methods, run_methods},
+    {Py_tp_getset, run_getset},   {0, NULL},
 };
 
 static PyType_Spec run_spec = {
