@@ -326,7 +326,9 @@ static PyObject *lines_call(PyObject *self, PyObject *const *args, size_t count,
 
 /* --- switching -------------------------------------------------------------------- */
 
-PyDoc_STRVAR(enable_doc, "enable()\n--\n\nCount; a new object does.");
+PyDoc_STRVAR(enable_doc, "enable()\n--\n\n"
+                         "Count; a new object does, until a `with` block of it ends.\n\n"
+                         "    stepwatch.lines.enable()");
 
 static PyObject *lines_enable(lines_object *self, PyObject *Py_UNUSED(ignored))
 {
@@ -338,18 +340,20 @@ static PyObject *lines_enable(lines_object *self, PyObject *Py_UNUSED(ignored))
             return NULL;
         }
     }
-    self->enabled = 1;
+    self->enabled = self->told = 1;
     Py_RETURN_NONE;
 }
 
 PyDoc_STRVAR(disable_doc, "disable()\n--\n\n"
                           "Stop counting; the functions run as if nobody watched. What "
-                          "was counted stays.");
+                          "was counted stays.\n\n"
+                          "    stepwatch.lines.disable()");
 
 static PyObject *lines_disable(lines_object *self, PyObject *Py_UNUSED(ignored))
 {
     core_lines_sync();
     self->enabled = 0;
+    self->told = 1;
     int result = 0;
     for (size_t i = 0; i < self->count; i++) {
         if (entry_off(&self->entries[i]) != 0) {
@@ -363,7 +367,8 @@ static PyObject *lines_disable(lines_object *self, PyObject *Py_UNUSED(ignored))
 }
 
 PyDoc_STRVAR(clear_doc, "clear()\n--\n\n"
-                        "Forget what was counted; the functions stay chosen.");
+                        "Forget what was counted; the functions stay chosen.\n\n"
+                        "    stepwatch.lines.clear()");
 
 static PyObject *lines_clear(lines_object *self, PyObject *Py_UNUSED(ignored))
 {
@@ -375,9 +380,12 @@ static PyObject *lines_clear(lines_object *self, PyObject *Py_UNUSED(ignored))
     Py_RETURN_NONE;
 }
 
+/* A block counts what runs inside of it, not what ran between making the object and the block. */
 static PyObject *lines_enter(lines_object *self, PyObject *ignored)
 {
-    PyObject *done = lines_enable(self, ignored);
+    PyObject *done = self->told ? NULL : lines_clear(self, ignored);
+    Py_XDECREF(done);
+    done = lines_enable(self, ignored);
     if (!done) {
         return NULL;
     }
@@ -566,6 +574,7 @@ int core_lines_add(PyObject *module)
     if (!lines) {
         return -1;
     }
+    ((lines_object *)lines)->told = 1; /* it is everybody's: no block forgets */
     if (PyModule_AddObject(module, "lines", lines) != 0) {
         Py_DECREF(lines);
         return -1;
