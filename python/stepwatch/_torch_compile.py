@@ -2,8 +2,8 @@
 
 Dynamo, the front end of torch.compile, stops at code that is not Python. It is told here what
 sections and decorated functions stand for: inside compiled code a section is nothing, and a
-decorated function is the function. Marks, counters and steps are nothing there, too. Nothing of torch is imported; this waits until the program
-imports it.
+decorated function is the function. Marks, counters and steps are nothing there, too. Nothing of
+torch is imported; this waits until the program imports it.
 """
 
 from __future__ import annotations

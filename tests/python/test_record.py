@@ -102,13 +102,15 @@ def test_a_child_does_not_stop_what_its_parent_records(tmp_path: Path) -> None:
 
 def test_stop_gives_a_run(tmp_path: Path) -> None:
     nothing = stepwatch.stop()
-    assert not nothing and not nothing.recorded
+    assert not nothing
+    assert not nothing.recorded
     assert str(nothing.report()) == "Nothing was recorded.\n"
     stepwatch.start(out=tmp_path / "run")
     with stepwatch.section("a"):
         pass
     run = stepwatch.stop()
-    assert run and run.recorded
+    assert run
+    assert run.recorded
     assert os.fspath(run) == str(tmp_path / "run")
     assert str(run.path) == str(tmp_path / "run")
     assert len(run.spans) == 1
