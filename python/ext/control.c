@@ -57,7 +57,9 @@ PyDoc_STRVAR(
     "The options are those of docs/configuration.md; config is a file, or a mapping\n"
     "such as OmegaConf's, that counts like a file.\n\n"
     "A wrong option raises; a recording that cannot start does not: the program\n"
-    "runs on, and one line on stderr says why it is not recorded.");
+    "runs on, and one line on stderr says why it is not recorded.\n\n"
+    ">>> stepwatch.start(name='train', sampler_hz=100)\n"
+    ">>> run = stepwatch.stop()");
 
 typedef int (*init_function)(const sw_config *config, size_t size, sw_error_info *info);
 
@@ -209,7 +211,8 @@ static PyObject *core_recording(PyObject *module, PyObject *argument)
     return run ? Py_BuildValue("(Nk)", run, (unsigned long)sw_recording_number()) : NULL;
 }
 
-PyDoc_STRVAR(version_doc, "version()\n--\n\nVersion of the library.");
+PyDoc_STRVAR(version_doc, "version()\n--\n\nVersion of the library.\n\n"
+                          ">>> print(stepwatch.version())");
 
 static PyObject *core_version(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
@@ -217,7 +220,9 @@ static PyObject *core_version(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(i
 }
 
 PyDoc_STRVAR(is_recording_doc,
-             "is_recording()\n--\n\nTell whether anything is being recorded.");
+             "is_recording()\n--\n\nTell whether anything is being recorded.\n\n"
+             ">>> if stepwatch.is_recording():\n"
+             "...     stepwatch.counter('loss', 0.3)");
 
 static PyObject *core_is_recording(PyObject *Py_UNUSED(module),
                                    PyObject *Py_UNUSED(ignored))
@@ -225,7 +230,10 @@ static PyObject *core_is_recording(PyObject *Py_UNUSED(module),
     return PyBool_FromLong(sw_is_recording());
 }
 
-PyDoc_STRVAR(step_begin_doc, "step_begin()\n--\n\nBegin a step on this thread.");
+PyDoc_STRVAR(step_begin_doc, "step_begin()\n--\n\n"
+                             "Begin a step on this thread; one that is open ends.\n\n"
+                             ">>> stepwatch.step_begin()\n"
+                             ">>> stepwatch.step_end()");
 
 static PyObject *core_step_begin(PyObject *Py_UNUSED(module),
                                  PyObject *Py_UNUSED(ignored))
@@ -236,7 +244,10 @@ static PyObject *core_step_begin(PyObject *Py_UNUSED(module),
     Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(step_end_doc, "step_end()\n--\n\nEnd the step of this thread.");
+PyDoc_STRVAR(step_end_doc, "step_end()\n--\n\n"
+                           "End the step of this thread, if one is open.\n\n"
+                           ">>> stepwatch.step_begin()\n"
+                           ">>> stepwatch.step_end()");
 
 static PyObject *core_step_end(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {

@@ -211,7 +211,7 @@ static void run_dealloc(run_object *self)
 
 PyDoc_STRVAR(
     open_doc,
-    "open(path)\n--\n\n"
+    "open(path, /)\n--\n\n"
     "Open what was recorded: a run directory, or one *.stepwatch file.\n\n"
     "Runs of programs that were killed can be read, and those that still run.\n\n"
     ">>> run = stepwatch.open('runs/profiling/2026-01-01T120000-train')\n"
@@ -542,10 +542,9 @@ static PyObject *run_report_text(run_object *self, PyObject *args)
     return text;
 }
 
-PyDoc_STRVAR(
-    report_doc,
-    "report()\n--\n\nThe verdict on this run, which stays when the run is closed.\n\n"
-    ">>> print(stepwatch.open(path).report())");
+PyDoc_STRVAR(report_doc, "report($self, /)\n--\n\nThe verdict on this run, which stays "
+                         "when the run is closed.\n\n"
+                         ">>> print(stepwatch.open(path).report())");
 
 /* The report gets a run of its own over the same source. */
 static PyObject *run_report(run_object *self, PyObject *Py_UNUSED(ignored))
@@ -569,7 +568,7 @@ static PyObject *run_report(run_object *self, PyObject *Py_UNUSED(ignored))
 
 PyDoc_STRVAR(
     export_doc,
-    "export(format, path, steps=None, window=None, *, samples=False)\n--\n\n"
+    "export($self, /, format, path, steps=None, window=None, *, samples=False)\n--\n\n"
     "Write the run as another tool reads it, and return the path of what was written.\n\n"
     "Formats: chrome and kineto (single events on a timeline), collapsed, json, pstats,\n"
     "speedscope, tensorboard (a folder). steps, a number or (first, last) or a list of\n"
@@ -580,15 +579,16 @@ PyDoc_STRVAR(
     ">>> run.export('chrome', 'trace.json', steps=(100, 102))\n"
     "'trace.json'");
 
-PyDoc_STRVAR(chart_doc, "chart(name)\n--\n\n"
+PyDoc_STRVAR(chart_doc, "chart($self, name, /)\n--\n\n"
                         "A chart of the run: steps, phases, memory, cpu or gpu.\n\n"
                         ">>> run.chart('memory').write('memory.png')");
 
 /* --- Methods ---------------------------------------------------------------------- */
 
-PyDoc_STRVAR(close_doc,
-             "close()\n--\n\nLet go of the files. Using the run or its tables afterwards "
-             "raises ValueError.");
+PyDoc_STRVAR(
+    close_doc,
+    "close($self, /)\n--\n\nLet go of the files. Using the run or its tables afterwards "
+    "raises ValueError.");
 
 static PyObject *run_close(run_object *self, PyObject *Py_UNUSED(ignored))
 {
