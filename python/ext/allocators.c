@@ -198,7 +198,7 @@ static void read_all(bool at_step)
             watch.failures++;
         }
         Py_XDECREF(cuda);
-        PyErr_Clear();
+        core_error_forget();
     }
     const uint64_t ended = core_ticks();
     const double unit_ns = core_ticks_ns();

@@ -471,11 +471,12 @@ out:
 
 static PyMethodDef chart_methods[] = {
     {"svg", (PyCFunction)chart_svg, METH_NOARGS,
-     PyDoc_STR("svg()\n--\n\nThe chart as the text of an SVG file.")},
+     PyDoc_STR("svg($self, /)\n--\n\nThe chart as the text of an SVG file.")},
     {"png", (PyCFunction)chart_png, METH_NOARGS,
-     PyDoc_STR("png()\n--\n\nThe chart as the bytes of a PNG file.")},
+     PyDoc_STR("png($self, /)\n--\n\nThe chart as the bytes of a PNG file.")},
     {"write", (PyCFunction)chart_write, METH_O,
-     PyDoc_STR("write(path)\n--\n\nWrite the chart to a file whose name ends in .svg or "
+     PyDoc_STR("write($self, path, /)\n--\n\nWrite the chart to a file whose name ends "
+               "in .svg or "
                ".png, and return the name.")},
     {NULL, NULL, 0, NULL},
 };
@@ -498,9 +499,9 @@ static PyType_Spec chart_spec = {
 static PyMethodDef module_methods[] = {
     {"_chart", core_chart, METH_VARARGS,
      PyDoc_STR("_chart(kind, data, texts, scale, split, bins, top, sum_others, in_order, "
-               "width, height)\n--\n\nMake a chart.")},
+               "width, height, /)\n--\n\nMake a chart.")},
     {"_chart_page", core_chart_page, METH_VARARGS,
-     PyDoc_STR("_chart_page(charts, columns, title)\n--\n\nCharts side by side.")},
+     PyDoc_STR("_chart_page(charts, columns, title, /)\n--\n\nCharts side by side.")},
     {NULL, NULL, 0, NULL},
 };
 

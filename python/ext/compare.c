@@ -191,7 +191,7 @@ static PyType_Spec comparison_spec = {
 
 static PyMethodDef compare_methods[] = {
     {"_compare", core_compare, METH_VARARGS,
-     PyDoc_STR("_compare(items, threshold)\n--\n\n"
+     PyDoc_STR("_compare(items, threshold, /)\n--\n\n"
                "Compare runs or paths with the first of them.")},
     {NULL, NULL, 0, NULL},
 };

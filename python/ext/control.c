@@ -57,7 +57,9 @@ PyDoc_STRVAR(
     "The options are those of docs/configuration.md; config is a file, or a mapping\n"
     "such as OmegaConf's, that counts like a file.\n\n"
     "A wrong option raises; a recording that cannot start does not: the program\n"
-    "runs on, and one line on stderr says why it is not recorded.");
+    "runs on, and one line on stderr says why it is not recorded.\n\n"
+    ">>> stepwatch.start(name='train', sampler_hz=100)\n"
+    ">>> run = stepwatch.stop()");
 
 typedef int (*init_function)(const sw_config *config, size_t size, sw_error_info *info);
 
@@ -149,12 +151,20 @@ static PyObject *run_now(PyObject *module)
     return run;
 }
 
-PyDoc_STRVAR(stop_doc,
-             "stop()\n--\n\n"
-             "Stop recording and return the Run, or None if nothing was recorded.\n\n"
-             "The run is opened when it is first looked at, so stopping stays cheap.\n\n"
-             ">>> stepwatch.start(name='train')\n"
-             ">>> print(stepwatch.stop().report())");
+static PyObject *core_nothing(PyObject *module, PyObject *Py_UNUSED(ignored))
+{
+    return core_run_new(PyModule_GetState(module), Py_None);
+}
+
+PyDoc_STRVAR(
+    stop_doc,
+    "stop()\n--\n\n"
+    "Stop recording and return the Run.\n\n"
+    "Where nothing was recorded, because it is switched off for example, the Run is\n"
+    "empty, false, and says so. A run is opened when it is first looked at, so\n"
+    "stopping stays cheap.\n\n"
+    ">>> stepwatch.start(name='train')\n"
+    ">>> print(stepwatch.stop().report())");
 
 static PyObject *core_stop(PyObject *module, PyObject *Py_UNUSED(ignored))
 {
@@ -173,6 +183,10 @@ static PyObject *core_stop(PyObject *module, PyObject *Py_UNUSED(ignored))
         core_memory_flush();
     }
     PyObject *run = run_now(module);
+    if (run == Py_None) {
+        Py_DECREF(run);
+        run = core_nothing(module, NULL);
+    }
     /* Recording stops even when its path could not be told. */
     Py_BEGIN_ALLOW_THREADS sw_shutdown();
     Py_END_ALLOW_THREADS core_memory_ended();
@@ -197,12 +211,8 @@ static PyObject *core_recording(PyObject *module, PyObject *argument)
     return run ? Py_BuildValue("(Nk)", run, (unsigned long)sw_recording_number()) : NULL;
 }
 
-static PyObject *core_nothing(PyObject *module, PyObject *Py_UNUSED(ignored))
-{
-    return core_run_new(PyModule_GetState(module), Py_None);
-}
-
-PyDoc_STRVAR(version_doc, "version()\n--\n\nVersion of the library.");
+PyDoc_STRVAR(version_doc, "version()\n--\n\nVersion of the library.\n\n"
+                          ">>> print(stepwatch.version())");
 
 static PyObject *core_version(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
@@ -210,7 +220,9 @@ static PyObject *core_version(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(i
 }
 
 PyDoc_STRVAR(is_recording_doc,
-             "is_recording()\n--\n\nTell whether anything is being recorded.");
+             "is_recording()\n--\n\nTell whether anything is being recorded.\n\n"
+             ">>> if stepwatch.is_recording():\n"
+             "...     stepwatch.counter('loss', 0.3)");
 
 static PyObject *core_is_recording(PyObject *Py_UNUSED(module),
                                    PyObject *Py_UNUSED(ignored))
@@ -218,7 +230,10 @@ static PyObject *core_is_recording(PyObject *Py_UNUSED(module),
     return PyBool_FromLong(sw_is_recording());
 }
 
-PyDoc_STRVAR(step_begin_doc, "step_begin()\n--\n\nBegin a step on this thread.");
+PyDoc_STRVAR(step_begin_doc, "step_begin()\n--\n\n"
+                             "Begin a step on this thread; one that is open ends.\n\n"
+                             ">>> stepwatch.step_begin()\n"
+                             ">>> stepwatch.step_end()");
 
 static PyObject *core_step_begin(PyObject *Py_UNUSED(module),
                                  PyObject *Py_UNUSED(ignored))
@@ -229,7 +244,10 @@ static PyObject *core_step_begin(PyObject *Py_UNUSED(module),
     Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(step_end_doc, "step_end()\n--\n\nEnd the step of this thread.");
+PyDoc_STRVAR(step_end_doc, "step_end()\n--\n\n"
+                           "End the step of this thread, if one is open.\n\n"
+                           ">>> stepwatch.step_begin()\n"
+                           ">>> stepwatch.step_end()");
 
 static PyObject *core_step_end(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {

@@ -65,6 +65,10 @@ typedef struct core_text {
 int core_text_get(PyObject *object, const char *what, core_text *out);
 void core_text_release(core_text *text);
 
+/* Forgets the exception that is set, if any: one of code of ours that failed and does not matter. Ctrl-C that reached the
+ * program while such code ran is not forgotten, it comes once more, in the program's own code. */
+void core_error_forget(void);
+
 /* The parts of the module, one file each: add types and functions. 0, or -1 with an exception set. */
 int core_monitor_add(PyObject *module);
 int core_control_add(PyObject *module);

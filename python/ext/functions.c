@@ -97,7 +97,8 @@ static void functions_dealloc(PyObject *object)
 
 /* --- Running -------------------------------------------------------------------------- */
 
-PyDoc_STRVAR(start_doc, "start()\n--\n\nStart counting; what was counted before stays.");
+PyDoc_STRVAR(start_doc,
+             "start($self, /)\n--\n\nStart counting; what was counted before stays.");
 
 static PyObject *profile_start(PyObject *self, PyObject *Py_UNUSED(ignored))
 {
@@ -108,7 +109,7 @@ static PyObject *profile_start(PyObject *self, PyObject *Py_UNUSED(ignored))
 }
 
 PyDoc_STRVAR(stop_doc,
-             "stop()\n--\n\nStop counting. Calls that have not ended end here.");
+             "stop($self, /)\n--\n\nStop counting. Calls that have not ended end here.");
 
 static PyObject *profile_stop(PyObject *self, PyObject *Py_UNUSED(ignored))
 {
@@ -139,7 +140,8 @@ static PyObject *profile_exit(PyObject *object, PyObject *const *args, Py_ssize_
     Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(clear_doc, "clear()\n--\n\nForget what was counted. Not while it runs.");
+PyDoc_STRVAR(clear_doc,
+             "clear($self, /)\n--\n\nForget what was counted. Not while it runs.");
 
 static PyObject *profile_clear(PyObject *object, PyObject *Py_UNUSED(ignored))
 {
@@ -168,7 +170,7 @@ static PyObject *profile_clear(PyObject *object, PyObject *Py_UNUSED(ignored))
 
 PyDoc_STRVAR(
     rows_doc,
-    "rows()\n--\n\n"
+    "rows($self, /)\n--\n\n"
     "A list of dicts, one a function: file, line, name, qualname, native, calls,\n"
     "primitive_calls (not inside another call of it), errors (left by an exception),\n"
     "self_s, total_s, and lists of callers and callees with the same numbers.\n\n"
@@ -216,7 +218,7 @@ static PyObject *text_with(PyObject *self, PyObject *sort, PyObject *limit)
 }
 
 PyDoc_STRVAR(text_doc,
-             "text(sort=\"cumulative\", limit=None)\n--\n\n"
+             "text($self, /, sort=\"cumulative\", limit=None)\n--\n\n"
              "The table that pstats prints, as a string. sort: cumulative, self, calls,\n"
              "pcalls, errors, name or file.\n\n"
              "    log.info(prof.text(sort=\"self\", limit=10))");
@@ -232,7 +234,7 @@ static PyObject *profile_text(PyObject *self, PyObject *args, PyObject *kwargs)
 }
 
 PyDoc_STRVAR(print_doc,
-             "print(sort=\"cumulative\", limit=20, file=None)\n--\n\n"
+             "print($self, /, sort=\"cumulative\", limit=20, file=None)\n--\n\n"
              "Write text(sort, limit) to a file object, sys.stdout unless told.\n\n"
              "    prof.print(limit=5)");
 
@@ -288,7 +290,7 @@ static PyObject *path_of_name(PyObject *name)
 
 PyDoc_STRVAR(
     save_doc,
-    "save(path=None, sort=\"cumulative\", limit=None)\n--\n\n"
+    "save($self, /, path=None, sort=\"cumulative\", limit=None)\n--\n\n"
     "Write a .stats file: the table of pstats first, then the same as text, so that\n"
     "python -m pstats, snakeviz and cat all have their part. The text alone goes into\n"
     "a .txt file beside it. Without a path, the profile's name. Returns the path.\n\n"
@@ -318,7 +320,7 @@ static PyObject *profile_save(PyObject *self, PyObject *args, PyObject *kwargs)
 }
 
 PyDoc_STRVAR(create_stats_doc,
-             "create_stats()\n--\n\n"
+             "create_stats($self, /)\n--\n\n"
              "Stop, and make the attribute stats: what pstats.Stats(prof) asks for.");
 
 static PyObject *profile_create_stats(PyObject *object, PyObject *Py_UNUSED(ignored))

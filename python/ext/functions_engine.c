@@ -205,10 +205,12 @@ static int engine_prepare(functions_engine *engine)
     }
     int result = -1;
     PyObject *os = PyImport_ImportModule("os");
-    PyObject *atexit = PyImport_ImportModule("atexit");
-    PyObject *finish = PyObject_GetAttrString((PyObject *)engine, "_finish");
-    PyObject *forked = PyObject_GetAttrString((PyObject *)engine, "_forked");
-    if (os && atexit && finish && forked) {
+    PyObject *atexit = os ? PyImport_ImportModule("atexit") : NULL;
+    PyObject *finish =
+        atexit ? PyObject_GetAttrString((PyObject *)engine, "_finish") : NULL;
+    PyObject *forked =
+        finish ? PyObject_GetAttrString((PyObject *)engine, "_forked") : NULL;
+    if (forked) {
         PyObject *done = PyObject_CallMethod(atexit, "register", "O", finish);
         PyObject *call = done ? PyObject_GetAttrString(os, "register_at_fork") : NULL;
         PyObject *none = PyTuple_New(0);
@@ -264,7 +266,7 @@ int functions_start(functions_profile *profile)
     engine_changed(engine);
     if (engine->builtins != builtins && functions_seat_change(engine) != 0) {
         functions_note(profile, "calls of native functions could not be switched on");
-        PyErr_Clear();
+        core_error_forget();
     }
     profile->begin = core_ticks();
     if (engine->running == profile && !profile->next) {
@@ -309,7 +311,7 @@ void functions_stop(functions_profile *profile)
     } else if (engine->builtins != builtins) {
         functions_seat_change(engine);
     }
-    PyErr_Clear();
+    core_error_forget();
     if (engine->seat_note) {
         functions_note(profile, "%U", engine->seat_note);
         Py_CLEAR(engine->seat_note);

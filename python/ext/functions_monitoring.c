@@ -264,9 +264,9 @@ void functions_seat_leave(functions_engine *engine)
             PyUnicode_CompareWithASCIIString(holder, "stepwatch.functions") == 0;
         if (ours) {
             set_events(engine, monitoring, false);
-            PyErr_Clear();
+            core_error_forget();
             register_hooks(engine, monitoring, false);
-            PyErr_Clear();
+            core_error_forget();
             PyObject *done =
                 PyObject_CallMethod(monitoring, "free_tool_id", "i", engine->tool);
             Py_XDECREF(done);
@@ -279,7 +279,7 @@ void functions_seat_leave(functions_engine *engine)
         }
         Py_XDECREF(holder);
     }
-    PyErr_Clear();
+    core_error_forget();
     engine->tool = -1;
 }
 

@@ -117,7 +117,7 @@ static PyObject *holder_name(PyObject *holder)
         Py_XDECREF(qualname);
     }
     if (!name) {
-        PyErr_Clear();
+        core_error_forget();
         name = PyUnicode_FromString(Py_TYPE(holder)->tp_name);
     }
     return name;
@@ -165,7 +165,7 @@ static int swap_threading_hook(PyObject *from, PyObject *to)
     }
     Py_XDECREF(hook);
     Py_XDECREF(threading);
-    PyErr_Clear();
+    core_error_forget();
     return result;
 }
 
@@ -188,7 +188,7 @@ int functions_seat_take(functions_engine *engine)
         Py_XSETREF(engine->seat_note,
                    PyUnicode_FromString("threading.setprofile() is in use: threads that "
                                         "start later are not profiled"));
-        PyErr_Clear();
+        core_error_forget();
     }
     PyEval_SetProfile(on_event, (PyObject *)engine);
     if (!is_ours(engine, here)) {
@@ -223,7 +223,7 @@ void functions_seat_leave(functions_engine *engine)
                                             name));
             Py_DECREF(name);
         }
-        PyErr_Clear();
+        core_error_forget();
     }
     for_others(engine, leave_other);
     swap_threading_hook((PyObject *)engine, Py_None);

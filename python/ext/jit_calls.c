@@ -245,7 +245,7 @@ static bool is_traced(void)
     for (size_t i = 0; i < 2 && questions[i]; i++) {
         PyObject *answer = PyObject_CallObject(questions[i], NULL);
         if (!answer) {
-            PyErr_Clear();
+            core_error_forget();
             return false;
         }
         const bool is = answer == Py_True;
@@ -369,7 +369,7 @@ static void update_happened(jit_function *function, bool owns)
     PyObject *const owner[] = {function->owner};
     PyObject *result = PyObject_Vectorcall(train_update, owner, 1, NULL);
     if (!result) {
-        PyErr_Clear();
+        core_error_forget();
     }
     Py_XDECREF(result);
 }

@@ -235,7 +235,7 @@ static int add_object(lines_object *self, PyObject *object)
 }
 
 PyDoc_STRVAR(add_doc,
-             "add(*objects)\n--\n\n"
+             "add($self, /, *objects)\n--\n\n"
              "Choose functions: each object is a function, a method, a class (its own "
              "functions)\nor a module (the functions and classes written in it).\n\n"
              "    stepwatch.lines.add(model.forward, mypackage.losses)");
@@ -251,7 +251,7 @@ static PyObject *lines_add(lines_object *self, PyObject *args)
 }
 
 PyDoc_STRVAR(remove_doc,
-             "remove(*objects)\n--\n\n"
+             "remove($self, /, *objects)\n--\n\n"
              "Choose functions no longer, and forget what was counted of them.\n\n"
              "    stepwatch.lines.remove(model.forward)");
 
@@ -280,7 +280,7 @@ static PyObject *lines_remove(lines_object *self, PyObject *args)
 }
 
 PyDoc_STRVAR(add_by_name_doc,
-             "add_by_name(name)\n--\n\n"
+             "add_by_name($self, name, /)\n--\n\n"
              "Choose a function by its name, also before its module is imported.\n\n"
              "    stepwatch.lines.add_by_name(\"mypackage.losses:Focal.forward\")");
 
@@ -295,7 +295,7 @@ static PyObject *lines_add_by_name(lines_object *self, PyObject *name)
     return result;
 }
 
-PyDoc_STRVAR(add_code_doc, "_add_code(code, name, /)\n--\n\n"
+PyDoc_STRVAR(add_code_doc, "_add_code($self, code, name, /)\n--\n\n"
                            "Choose a code object; returns the code to run in its place.");
 
 static PyObject *lines_add_code(lines_object *self, PyObject *args)
@@ -326,7 +326,9 @@ static PyObject *lines_call(PyObject *self, PyObject *const *args, size_t count,
 
 /* --- switching -------------------------------------------------------------------- */
 
-PyDoc_STRVAR(enable_doc, "enable()\n--\n\nCount; a new object does.");
+PyDoc_STRVAR(enable_doc, "enable($self, /)\n--\n\n"
+                         "Count; a new object does, until a `with` block of it ends.\n\n"
+                         "    stepwatch.lines.enable()");
 
 static PyObject *lines_enable(lines_object *self, PyObject *Py_UNUSED(ignored))
 {
@@ -338,18 +340,20 @@ static PyObject *lines_enable(lines_object *self, PyObject *Py_UNUSED(ignored))
             return NULL;
         }
     }
-    self->enabled = 1;
+    self->enabled = self->told = 1;
     Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(disable_doc, "disable()\n--\n\n"
+PyDoc_STRVAR(disable_doc, "disable($self, /)\n--\n\n"
                           "Stop counting; the functions run as if nobody watched. What "
-                          "was counted stays.");
+                          "was counted stays.\n\n"
+                          "    stepwatch.lines.disable()");
 
 static PyObject *lines_disable(lines_object *self, PyObject *Py_UNUSED(ignored))
 {
     core_lines_sync();
     self->enabled = 0;
+    self->told = 1;
     int result = 0;
     for (size_t i = 0; i < self->count; i++) {
         if (entry_off(&self->entries[i]) != 0) {
@@ -362,8 +366,9 @@ static PyObject *lines_disable(lines_object *self, PyObject *Py_UNUSED(ignored))
     Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(clear_doc, "clear()\n--\n\n"
-                        "Forget what was counted; the functions stay chosen.");
+PyDoc_STRVAR(clear_doc, "clear($self, /)\n--\n\n"
+                        "Forget what was counted; the functions stay chosen.\n\n"
+                        "    stepwatch.lines.clear()");
 
 static PyObject *lines_clear(lines_object *self, PyObject *Py_UNUSED(ignored))
 {
@@ -375,9 +380,12 @@ static PyObject *lines_clear(lines_object *self, PyObject *Py_UNUSED(ignored))
     Py_RETURN_NONE;
 }
 
+/* A block counts what runs inside of it, not what ran between making the object and the block. */
 static PyObject *lines_enter(lines_object *self, PyObject *ignored)
 {
-    PyObject *done = lines_enable(self, ignored);
+    PyObject *done = self->told ? NULL : lines_clear(self, ignored);
+    Py_XDECREF(done);
+    done = lines_enable(self, ignored);
     if (!done) {
         return NULL;
     }
@@ -566,6 +574,7 @@ int core_lines_add(PyObject *module)
     if (!lines) {
         return -1;
     }
+    ((lines_object *)lines)->told = 1; /* it is everybody's: no block forgets */
     if (PyModule_AddObject(module, "lines", lines) != 0) {
         Py_DECREF(lines);
         return -1;

@@ -20,6 +20,7 @@ typedef struct lines_object {
     lines_entry *entries;
     size_t count, room;
     int enabled;
+    int told; /* to count or not to; else it counts since it was made */
 } lines_object;
 
 /* Brings `kept` of all entries up to date. */

@@ -183,7 +183,7 @@ static PyObject *make_text(lines_object *self, size_t columns, int unicode)
 /* --- methods ---------------------------------------------------------------------- */
 
 const char core_lines_rows_doc[] =
-    "rows()\n--\n\n"
+    "rows($self, /)\n--\n\n"
     "The lines that ran, as dicts: file, function, line, hits, time_ns.\n\n"
     "    for row in stepwatch.lines.rows():\n"
     "        print(row[\"line\"], row[\"hits\"])";
@@ -222,7 +222,7 @@ PyObject *core_lines_rows(lines_object *self, PyObject *Py_UNUSED(ignored))
     return list;
 }
 
-const char core_lines_text_doc[] = "text(columns=0)\n--\n\n"
+const char core_lines_text_doc[] = "text($self, /, columns=0)\n--\n\n"
                                    "The profile as a table for each function, source "
                                    "lines cut to `columns` (0: never).\n\n"
                                    "    report = stepwatch.lines.text(columns=100)";
@@ -242,7 +242,7 @@ PyObject *core_lines_text(lines_object *self, PyObject *args, PyObject *kwargs)
 }
 
 const char core_lines_to_json_doc[] =
-    "to_json()\n--\n\n"
+    "to_json($self, /)\n--\n\n"
     "The profile as a JSON document, schema stepwatch.lines/1.\n\n"
     "    Path(\"lines.json\").write_text(stepwatch.lines.to_json())";
 
@@ -261,7 +261,7 @@ PyObject *core_lines_to_json(lines_object *self, PyObject *Py_UNUSED(ignored))
 }
 
 const char core_lines_to_dict_doc[] =
-    "to_dict()\n--\n\n"
+    "to_dict($self, /)\n--\n\n"
     "What to_json() says, as dicts and lists.\n\n"
     "    slowest = stepwatch.lines.to_dict()[\"functions\"][0]";
 
@@ -288,7 +288,7 @@ static size_t terminal_columns(PyObject *file)
     Py_XDECREF(size);
     Py_XDECREF(number);
     Py_XDECREF(os);
-    PyErr_Clear();
+    core_error_forget();
     return columns > 0 ? (size_t)columns : 0;
 }
 
@@ -302,11 +302,11 @@ static int takes_unicode(PyObject *file)
         result = name && (strncasecmp(name, "utf", 3) == 0);
     }
     Py_XDECREF(encoding);
-    PyErr_Clear();
+    core_error_forget();
     return result;
 }
 
-const char core_lines_print_doc[] = "print(file=None)\n--\n\n"
+const char core_lines_print_doc[] = "print($self, /, file=None)\n--\n\n"
                                     "Write text() to a file, sys.stdout by default.\n\n"
                                     "    stepwatch.lines.print(file=sys.stderr)";
 
@@ -335,7 +335,7 @@ PyObject *core_lines_print(lines_object *self, PyObject *args, PyObject *kwargs)
 }
 
 const char core_lines_save_doc[] =
-    "save(path)\n--\n\n"
+    "save($self, path, /)\n--\n\n"
     "Write the profile to a file: JSON if its name ends in .json, text if in .txt.\n\n"
     "    stepwatch.lines.save(\"lines.txt\")";
 

@@ -168,9 +168,9 @@ static PyObject *pass_got(PyObject *object, PyObject *const *args, Py_ssize_t co
 
 static PyMethodDef pass_methods[] = {
     {"ask", pass_ask, METH_O,
-     PyDoc_STR("ask(iterator, /)\n--\n\nThe loop asks for its next batch.")},
+     PyDoc_STR("ask($self, iterator, /)\n--\n\nThe loop asks for its next batch.")},
     {"got", (PyCFunction)(void (*)(void))pass_got, METH_FASTCALL,
-     PyDoc_STR("got(sent=…, received=0, pinned=0, index=…, depth=0, /)\n--\n\n"
+     PyDoc_STR("got($self, sent=…, received=0, pinned=0, index=…, depth=0, /)\n--\n\n"
                "The batch is there; the moments are those of one that a worker made.")},
     {NULL, NULL, 0, NULL},
 };

@@ -135,7 +135,7 @@ static void call(PyObject *function, PyObject *const *args, size_t count, bool *
         *answer = result == Py_True;
     }
     Py_XDECREF(result);
-    PyErr_Clear();
+    core_error_forget();
     PyErr_Restore(type, value, traceback);
 }
 
@@ -800,7 +800,7 @@ static int loops_audit(const char *event, PyObject *args, void *module)
     if (core_loops_here() && PyCode_Check(code) &&
         core_is_user_code((PyCodeObject *)code) &&
         core_loop_events_watch(module, code) != 0) {
-        PyErr_Clear(); /* A loop that is not seen is no harm. */
+        core_error_forget(); /* A loop that is not seen is no harm. */
     }
     return 0;
 }

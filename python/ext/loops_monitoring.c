@@ -159,7 +159,7 @@ static watched_code *watched_known(PyObject *code)
 {
     watched_code *self = watched_of(code);
     if (self && !self->known && watched_learn(self) != 0) {
-        PyErr_Clear();
+        core_error_forget();
     }
     return self && self->units ? self : NULL;
 }

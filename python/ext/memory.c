@@ -177,8 +177,8 @@ static void memory_dealloc(PyObject *object)
     Py_DECREF(type);
 }
 
-PyDoc_STRVAR(start_doc, "start()\n--\n\nStart counting.");
-PyDoc_STRVAR(stop_doc, "stop()\n--\n\nStop counting; what was counted stays.");
+PyDoc_STRVAR(start_doc, "start($self, /)\n--\n\nStart counting.");
+PyDoc_STRVAR(stop_doc, "stop($self, /)\n--\n\nStop counting; what was counted stays.");
 
 static PyObject *memory_start(PyObject *self, PyObject *Py_UNUSED(ignored))
 {
@@ -276,7 +276,7 @@ static PyObject *get_parts(PyObject *self, void *Py_UNUSED(closure))
 
 PyDoc_STRVAR(
     snapshot_doc,
-    "snapshot()\n--\n\n"
+    "snapshot($self, /)\n--\n\n"
     "What was sampled up to now, or up to its end. later - earlier is what came in\n"
     "between; top() has the lines, collapsed() the stacks.\n\n"
     "    before = mem.snapshot()\n"
@@ -297,7 +297,7 @@ static PyObject *memory_snapshot(PyObject *object, PyObject *Py_UNUSED(ignored))
     return self->snapshot;
 }
 
-PyDoc_STRVAR(difference_doc, "difference()\n--\n\n"
+PyDoc_STRVAR(difference_doc, "difference($self, /)\n--\n\n"
                              "The snapshot of what came since its start.");
 
 static PyObject *memory_difference(PyObject *object, PyObject *Py_UNUSED(ignored))
@@ -310,7 +310,7 @@ static PyObject *memory_difference(PyObject *object, PyObject *Py_UNUSED(ignored
 }
 
 PyDoc_STRVAR(top_doc,
-             "top(limit=10, by=\"allocated\")\n--\n\n"
+             "top($self, /, limit=10, by=\"allocated\")\n--\n\n"
              "The lines that allocated most since its start; see MemorySnapshot.top.");
 
 static PyObject *memory_top(PyObject *self, PyObject *args, PyObject *kwargs)

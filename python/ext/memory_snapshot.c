@@ -209,7 +209,7 @@ PyObject *memory_snapshot_top(PyObject *object, Py_ssize_t limit, const char *by
 
 PyDoc_STRVAR(
     top_doc,
-    "top(limit=10, by=\"allocated\")\n--\n\n"
+    "top($self, /, limit=10, by=\"allocated\")\n--\n\n"
     "The lines that allocate most, as dicts: file, line, function, allocated, blocks,\n"
     "live (bytes in use), peak (bytes in use when most was), leaf (where the innermost\n"
     "call was). A line is one of your own code where there is one on the stack. Numbers\n"
@@ -339,7 +339,7 @@ static PyObject *export_stacks(PyObject *object, int view)
 }
 
 PyDoc_STRVAR(collapsed_doc,
-             "collapsed(by=\"peak\")\n--\n\n"
+             "collapsed($self, /, by=\"peak\")\n--\n\n"
              "The stacks with their bytes, one a line, for flame graph tools. by: peak\n"
              "(what was in use when most was), live or allocated.\n\n"
              "    open(\"peak.txt\", \"w\").write(mem.snapshot().collapsed())");
@@ -386,7 +386,11 @@ static PyMemberDef snapshot_members[] = {
 static PyType_Slot snapshot_slots[] = {
     {Py_tp_doc,
      "What was sampled of allocations up to a moment. later - earlier gives what "
-     "came in between."},
+     "came in between.\n\n"
+     ">>> with stepwatch.memory() as allocations:\n"
+     "...     before = allocations.snapshot()\n"
+     "...     kept = [bytes(1000) for _ in range(1000)]\n"
+     "...     print((allocations.snapshot() - before).allocated)"},
     {Py_tp_dealloc, snapshot_dealloc},
     {Py_tp_methods, snapshot_methods},
     {Py_tp_members, snapshot_members},

@@ -91,7 +91,7 @@ static bool says_yes(PyObject *function)
     PyObject *answer = function ? PyObject_CallNoArgs(function) : NULL;
     const bool yes = answer == Py_True;
     if (!answer) {
-        PyErr_Clear();
+        core_error_forget();
     }
     Py_XDECREF(answer);
     return yes;
@@ -106,7 +106,7 @@ static long long number_from(PyObject *function)
 {
     PyObject *answer = function ? PyObject_CallNoArgs(function) : NULL;
     const long long number = answer ? PyLong_AsLongLong(answer) : -1;
-    PyErr_Clear();
+    core_error_forget();
     Py_XDECREF(answer);
     return number;
 }
@@ -186,7 +186,7 @@ static int module_trains(PyObject *module)
         training = PyObject_GetAttr(module, name_training);
     }
     if (!training) {
-        PyErr_Clear();
+        core_error_forget();
         return 0;
     }
     const int yes = training == Py_True;

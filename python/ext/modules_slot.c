@@ -77,7 +77,7 @@ void core_module_slots_look(int64_t step)
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
     if (point_all(taken.base, true) != 0) {
-        PyErr_Clear();
+        core_error_forget();
     }
     PyErr_Restore(type, value, trace);
 }

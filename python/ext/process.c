@@ -28,7 +28,7 @@ static void put(const char *key, PyObject *object)
     if (text && *text) {
         sw_fact(key, text);
     }
-    PyErr_Clear();
+    core_error_forget();
 }
 
 /* Facts of whatever is loaded by now. Nothing is imported, and a module that fails to tell its version has none. */
@@ -88,6 +88,9 @@ int core_process_began(PyObject *module)
     }
     PyErr_Clear();
     if (core_memory_began() != 0) {
+        if (!PyErr_ExceptionMatches(PyExc_Exception)) {
+            return -1;
+        }
         PyObject *type, *value, *trace;
         PyErr_Fetch(&type, &value, &trace);
         PyErr_NormalizeException(&type, &value, &trace);
@@ -105,7 +108,7 @@ void core_process_ends(PyObject *module)
     PyErr_Fetch(&type, &value, &trace);
     put_frameworks();
     if (call(module, "sampler_stop", -1) != 0) {
-        PyErr_Clear();
+        core_error_forget();
     }
     PyErr_Restore(type, value, trace);
 }

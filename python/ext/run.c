@@ -211,7 +211,7 @@ static void run_dealloc(run_object *self)
 
 PyDoc_STRVAR(
     open_doc,
-    "open(path)\n--\n\n"
+    "open(path, /)\n--\n\n"
     "Open what was recorded: a run directory, or one *.stepwatch file.\n\n"
     "Runs of programs that were killed can be read, and those that still run.\n\n"
     ">>> run = stepwatch.open('runs/profiling/2026-01-01T120000-train')\n"
@@ -300,6 +300,12 @@ static PyObject *run_get_path(run_object *self, void *Py_UNUSED(closure))
 static PyObject *run_get_recorded(run_object *self, void *Py_UNUSED(closure))
 {
     return PyBool_FromLong(self->path != Py_None);
+}
+
+/* A run of which nothing was recorded is false. */
+static int run_bool(run_object *self)
+{
+    return self->path != Py_None;
 }
 
 static PyObject *run_get_closed(run_object *self, void *Py_UNUSED(closure))
@@ -536,10 +542,9 @@ static PyObject *run_report_text(run_object *self, PyObject *args)
     return text;
 }
 
-PyDoc_STRVAR(
-    report_doc,
-    "report()\n--\n\nThe verdict on this run, which stays when the run is closed.\n\n"
-    ">>> print(stepwatch.open(path).report())");
+PyDoc_STRVAR(report_doc, "report($self, /)\n--\n\nThe verdict on this run, which stays "
+                         "when the run is closed.\n\n"
+                         ">>> print(stepwatch.open(path).report())");
 
 /* The report gets a run of its own over the same source. */
 static PyObject *run_report(run_object *self, PyObject *Py_UNUSED(ignored))
@@ -563,7 +568,7 @@ static PyObject *run_report(run_object *self, PyObject *Py_UNUSED(ignored))
 
 PyDoc_STRVAR(
     export_doc,
-    "export(format, path, steps=None, window=None, *, samples=False)\n--\n\n"
+    "export($self, /, format, path, steps=None, window=None, *, samples=False)\n--\n\n"
     "Write the run as another tool reads it, and return the path of what was written.\n\n"
     "Formats: chrome and kineto (single events on a timeline), collapsed, json, pstats,\n"
     "speedscope, tensorboard (a folder). steps, a number or (first, last) or a list of\n"
@@ -574,15 +579,16 @@ PyDoc_STRVAR(
     ">>> run.export('chrome', 'trace.json', steps=(100, 102))\n"
     "'trace.json'");
 
-PyDoc_STRVAR(chart_doc, "chart(name)\n--\n\n"
+PyDoc_STRVAR(chart_doc, "chart($self, name, /)\n--\n\n"
                         "A chart of the run: steps, phases, memory, cpu or gpu.\n\n"
                         ">>> run.chart('memory').write('memory.png')");
 
 /* --- Methods ---------------------------------------------------------------------- */
 
-PyDoc_STRVAR(close_doc,
-             "close()\n--\n\nLet go of the files. Using the run or its tables afterwards "
-             "raises ValueError.");
+PyDoc_STRVAR(
+    close_doc,
+    "close($self, /)\n--\n\nLet go of the files. Using the run or its tables afterwards "
+    "raises ValueError.");
 
 static PyObject *run_close(run_object *self, PyObject *Py_UNUSED(ignored))
 {
@@ -632,7 +638,7 @@ static PyObject *run_repr(run_object *self)
     }
     core_source *source = summarised(self);
     if (!source) {
-        PyErr_Clear();
+        core_error_forget();
         return PyUnicode_FromFormat("<stepwatch.Run %R: cannot be read>", self->path);
     }
     const sw_summary_run *run = sw_summary_get_run(source->summary);
@@ -763,13 +769,10 @@ PyDoc_STRVAR(run_doc,
              "...     print(run.name, len(run.steps), run.report())");
 
 static PyType_Slot run_slots[] = {
-    {Py_tp_doc, (void *)run_doc},
-    {Py_tp_new, core_no_new},
-    {Py_tp_dealloc, run_dealloc},
-    {Py_tp_repr, run_repr},
-    {Py_tp_methods, run_methods},
-    {Py_tp_getset, run_getset},
-    {0, NULL},
+    {Py_tp_doc, (void *)run_doc}, {Py_tp_new, core_no_new},
+    {Py_tp_dealloc, run_dealloc}, {Py_tp_repr, run_repr},
+    {Py_nb_bool, run_bool},       {Py_tp_methods, run_methods},
+    {Py_tp_getset, run_getset},   {0, NULL},
 };
 
 static PyType_Spec run_spec = {

@@ -55,11 +55,11 @@ static int watch_end(PyObject *module)
         return 0;
     }
     PyObject *end = PyObject_GetAttrString(module, "_sampler_end");
-    PyObject *forked = PyObject_GetAttrString(module, "_sampler_forked");
-    PyObject *atexit = PyImport_ImportModule("atexit");
-    PyObject *os = PyImport_ImportModule("os");
+    PyObject *forked = end ? PyObject_GetAttrString(module, "_sampler_forked") : NULL;
+    PyObject *atexit = forked ? PyImport_ImportModule("atexit") : NULL;
+    PyObject *os = atexit ? PyImport_ImportModule("os") : NULL;
     PyObject *done = NULL;
-    if (end && forked && atexit && os) {
+    if (os) {
         done = PyObject_CallMethod(atexit, "register", "O", end);
     }
     if (done) {
@@ -97,7 +97,7 @@ static int hz_check(double hz)
 static int user_add(PyObject *module, double hz, const char **why)
 {
     if (watch_end(module) != 0) {
-        PyErr_Clear();
+        core_error_forget();
         *why = "the end of the program could not be watched";
         return -1;
     }
@@ -180,12 +180,12 @@ static void names_update(sample_object *self)
         }
         Py_XDECREF(id);
         Py_XDECREF(text);
-        PyErr_Clear();
+        core_error_forget();
     }
     Py_XDECREF(all);
     Py_XDECREF(threading);
     Py_XDECREF(name);
-    PyErr_Clear();
+    core_error_forget();
     PyErr_Restore(type, value, traceback);
 }
 

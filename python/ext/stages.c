@@ -350,10 +350,11 @@ static PyObject *stage_repr(PyObject *object)
 
 static PyMethodDef stage_methods[] = {
     {"add", (PyCFunction)(void (*)(void))stage_add, METH_FASTCALL,
-     PyDoc_STR("add(begin, end=None, cpu_ns=0, /)\n--\n\n"
+     PyDoc_STR("add($self, begin, end=None, cpu_ns=0, /)\n--\n\n"
                "Count a call from one tick to another (now); return the latter.")},
     {"run", (PyCFunction)(void (*)(void))stage_run, METH_FASTCALL | METH_KEYWORDS,
-     PyDoc_STR("run(function, /, *args, **kwargs)\n--\n\nCall, and count the call.")},
+     PyDoc_STR(
+         "run($self, function, /, *args, **kwargs)\n--\n\nCall, and count the call.")},
     {NULL, NULL, 0, NULL},
 };
 

@@ -421,7 +421,7 @@ static PyObject *table_subscript(table_object *self, PyObject *key)
 /* --- Methods ---------------------------------------------------------------------- */
 
 PyDoc_STRVAR(to_list_doc,
-             "to_list()\n--\n\nAll rows as a list of dicts.\n\n"
+             "to_list($self, /)\n--\n\nAll rows as a list of dicts.\n\n"
              ">>> stepwatch.open(path).steps.to_list()[0]['duration_ns']\n2104310");
 
 static PyObject *table_to_list(table_object *self, PyObject *Py_UNUSED(ignored))
@@ -429,11 +429,11 @@ static PyObject *table_to_list(table_object *self, PyObject *Py_UNUSED(ignored))
     return PySequence_List((PyObject *)self);
 }
 
-PyDoc_STRVAR(
-    to_pandas_doc,
-    "to_pandas()\n--\n\nThe table as a pandas.DataFrame. Integers that a row may not "
-    "know have\nthe dtype Int64, so that none of them is rounded.\n\n"
-    ">>> stepwatch.open(path).steps.to_pandas()['duration_ns'].sum()\n42086200");
+PyDoc_STRVAR(to_pandas_doc,
+             "to_pandas($self, /)\n--\n\nThe table as a pandas.DataFrame. Integers that "
+             "a row may not "
+             "know have\nthe dtype Int64, so that none of them is rounded.\n\n"
+             ">>> stepwatch.open(path).steps.to_pandas()['duration_ns'].sum()\n42086200");
 
 static PyObject *call_helper(const char *name, PyObject *argument)
 {
@@ -529,7 +529,7 @@ static PyObject *column_make(const core_columns *columns, size_t index)
 
 PyDoc_STRVAR(
     batches_doc,
-    "_batches()\n--\n\nThe table by columns, a batch of rows at a time: lists of "
+    "_batches($self, /)\n--\n\nThe table by columns, a batch of rows at a time: lists of "
     "(name, nullable, type, data, known).");
 
 /* One batch as (rows, columns); no rows at the end. */
@@ -600,8 +600,9 @@ static void stream_discard(PyObject *capsule)
     free(stream);
 }
 
-PyDoc_STRVAR(arrow_schema_doc,
-             "__arrow_c_schema__()\n--\n\nThe columns, for libraries that speak Arrow.");
+PyDoc_STRVAR(
+    arrow_schema_doc,
+    "__arrow_c_schema__($self, /)\n--\n\nThe columns, for libraries that speak Arrow.");
 
 static PyObject *table_arrow_schema(table_object *self, PyObject *Py_UNUSED(ignored))
 {
@@ -620,7 +621,7 @@ static PyObject *table_arrow_schema(table_object *self, PyObject *Py_UNUSED(igno
 
 PyDoc_STRVAR(
     arrow_stream_doc,
-    "__arrow_c_stream__(requested_schema=None)\n--\n\n"
+    "__arrow_c_stream__($self, /, requested_schema=None)\n--\n\n"
     "The rows, for libraries that speak Arrow: pandas, polars, DuckDB, pyarrow.\n\n"
     ">>> import polars\n"
     ">>> polars.DataFrame(stepwatch.open(path).spans).group_by('name').len()");

@@ -1,6 +1,7 @@
 /* Tables whose rows are events of the trace: spans, counters, marks, samples. Times are ns of CLOCK_MONOTONIC. */
 #include "table.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
@@ -130,9 +131,119 @@ static const core_column sample_columns[] = {
     {"leaf_only", CORE_TRUTH, false}, {"outer_only", CORE_TRUTH, false},
     {"name", CORE_NAME, true},        {"file", CORE_NAME, true},
     {"line", CORE_INTEGER, true},     {"depth", CORE_INTEGER, false},
-    {"stack", CORE_TEXT, true},       {"pid", CORE_INTEGER, false},
-    {"domain", CORE_NAME, true},
+    {"stack", CORE_TEXT, true},       {"step", CORE_INTEGER, true},
+    {"pid", CORE_INTEGER, false},     {"domain", CORE_NAME, true},
 };
+
+/* Steps of the run, by trace, thread, domain and end. A loop may turn out to train only after some of its steps, so a look
+ * at a stack cannot know its step; who reads can. */
+struct sampled_step {
+    uint32_t trace, thread, domain;
+    uint64_t begin_ns, end_ns, number;
+};
+
+struct sampled_steps {
+    size_t count, room;
+    struct sampled_step *list;
+};
+
+static void sampled_discard(void *made)
+{
+    struct sampled_steps *steps = made;
+    free(steps->list);
+    free(steps);
+}
+
+static int sampled_order(const void *a, const void *b)
+{
+    const struct sampled_step *x = a, *y = b;
+    if (x->trace != y->trace) {
+        return x->trace < y->trace ? -1 : 1;
+    }
+    if (x->thread != y->thread) {
+        return x->thread < y->thread ? -1 : 1;
+    }
+    if (x->domain != y->domain) {
+        return x->domain < y->domain ? -1 : 1;
+    }
+    return (x->end_ns > y->end_ns) - (x->end_ns < y->end_ns);
+}
+
+static int sampled_add(struct sampled_steps *steps, const sw_event *event)
+{
+    const sw_record_step *step = (const sw_record_step *)(const void *)event->record;
+    if (steps->count == steps->room) {
+        const size_t room = steps->room ? steps->room * 2 : 1024;
+        struct sampled_step *more = realloc(steps->list, room * sizeof *more);
+        if (!more) {
+            return SW_ENOMEM;
+        }
+        steps->list = more;
+        steps->room = room;
+    }
+    steps->list[steps->count++] = (struct sampled_step){.trace = event->trace,
+                                                        .thread = event->thread,
+                                                        .domain = step->domain,
+                                                        .begin_ns = event->begin_ns,
+                                                        .end_ns = event->end_ns,
+                                                        .number = step->number};
+    return SW_OK;
+}
+
+static int sampled_prepare(core_source *source, void **made, sw_error_info *info)
+{
+    const sw_cursor_filter filter = {.kinds = 1u << SW_RECORD_STEP, .steps = true};
+    struct sampled_steps *steps = calloc(1, sizeof *steps);
+    sw_cursor *cursor = NULL;
+    if (!steps) {
+        return sw_error_set(info, SW_ENOMEM, "%s", sw_error_text(SW_ENOMEM));
+    }
+    int result =
+        sw_cursor_open(&cursor, source->traces, source->trace_count, &filter, info);
+    sw_event event;
+    while (result == SW_OK && sw_cursor_next(cursor, &event) == SW_OK) {
+        if (sampled_add(steps, &event) != SW_OK) {
+            result = sw_error_set(info, SW_ENOMEM, "%s", sw_error_text(SW_ENOMEM));
+        }
+    }
+    sw_cursor_free(cursor);
+    if (result != SW_OK) {
+        sampled_discard(steps);
+        return result;
+    }
+    if (steps->count) {
+        qsort(steps->list, steps->count, sizeof *steps->list, sampled_order);
+    }
+    *made = steps;
+    return SW_OK;
+}
+
+/* The number of the step that a thread was in, SW_UNKNOWN outside of steps. */
+static uint64_t sampled_step_of(const core_reader *reader, const sw_event *event,
+                                const sw_record_sample *sample)
+{
+    const struct sampled_steps *steps = reader->source->made[CORE_TABLE_SAMPLES];
+    const struct sampled_step at = {.trace = event->trace,
+                                    .thread = sample->thread,
+                                    .domain = sample->domain,
+                                    .end_ns = event->begin_ns};
+    size_t low = 0, high = steps->count;
+    while (low < high) { /* the first that has not ended then */
+        const size_t middle = low + (high - low) / 2;
+        if (sampled_order(&steps->list[middle], &at) < 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    if (low == steps->count) {
+        return SW_UNKNOWN;
+    }
+    const struct sampled_step *found = &steps->list[low];
+    const bool inside = found->trace == at.trace && found->thread == at.thread &&
+                        found->domain == at.domain && found->begin_ns <= at.end_ns;
+    return inside ? found->number : SW_UNKNOWN;
+}
 
 /* The name of the function that a frame runs, as qualified as it is known. */
 static core_bytes function_of(const sw_trace *trace, const sw_record_frame *frame)
@@ -196,6 +307,7 @@ static void sample_row(core_reader *reader, const sw_event *event, core_cell *ce
                      sample->depth && frames[0].line ? frames[0].line : SW_UNKNOWN);
     core_put_count(cell++, sample->depth);
     core_put_bytes(cell++, stack_of(reader, trace, frames, sample->depth));
+    core_put_integer(cell++, sampled_step_of(reader, event, sample));
     core_put_count(cell++, sw_trace_get_info(trace)->pid);
     core_put_text(cell++, sw_trace_domain_name(trace, sample->domain));
 }
@@ -206,4 +318,6 @@ const core_table_kind core_table_samples = {
     .column_count = COUNT(sample_columns),
     .events = 1u << SW_RECORD_SAMPLE,
     .from_event = sample_row,
+    .prepare = sampled_prepare,
+    .discard = sampled_discard,
 };

@@ -254,15 +254,17 @@ static PyObject *events_get_path(events_object *self, void *Py_UNUSED(closure))
 
 static PyMethodDef events_methods[] = {
     {"scalar", KEYWORDS(events_scalar), METH_VARARGS | METH_KEYWORDS,
-     PyDoc_STR("scalar(tag, value, step, wall_time=None)\n--\n\nAdd a number.")},
+     PyDoc_STR(
+         "scalar($self, /, tag, value, step, wall_time=None)\n--\n\nAdd a number.")},
     {"image", KEYWORDS(events_image), METH_VARARGS | METH_KEYWORDS,
-     PyDoc_STR("image(tag, image, step, wall_time=None)\n--\n\n"
+     PyDoc_STR("image($self, /, tag, image, step, wall_time=None)\n--\n\n"
                "Add an image: the bytes of a PNG file, its path, or a chart.")},
     {"text", KEYWORDS(events_text), METH_VARARGS | METH_KEYWORDS,
-     PyDoc_STR("text(tag, text, step, wall_time=None)\n--\n\n"
+     PyDoc_STR("text($self, /, tag, text, step, wall_time=None)\n--\n\n"
                "Add a text, which TensorBoard shows as Markdown.")},
     {"close", (PyCFunction)events_close, METH_NOARGS,
-     PyDoc_STR("close()\n--\n\nEnd the file. Raises what went wrong before, if anything "
+     PyDoc_STR("close($self, /)\n--\n\nEnd the file. Raises what went wrong before, if "
+               "anything "
                "did.")},
     {"__enter__", (PyCFunction)events_enter, METH_NOARGS, PyDoc_STR("The file itself.")},
     {"__exit__", (PyCFunction)events_exit, METH_VARARGS, PyDoc_STR("End the file.")},

@@ -135,7 +135,7 @@ void core_train_told(void)
     PyErr_Fetch(&type, &value, &trace);
     PyObject *result = PyObject_CallFunction(watcher, "L", number);
     if (!result) {
-        PyErr_Clear();
+        core_error_forget();
     }
     Py_XDECREF(result);
     Py_DECREF(watcher);

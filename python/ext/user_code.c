@@ -39,7 +39,7 @@ static void foreign_find(PyObject *module)
             Py_XDECREF(folder);
             Py_DECREF(files[i]);
         }
-        PyErr_Clear();
+        core_error_forget();
     }
     Py_XDECREF(os);
 }

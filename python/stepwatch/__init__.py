@@ -49,7 +49,10 @@ _SWEEPS = ("benchmark_callable", "benchmark_dataloader", "benchmark_training", "
 
 
 def load_ipython_extension(shell: object) -> None:
-    """Add the magics %%stepwatch and %swlines: what ``%load_ext stepwatch`` calls."""
+    """Add the magics %%stepwatch and %swlines: what ``%load_ext stepwatch`` calls.
+
+    >>> stepwatch.load_ipython_extension(get_ipython())
+    """
     from stepwatch import _ipython
 
     _ipython.load(shell)

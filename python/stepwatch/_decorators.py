@@ -40,6 +40,9 @@ _IMPLICIT: dict[str, Any] = {
 # Code of the wrappers below, to know them again, with the place of the section among their cells.
 _WRAPPERS: dict[Any, int] = {}
 
+# Decorators of the program's own around one function; beyond that it is a circle.
+_WRAPPERS_MOST = 100
+
 
 # What is decorated keeps its type, whatever it is: a function, a staticmethod, a property.
 @overload
@@ -132,7 +135,7 @@ def _methods(sections: _Sections, cls: _C) -> _C:
             continue
         if is_enum and attribute.startswith("_") and attribute.endswith("_"):
             continue
-        if not isinstance(value, _METHODS) and not _is_lazy(value):
+        if not isinstance(value, _METHODS) and not _is_lazy(value) and not _is_cached(value):
             continue
         made = _wrap(sections, value, f"{name}.{attribute}", None, again=False)
         if made is not value:
@@ -232,9 +235,16 @@ def _is_lazy(value: Any) -> bool:
     )
 
 
+def _is_cached(value: Any) -> bool:
+    """Tell whether it is what functools.lru_cache makes of a method."""
+    functools = sys.modules.get("functools")
+    return functools is not None and type(value) is functools._lru_cache_wrapper
+
+
 def _is_timed(target: Any, which: _Section, again: bool) -> bool:
     """Tell whether a call of the target counts for the section already."""
     owner = getattr(which, "profiler", None)
+    wrappers = 0
     while True:
         target = _called(target)
         if isinstance(target, decorated):
@@ -242,7 +252,14 @@ def _is_timed(target: Any, which: _Section, again: bool) -> bool:
         else:
             index = _WRAPPERS.get(getattr(target, "__code__", None))
             if index is None:
-                return False
+                # A decorator of the program's own that says what it stands for. It may call that
+                # more than once or not at all, so only the very same view is the same.
+                wrappers += 1
+                again = True
+                target = _wrapped(target) if wrappers < _WRAPPERS_MOST else None
+                if target is None:
+                    return False
+                continue
             inside, found = target.__wrapped__, target.__closure__[index].cell_contents
         # Beyond very many names there may be several objects of one.
         if getattr(found, "profiler", None) is owner and (
@@ -250,6 +267,11 @@ def _is_timed(target: Any, which: _Section, again: bool) -> bool:
         ):
             return True
         target = inside
+
+
+def _wrapped(target: Any) -> Any:
+    """Return what a function stands for, where functools.wraps made it so, else None."""
+    return target.__dict__.get("__wrapped__") if type(target) is FunctionType else None
 
 
 def _code_flags(target: Any) -> int:

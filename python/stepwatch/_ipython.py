@@ -84,7 +84,7 @@ class StepwatchMagics(Magics):  # type: ignore[misc,unused-ignore]
             functions.print(limit=20)
         if lines is not None:
             lines.print()
-        if run is not None:
+        if run:
             report = getattr(run, "report", None)
             print(report() if report else f"stepwatch: recorded, see: stepwatch report {run}")
         result.raise_error()

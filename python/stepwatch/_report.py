@@ -31,7 +31,10 @@ class Report:
         self._document: dict[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the document that ``report.json`` holds, schema stepwatch.report/1."""
+        """Return the document that ``report.json`` holds, schema stepwatch.report/1.
+
+        >>> run.report().to_dict()["run"]["name"]
+        """
         import json
 
         document: dict[str, Any] = json.loads(self._run._report_json())
@@ -44,36 +47,57 @@ class Report:
 
     @property
     def steps(self) -> dict[str, Any]:
-        """Steps and phases; without steps ``{"recorded": False, "why": …}``."""
+        """Steps and phases; without steps ``{"recorded": False, "why": …}``.
+
+        >>> print(run.report().steps.get("step_ms"))
+        """
         return self._part("steps") or {"recorded": False, "why": "Nothing was recorded."}
 
     @property
     def sections(self) -> list[dict[str, Any]]:
-        """Sections by path."""
+        """Sections by path.
+
+        >>> [row["path"] for row in run.report().sections]
+        """
         return self._part("sections") or []
 
     @property
     def findings(self) -> list[dict[str, Any]]:
-        """What to change, the largest gain first."""
+        """What to change, the largest gain first.
+
+        >>> [finding["title"] for finding in run.report().findings]
+        """
         return self._part("findings") or []
 
     @property
     def notes(self) -> list[str]:
-        """What was lost or could not be recorded, a sentence each."""
+        """What was lost or could not be recorded, a sentence each.
+
+        >>> print(*run.report().notes)
+        """
         return self._part("notes") or []
 
     def text(
         self, width: int = 80, *, color: bool = False, unicode: bool = True, top: int = 20
     ) -> str:
-        """Return the report as a terminal shows it: 60 to 200 columns, ``top`` rows a table."""
+        """Return the report as a terminal shows it: 60 to 200 columns, ``top`` rows a table.
+
+        >>> print(run.report().text(width=120, top=20))
+        """
         return self._run._report_text(width, color, unicode, top)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Return the sections as a pandas.DataFrame."""
+        """Return the sections as a pandas.DataFrame.
+
+        >>> run.report().to_pandas().sort_values("self_ms")
+        """
         return self._run.sections.to_pandas()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the report to a file, ``.html``, ``.json``, ``.md`` or ``.txt`` by its name."""
+        """Write the report to a file, ``.html``, ``.json``, ``.md`` or ``.txt`` by its name.
+
+        >>> run.report().save("report.html")
+        """
         name = os.fspath(path)
         suffix = os.path.splitext(name)[1].lower()  # noqa: PTH122
         if suffix == ".json":

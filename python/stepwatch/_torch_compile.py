@@ -2,8 +2,8 @@
 
 Dynamo, the front end of torch.compile, stops at code that is not Python. It is told here what
 sections and decorated functions stand for: inside compiled code a section is nothing, and a
-decorated function is the function. Nothing of torch is imported; this waits until the program
-imports it.
+decorated function is the function. Marks, counters and steps are nothing there, too. Nothing of
+torch is imported; this waits until the program imports it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,19 @@ from __future__ import annotations
 import sys
 
 from stepwatch import _imports
-from stepwatch._core import Profiler, decorated, profiler_section, section, stretches
+from stepwatch._core import (
+    Profiler,
+    counter,
+    decorated,
+    is_recording,
+    mark,
+    profiler_section,
+    section,
+    step,
+    step_begin,
+    step_end,
+    stretches,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,8 +86,10 @@ def _register() -> None:
         """A profiler while tracing: its sections do nothing."""
 
         def call_method(self, tx: Any, name: str, args: Any, kwargs: Any) -> Any:
-            if name == "section":
+            if name in ("section", "step"):
                 return SectionVariable()
+            if name in ("add", "counter", "mark"):
+                return none
             return super().call_method(tx, name, args, kwargs)
 
         def python_type(self) -> type:
@@ -102,6 +116,13 @@ def _register() -> None:
         wrap.install_guards(id_match)
         return lambda_variable(lambda _, inner: inner, source=wrap.source)
 
+    def answers(result: Any) -> Any:
+        def known(wrap: Any, _: Any) -> Any:
+            wrap.install_guards(id_match)
+            return lambda_variable(lambda *_, **__: result(), source=wrap.source)
+
+        return known
+
     # There is a table of types for either value of one setting.
     for trace_numpy in (True, False):
         types = builder.VariableBuilder._type_dispatch_impl(trace_numpy)
@@ -111,6 +132,10 @@ def _register() -> None:
     objects = builder.VariableBuilder._id_dispatch()
     objects[id(section)] = section_type
     objects[id(stretches)] = stretches_type
+    objects[id(step)] = answers(SectionVariable)
+    for function in (counter, mark, step_begin, step_end):
+        objects[id(function)] = answers(lambda: none)
+    objects[id(is_recording)] = answers(lambda: variables.ConstantVariable.create(False))
     handlers = builder.SourcelessBuilder._type_handlers
     handlers[section] = handlers[profiler_section] = lambda *_: SectionVariable()
     handlers[decorated] = lambda tx, value: build(tx, value.__stepwatch_function__)

@@ -39,7 +39,7 @@ def test_start_and_stop(tmp_path: Path) -> None:
     assert run is not None
     assert run.path == str(folder)
     assert not stepwatch.is_recording()
-    assert stepwatch.stop() is None
+    assert not stepwatch.stop()
     assert list(folder.glob("*.stepwatch"))
 
 
@@ -190,7 +190,8 @@ import stepwatch
 stepwatch.start(out={str(blocked / "run")!r})
 with stepwatch.section("a"):
     print("done")
-assert stepwatch.stop() is None
+run = stepwatch.stop()
+assert not run and not run.recorded
 """
     result = run_python(code)
     assert (result.returncode, result.stdout) == (0, "done\n")

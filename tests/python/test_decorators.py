@@ -16,7 +16,7 @@ import threading
 import time
 import types
 import weakref
-from collections.abc import AsyncIterator, Generator, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
@@ -339,6 +339,35 @@ def test_stacked_counts_once(recorded: Recording) -> None:
     assert stepwatch.profile(async_generator) is async_generator
     static = staticmethod(once)
     assert stepwatch.profile(static) is static
+
+
+def test_stacked_around_another_decorator(recorded: Recording) -> None:
+    def logged(function: Callable[..., object]) -> Callable[..., object]:
+        @functools.wraps(function)
+        def wrapper(*args: object) -> object:
+            return function(*args)
+
+        return wrapper
+
+    @stepwatch.profile
+    @logged
+    @logged
+    @stepwatch.profile
+    def work() -> None: ...
+
+    @stepwatch.profile
+    @logged
+    @stepwatch.profile("inner")
+    def outer() -> None: ...
+
+    def circle() -> None: ...
+
+    circle.__wrapped__ = circle  # type: ignore[attr-defined]
+    work()
+    outer()
+    assert stepwatch.profile("circle")(circle) is not circle, "and it ends"
+    assert recorded.calls("work") == 1
+    assert recorded.calls("outer") == recorded.calls("inner") == 1, "two names, two views"
 
 
 def test_section_as_decorator(recorded: Recording) -> None:

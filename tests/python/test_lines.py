@@ -359,3 +359,21 @@ def test_a_look_from_inside() -> None:
     assert by_line[3]["hits"] == 1
     assert hits(profile, looks)[5] == 1
     assert 2 not in hits(profile, looks)
+
+
+def test_a_block_counts_what_runs_inside() -> None:
+    def work() -> int:
+        return 1
+
+    lines = stepwatch.Lines(work)
+    other = stepwatch.Lines(work)
+    work()
+    with lines:
+        work()
+        work()
+    work()
+    assert list(hits(lines, work).values()) == [2]
+    with lines:
+        work()
+    assert list(hits(lines, work).values()) == [3], "blocks add up"
+    assert list(hits(other, work).values()) == [5], "without a block it counts from the start"

@@ -10,7 +10,7 @@ import enum
 import functools
 import inspect
 import pickle
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
@@ -192,6 +192,33 @@ def test_idempotent(recorded: Recording) -> None:
     assert recorded.calls("Twice.method") == 1
     assert recorded.calls("another name") == 1
     assert recorded.calls("Twice.named") == 0
+
+
+def test_methods_with_a_cache_or_another_decorator(recorded: Recording) -> None:
+    def logged(function: Callable[[Cached], int]) -> Callable[[Cached], int]:
+        @functools.wraps(function)
+        def wrapper(self: Cached) -> int:
+            return function(self)
+
+        return wrapper
+
+    @stepwatch.methods
+    class Cached:
+        @functools.lru_cache(maxsize=4)  # noqa: B019
+        def slow(self, number: int) -> int:
+            return number
+
+        @logged
+        @stepwatch.profile
+        def both(self) -> int:
+            return 1
+
+    one = Cached()
+    assert [one.slow(3), one.slow(3), one.slow(number=4)] == [3, 3, 4]
+    assert Cached.slow.cache_info().hits == 1
+    assert one.both() == 1
+    assert recorded.calls("Cached.slow") == 3
+    assert recorded.calls("Cached.both") == 1
 
 
 def test_overriding_and_super(recorded: Recording) -> None:

@@ -101,12 +101,16 @@ def test_a_child_does_not_stop_what_its_parent_records(tmp_path: Path) -> None:
 
 
 def test_stop_gives_a_run(tmp_path: Path) -> None:
-    assert stepwatch.stop() is None
+    nothing = stepwatch.stop()
+    assert not nothing
+    assert not nothing.recorded
+    assert str(nothing.report()) == "Nothing was recorded.\n"
     stepwatch.start(out=tmp_path / "run")
     with stepwatch.section("a"):
         pass
     run = stepwatch.stop()
-    assert run is not None
+    assert run
+    assert run.recorded
     assert os.fspath(run) == str(tmp_path / "run")
     assert str(run.path) == str(tmp_path / "run")
     assert len(run.spans) == 1
@@ -145,7 +149,8 @@ assert report.steps["recorded"] is False
 assert str(report) == "Nothing was recorded.\\n" and report._repr_html_() and repr(report)
 assert "nothing" in repr(run)
 stepwatch.start()
-assert stepwatch.stop() is None
+# What a program does at its end does not depend on the switch.
+assert str(stepwatch.stop().report()) == "Nothing was recorded.\\n"
 """
     result = run_python(code, STEPWATCH_ENABLED="0")
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")

@@ -212,8 +212,22 @@ def test_samples(tmp_path: Path, build_dir: Path, no_recording: None) -> None:  
     assert (first["name"], first["file"], first["line"]) == ("Model.work", "/x/a.py", 12)
     assert (first["stack"], first["depth"], first["in_call"]) == ("main;Model.work", 2, True)
     unknown = {key for key, value in second.items() if value is None}
-    assert unknown == {"phase", "section", "state", "name", "file", "line", "stack"}
+    assert unknown == {"phase", "section", "state", "name", "file", "line", "stack", "step"}
     assert (second["leaf_only"], second["outer_only"]) == (True, False)
+
+
+def test_samples_know_their_step(tmp_path: Path, build_dir: Path, no_recording: None) -> None:  # noqa: ARG001
+    library = ctypes.CDLL(str(build_dir / "src" / "libstepwatch.so"))
+    stepwatch.start(out=tmp_path / "run")
+    with stepwatch.section("forward"):
+        put_samples(library)
+    for _ in stepwatch.steps(range(3)):
+        with stepwatch.section("forward"):
+            put_samples(library)
+    with stepwatch.section("forward"):
+        put_samples(library)
+    rows = [row for row in stepwatch.stop().samples if row["depth"]]
+    assert [row["step"] for row in rows] == [None, 0, 1, 2, None]
 
 
 def test_files_removed_while_iterating(record_run: Recorder) -> None:

@@ -214,7 +214,25 @@ def profiled_generator(x: Any) -> Iterator[Any]:
     yield 1
 
 
+def told(x: Any) -> Any:
+    stepwatch.mark("begin")
+    with stepwatch.step() as one:
+        y = x.sin()
+        stepwatch.counter("sines", y)
+    assert one is not None
+    if stepwatch.is_recording():
+        stepwatch.mark("recorded")
+    stepwatch.step_begin()
+    with PROFILER.step():
+        PROFILER.counter("mean", 1.0)
+        PROFILER.mark("profiled")
+        y = y + 1
+    stepwatch.step_end()
+    return y.cos()
+
+
 CASES = {
+    "told": told,
     "profiled": profiled,
     "profiled_function": profiled_function,
     "kept": kept,

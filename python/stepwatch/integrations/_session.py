@@ -40,7 +40,7 @@ class Session:
         """End what was begun here, and return the Run: None where another recording goes on."""
         if self._own:
             self._own = False
-            self.run = stepwatch.stop()
+            self.run = stepwatch.stop() or None  # Somebody else may have stopped it.
         return self.run
 
 
