@@ -608,13 +608,14 @@ static bool recording_goes_on(void)
 
 bool core_holders_due(void)
 {
-    return core_ticks() >= watch.due || sw_recording_number() != watch.recording;
+    return (core_ticks() >= watch.due || sw_recording_number() != watch.recording) &&
+           core_in_main_interpreter();
 }
 
 void core_holders_look(bool ends)
 {
-    if (watch.running || !recording_goes_on() || watch.dear ||
-        watch.scans >= SCANS_MOST) {
+    if (!core_in_main_interpreter() || watch.running || !recording_goes_on() ||
+        watch.dear || watch.scans >= SCANS_MOST) {
         return;
     }
     const uint64_t now = core_ticks();
