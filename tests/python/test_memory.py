@@ -425,6 +425,25 @@ print(mem.parts["native"]["allocated"] + mem.parts["python_raw"]["allocated"]
     assert child(script) == "True\n"
 
 
+@pytest.mark.usefixtures("plain_memory")
+def test_functions_that_ctypes_asks_for() -> None:
+    script = """
+import ctypes, stepwatch
+with stepwatch.memory() as mem:
+    libc = ctypes.CDLL(None)
+    libc.malloc.restype = libc.realloc.restype = ctypes.c_void_p
+    libc.realloc.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+    block = libc.realloc(libc.malloc(20_000_000), 30_000_000)
+    libc.free.argtypes = [ctypes.c_void_p]
+    libc.free(block)
+native = mem.parts["native"]
+print(round(native["allocated"], -6), round(native["freed"], -6), round(mem.peak, -6))
+block = libc.malloc(1000)  # Nothing counts any more.
+libc.free(block)
+"""
+    assert child(script) == "50000000 50000000 30000000\n"
+
+
 MALLOCS = ["libjemalloc.so.2", "libtcmalloc_minimal.so.4"]
 
 
