@@ -76,7 +76,7 @@ static void put_holders(sw_writer *w, const sw_memory *memory)
         put_string(w, "name", list[i].name);
         put_string(w, "kind", list[i].kind);
         put_string(w, "file", list[i].file);
-        put_uint(w, "line", list[i].file ? list[i].line : SW_UNKNOWN);
+        put_uint(w, "line", list[i].file && list[i].line ? list[i].line : SW_UNKNOWN);
         put_string(w, "function", list[i].function);
         put_uint(w, "tensors", list[i].tensors);
         put_uint(w, "additions", list[i].chain ? list[i].chain : SW_UNKNOWN);
