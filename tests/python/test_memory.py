@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -141,11 +142,29 @@ def test_snapshots_and_differences() -> None:
     assert near(between.allocated, 10 * MB)
     assert near(between.freed, 5 * MB)
     assert near(between.in_use, 5 * MB)
-    top = between.top(1, by="live")[0]
-    assert near(top["live"], 10 * MB)
+    taken, given = between.top(2, by="live")
+    assert near(taken["live"], 10 * MB)
+    assert near(given["live"], -5 * MB)
+    assert [row["line"] for row in between.top(9)] == [taken["line"]]
+    assert all(row["live"] > 0 for row in after.top(9, by="live"))
     with pytest.raises(TypeError):
         _ = after - 1  # type: ignore[operator]
     assert more
+
+
+@pytest.mark.usefixtures("plain_memory", "no_recording")
+def test_an_estimate_is_no_more_than_all(tmp_path: Path, stepwatch_cli: Path) -> None:
+    """One small block in use stands for half a megabyte where it was sampled."""
+    stepwatch.start(out=tmp_path / "run", quiet=True, memory=True, memory_sample_kb=4096)
+    for _ in range(20_000):
+        bytearray(4000)
+    stepwatch.stop()
+    words = [stepwatch_cli, "report", tmp_path / "run"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    text = " ".join(done.stdout.split())
+    found = re.search(r"allocations (\S+ \S+) at most, (\S+ \S+) of it in test_memory", text)
+    assert found is not None, text
+    assert found[1] == found[2]
 
 
 def test_differences_of_other_stretches_are_refused() -> None:
