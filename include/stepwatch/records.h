@@ -495,7 +495,8 @@ typedef struct sw_record_gpu {
  *             kind (enum sw_io_kind), operation (enum sw_io_operation). value: calls, bytes, ticks, small calls, longest
  *             call in ticks
  *   THING     calls on one file or peer. key: path or peer (name id), kind, operation. value: as IO. Of operation 0: bytes of
- *             the file, the most that were seen (UINT64_MAX unknown), calls that failed
+ *             the file, the most that were seen (UINT64_MAX unknown), calls that failed, bytes that it had when it was seen
+ *             first and one more (0 unknown)
  *   WATCHED   the watching itself, one row. value: import entries patched, entries that could not be, calls not counted, files
  *             opened that had no entry left and count for their folder, ticks from which a call has an IO record */
 #define SW_TABLE_TABLE(X)                                                                \
