@@ -167,6 +167,27 @@ def test_an_estimate_is_no_more_than_all(tmp_path: Path, stepwatch_cli: Path) ->
     assert found[1] == found[2]
 
 
+@pytest.mark.usefixtures("plain_memory", "no_recording")
+def test_growth_from_few_samples_is_known_badly(tmp_path: Path) -> None:
+    """Its interval is no narrower than what the number of samples allows."""
+    stepwatch.start(out=tmp_path / "run", quiet=True, memory=True)
+    kept = []
+    for _ in stepwatch.steps(range(150)):
+        kept.append(bytearray(200_000))
+        time.sleep(0.001)
+    run = stepwatch.stop()
+    assert run is not None
+    sites = run.report().to_dict()["memory"]["allocations"]["sites"]
+    site = max(sites, key=lambda row: row["live_bytes"])
+    growth = site["growth"]
+    assert growth["low"] < growth["bytes_per_step"] < growth["high"]
+    chance = site["samples"] / site["blocks"]
+    error = 1.96 * ((1 - chance) / site["samples"]) ** 0.5
+    assert 0.2 < chance < 0.5
+    assert growth["high"] - growth["low"] > 2 * error * growth["bytes_per_step"]
+    assert len(kept) == 150
+
+
 def test_differences_of_other_stretches_are_refused() -> None:
     with stepwatch.memory() as first:
         kept = [bytearray(1 * MB) for _ in range(20)]
