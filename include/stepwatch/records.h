@@ -450,7 +450,8 @@ typedef struct sw_record_gpu {
  *             between two samples (0: none). value: bytes allocated, blocks allocated, bytes freed, blocks freed, most bytes
  *             in use at once beyond those at the start (of all of them only)
  *   ALLOCATIONS  what was allocated while a section was open, by its thread, callees included. key: thread index, node. value:
- *             bytes allocated, blocks allocated, bytes freed, blocks freed, most beyond those in use at its begin
+ *             bytes allocated, blocks allocated, bytes freed, blocks freed, most beyond those in use at its begin. Rows that
+ *             follow it, with a part (enum sw_heap_part) and one in the key, have the first four of that part
  *   BLOCKS    sampled allocations with one stack: a tree as STACK is, below no CONTEXT. key: parent (BLOCKS index plus 1, 0
  *             none), CODE index (UINT32_MAX: native code), line. value: bytes allocated, blocks allocated, bytes in use at the
  *             end, bytes in use at the peak, all estimated from samples that ended here; samples

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import re
 import shutil
@@ -165,6 +166,34 @@ def test_an_estimate_is_no_more_than_all(tmp_path: Path, stepwatch_cli: Path) ->
     found = re.search(r"allocations (\S+ \S+) at most, (\S+ \S+) of it in test_memory", text)
     assert found is not None, text
     assert found[1] == found[2]
+
+
+@pytest.mark.usefixtures("plain_memory", "no_recording")
+def test_parts_of_sections(tmp_path: Path) -> None:
+    stepwatch.start(out=tmp_path / "run", quiet=True, memory=True)
+    with stepwatch.section("outer"):
+        with stepwatch.section("objects"):
+            kept = [[number] for number in range(1000)]
+        with stepwatch.section("mapped"):
+            mmap.mmap(-1, 8 << 20).close()
+    run = stepwatch.stop()
+    assert run is not None
+    rows = run.report().to_dict()["memory"]["allocations"]["sections"]
+    parts = {"/".join(row["path"]): row["parts"] for row in rows}
+    for row in rows:
+        for key in ("allocated_bytes", "blocks", "freed_bytes", "blocks_freed"):
+            assert sum(part[key] for part in row["parts"].values()) == row[key]
+    assert 1000 <= parts["outer/objects"]["python_obj"]["blocks"] < 2100
+    assert parts["outer/objects"]["mmap"]["blocks"] == 0
+    mapped = parts["outer/mapped"]["mmap"]
+    assert mapped == {
+        "allocated_bytes": 8 << 20,
+        "blocks": 1,
+        "freed_bytes": 8 << 20,
+        "blocks_freed": 1,
+    }
+    assert parts["outer"]["mmap"] == mapped
+    assert len(kept) == 1000
 
 
 @pytest.mark.usefixtures("plain_memory", "no_recording")
