@@ -28,10 +28,12 @@ typedef struct sw_io_thing {
         [SW_IO_OPERATIONS]; /* by enum sw_io_operation; [0]: of all but `wait` and `accept`, which wait for others */
     uint64_t size; /* of the file, the most that was seen; SW_UNKNOWN */
     uint64_t
-        again; /* bytes read beyond its size, all processes together; SW_UNKNOWN where the size is not known or the
-                        program itself wrote to it */
+        again; /* bytes read beyond its size, all processes together; of a file that the program writes to, beyond what it had
+                        at first and what was written; SW_UNKNOWN where that is not known */
     uint64_t failed; /* calls */
     size_t processes;
+    uint64_t
+        first; /* size of the file when a process saw it first, the least of all; SW_UNKNOWN */
 } sw_io_thing;
 
 /* What was called in one section and phase. */

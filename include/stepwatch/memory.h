@@ -47,6 +47,8 @@ typedef struct sw_memory_section {
     uint64_t calls;
     sw_memory_sum sum;
     uint64_t peak; /* most of one call, beyond what the thread had at its begin */
+    bool parted;   /* what follows is known */
+    sw_memory_sum part[SW_HEAP_PARTS]; /* the same sums by who allocates */
 } sw_memory_section;
 /* Largest peak first. */
 SW_API const sw_memory_section *sw_memory_sections(const sw_memory *memory,

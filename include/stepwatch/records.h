@@ -450,7 +450,8 @@ typedef struct sw_record_gpu {
  *             between two samples (0: none). value: bytes allocated, blocks allocated, bytes freed, blocks freed, most bytes
  *             in use at once beyond those at the start (of all of them only)
  *   ALLOCATIONS  what was allocated while a section was open, by its thread, callees included. key: thread index, node. value:
- *             bytes allocated, blocks allocated, bytes freed, blocks freed, most beyond those in use at its begin
+ *             bytes allocated, blocks allocated, bytes freed, blocks freed, most beyond those in use at its begin. Rows that
+ *             follow it, with a part (enum sw_heap_part) and one in the key, have the first four of that part
  *   BLOCKS    sampled allocations with one stack: a tree as STACK is, below no CONTEXT. key: parent (BLOCKS index plus 1, 0
  *             none), CODE index (UINT32_MAX: native code), line. value: bytes allocated, blocks allocated, bytes in use at the
  *             end, bytes in use at the peak, all estimated from samples that ended here; samples
@@ -495,7 +496,8 @@ typedef struct sw_record_gpu {
  *             kind (enum sw_io_kind), operation (enum sw_io_operation). value: calls, bytes, ticks, small calls, longest
  *             call in ticks
  *   THING     calls on one file or peer. key: path or peer (name id), kind, operation. value: as IO. Of operation 0: bytes of
- *             the file, the most that were seen (UINT64_MAX unknown), calls that failed
+ *             the file, the most that were seen (UINT64_MAX unknown), calls that failed, bytes that it had when it was seen
+ *             first and one more (0 unknown)
  *   WATCHED   the watching itself, one row. value: import entries patched, entries that could not be, calls not counted, files
  *             opened that had no entry left and count for their folder, ticks from which a call has an IO record */
 #define SW_TABLE_TABLE(X)                                                                \

@@ -212,7 +212,8 @@ static void read_all(bool at_step)
 void core_allocators_step(void)
 {
     core_memory_step();
-    if (core_ticks() >= watch.due || sw_recording_number() != watch.recording) {
+    if ((core_ticks() >= watch.due || sw_recording_number() != watch.recording) &&
+        core_in_main_interpreter()) {
         read_all(true);
     }
 }

@@ -137,4 +137,11 @@ void core_functions_flush(PyObject *module);
 /* Makes a type of the module, keeps it in the module's slot and adds it under its name. 0 or -1. */
 int core_type_add(PyObject *module, enum core_slot slot, PyType_Spec *spec);
 
+/* Objects in variables of the process are those of the main interpreter. Another one, which may have a lock and memory of its
+ * own, must not so much as count a reference to them. */
+static inline bool core_in_main_interpreter(void)
+{
+    return PyInterpreterState_Get() == PyInterpreterState_Main();
+}
+
 #endif

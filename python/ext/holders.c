@@ -374,6 +374,20 @@ static void name_in_frames(struct scan *scan)
     Py_XDECREF(frame);
 }
 
+/* The file of a module; borrowed, or NULL. That of a script is taken out of its names when it has ended, its loader is not. */
+static PyObject *file_of(PyObject *names)
+{
+    PyObject *file = PyDict_GetItemString(names, "__file__");
+    PyObject *loader = file ? NULL : PyDict_GetItemString(names, "__loader__");
+    PyObject *known = loader ? PyObject_GenericGetDict(loader, NULL) : NULL;
+    if (known && PyDict_Check(known)) {
+        file = PyDict_GetItemString(known, "path");
+    }
+    Py_XDECREF(known);
+    PyErr_Clear();
+    return file && PyUnicode_Check(file) ? file : NULL;
+}
+
 static void name_in_modules(struct scan *scan)
 {
     PyObject *modules = PySys_GetObject("modules"); /* borrowed */
@@ -388,8 +402,7 @@ static void name_in_modules(struct scan *scan)
                PyDict_Next(names, &place, &name, &value)) {
             struct holder *holder = holder_of(scan, value);
             if (holder && PyUnicode_Check(name)) {
-                PyObject *file = PyDict_GetItemString(names, "__file__"); /* borrowed */
-                tell(holder, name, file && PyUnicode_Check(file) ? file : NULL, NULL, 1);
+                tell(holder, name, file_of(names), NULL, 1);
             }
         }
     }
@@ -425,9 +438,8 @@ static void name_of_instance(struct holder *holder, PyObject *owner,
         PyObject *module = in && modules ? PyDict_GetItem(modules, in) : NULL;
         PyObject *names =
             module && PyModule_CheckExact(module) ? PyModule_GetDict(module) : NULL;
-        PyObject *file = names ? PyDict_GetItemString(names, "__file__") : NULL;
         if (name) {
-            tell(holder, name, file && PyUnicode_Check(file) ? file : NULL, NULL, 1);
+            tell(holder, name, names ? file_of(names) : NULL, NULL, 1);
         }
         Py_XDECREF(name);
     }
@@ -608,13 +620,14 @@ static bool recording_goes_on(void)
 
 bool core_holders_due(void)
 {
-    return core_ticks() >= watch.due || sw_recording_number() != watch.recording;
+    return (core_ticks() >= watch.due || sw_recording_number() != watch.recording) &&
+           core_in_main_interpreter();
 }
 
 void core_holders_look(bool ends)
 {
-    if (watch.running || !recording_goes_on() || watch.dear ||
-        watch.scans >= SCANS_MOST) {
+    if (!core_in_main_interpreter() || watch.running || !recording_goes_on() ||
+        watch.dear || watch.scans >= SCANS_MOST) {
         return;
     }
     const uint64_t now = core_ticks();

@@ -732,6 +732,9 @@ int core_jit_calls_add(PyObject *module)
     if (PyModule_AddFunctions(module, jit_methods) != 0) {
         return -1;
     }
+    if (!core_in_main_interpreter()) {
+        return 0;
+    }
     struct {
         PyObject **place;
         PyObject *value;

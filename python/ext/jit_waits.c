@@ -265,7 +265,7 @@ int core_jit_waits_add(PyObject *module)
 {
     sync_section = sw_section_get_n("sync", 4, SW_PHASE_SYNC);
     h2d_section = sw_section_get_n("h2d", 3, SW_PHASE_H2D);
-    if (!buffer_name) {
+    if (!buffer_name && core_in_main_interpreter()) {
         buffer_name = PyUnicode_InternFromString("numpy.asarray(Array)");
         if (!buffer_name) {
             return -1;

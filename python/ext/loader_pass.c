@@ -234,7 +234,9 @@ static PyMethodDef pass_functions[] = {
 int core_loader_pass_add(PyObject *module)
 {
     core_state *state = PyModule_GetState(module);
-    stage_type = state->slot[CORE_STAGE_TYPE];
+    if (core_in_main_interpreter()) {
+        stage_type = state->slot[CORE_STAGE_TYPE];
+    }
     if (PyModule_AddFunctions(module, pass_functions) != 0) {
         return -1;
     }

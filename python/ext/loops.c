@@ -796,6 +796,9 @@ static int loops_audit(const char *event, PyObject *args, void *module)
         !PyTuple_Check(args) || PyTuple_GET_SIZE(args) != 1) {
         return 0;
     }
+    if (!core_in_main_interpreter()) {
+        return 0; /* Every interpreter calls the hook. */
+    }
     PyObject *code = PyTuple_GET_ITEM(args, 0);
     if (core_loops_here() && PyCode_Check(code) &&
         core_is_user_code((PyCodeObject *)code) &&

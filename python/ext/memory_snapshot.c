@@ -152,9 +152,11 @@ static int places_find(const sw_heap_snapshot *it, int view, places *out)
     return 0;
 }
 
-static double place_value(const place *at, int view)
+/* How far up a line comes. In a difference, what a line has given back is as much of a change as what it has taken. */
+static double place_rank(const place *at, int view, bool difference)
 {
-    return view == 'a' ? at->allocated : view == 'l' ? at->live : at->peak;
+    const double value = view == 'a' ? at->allocated : view == 'l' ? at->live : at->peak;
+    return difference && value < 0 ? -value : value;
 }
 
 static PyObject *text_of(const char *text)
@@ -178,9 +180,10 @@ static PyObject *row_of(const place *at)
 
 PyObject *memory_snapshot_top(PyObject *object, Py_ssize_t limit, const char *by)
 {
+    const snapshot_object *self = (const snapshot_object *)object;
     const int view = view_get(by);
     places found = {0};
-    if (!view || places_find(&((snapshot_object *)object)->it, view, &found) != 0) {
+    if (!view || places_find(&self->it, view, &found) != 0) {
         free(found.list);
         return NULL;
     }
@@ -188,8 +191,8 @@ PyObject *memory_snapshot_top(PyObject *object, Py_ssize_t limit, const char *by
     while (rows && (limit < 0 || PyList_GET_SIZE(rows) < limit)) {
         place *most = NULL;
         for (size_t i = 0; i < found.count; i++) {
-            const double value = place_value(&found.list[i], view);
-            if (value >= 1 && (!most || value > place_value(most, view))) {
+            const double rank = place_rank(&found.list[i], view, self->difference);
+            if (rank >= 1 && (!most || rank > place_rank(most, view, self->difference))) {
                 most = &found.list[i];
             }
         }
@@ -213,7 +216,8 @@ PyDoc_STRVAR(
     "The lines that allocate most, as dicts: file, line, function, allocated, blocks,\n"
     "live (bytes in use), peak (bytes in use when most was), leaf (where the innermost\n"
     "call was). A line is one of your own code where there is one on the stack. Numbers\n"
-    "are estimated from samples. by: allocated, live or peak.\n\n"
+    "are estimated from samples. by: allocated, live or peak. In a difference of two\n"
+    "snapshots, lines by \"live\" are also those that have less: live is negative.\n\n"
     "    for site in mem.snapshot().top(5, by=\"live\"):\n"
     "        print(site[\"live\"], site[\"file\"], site[\"line\"])");
 

@@ -623,8 +623,11 @@ static PyMethodDef modules_methods[] = {
 int core_modules_add(PyObject *module)
 {
     gate = sw_section_get_n("", 0, SW_PHASE_INHERIT);
-    if (!name_training) {
+    if (!name_training && core_in_main_interpreter()) {
         name_training = PyUnicode_InternFromString("training");
+        if (!name_training) {
+            return -1;
+        }
     }
-    return name_training ? PyModule_AddFunctions(module, modules_methods) : -1;
+    return PyModule_AddFunctions(module, modules_methods);
 }

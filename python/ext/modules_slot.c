@@ -71,7 +71,8 @@ void core_module_slots_look(int64_t step)
 {
     /* Who sets the __call__ of all modules sets that of torch's. */
     const bool lost = taken.base && taken.base->tp_call == taken.usual;
-    if (!lost && (!taken.base || step < 0 || (step & (step - 1)) != 0)) {
+    if ((!lost && (!taken.base || step < 0 || (step & (step - 1)) != 0)) ||
+        !core_in_main_interpreter()) {
         return;
     }
     PyObject *type, *value, *trace;

@@ -127,7 +127,7 @@ void core_train_told(void)
 {
     PyObject *watcher = step_watcher;
     const long long number = watcher ? (long long)sw_step_number() : 0;
-    if (!watcher || number % step_watched != 0) {
+    if (!watcher || number % step_watched != 0 || !core_in_main_interpreter()) {
         return;
     }
     Py_INCREF(watcher);
@@ -164,6 +164,12 @@ static void rank_raise(train_state *state, int rank)
     }
 }
 
+/* Sees that this owner is freed; in other interpreters than the main one its loop says itself that it ends, or not at all. */
+static PyObject *gone_watch(PyObject *owner)
+{
+    return core_in_main_interpreter() ? core_weak_of(owner, owner_gone) : NULL;
+}
+
 /* Ends the open step, if there is one, and begins the next. */
 static void step_begin(train_state *state, int rank, PyObject *owner, const void *group,
                        int unit)
@@ -182,7 +188,7 @@ static void step_begin(train_state *state, int rank, PyObject *owner, const void
     if (state->owner != owner) {
         owner_clear(state);
         state->owner = owner;
-        state->owner_weak = owner ? core_weak_of(owner, owner_gone) : NULL;
+        state->owner_weak = owner ? gone_watch(owner) : NULL;
     }
     const train_group *known = core_group_find(&state->groups, group);
     if (known && known->passes) {
@@ -802,6 +808,9 @@ int core_training_add(PyObject *module)
     if (PyModule_AddFunctions(module, training_methods) != 0) {
         return -1;
     }
-    owner_gone = PyObject_GetAttrString(module, "_owner_gone");
-    return owner_gone ? 0 : -1;
+    if (core_in_main_interpreter()) {
+        owner_gone = PyObject_GetAttrString(module, "_owner_gone");
+        return owner_gone ? 0 : -1;
+    }
+    return 0;
 }

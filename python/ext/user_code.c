@@ -7,9 +7,9 @@
 #include <frameobject.h>
 #endif
 
-/* str → True or False; the interpreters of a process have the same folders. */
+/* str → True or False, in the main interpreter. */
 static PyObject *known;
-/* Folders that are not the user's, each with a slash at its end. */
+/* Folders that are not the user's, each with a slash at its end. Made once; other interpreters only read the text. */
 static PyObject *foreign;
 
 static void foreign_add(PyObject *path)
@@ -71,6 +71,9 @@ static bool is_user_file(PyObject *file)
 
 bool core_is_user_file(PyObject *file)
 {
+    if (!core_in_main_interpreter()) {
+        return foreign && is_user_file(file);
+    }
     PyObject *answer = PyDict_GetItemWithError(known, file);
     if (!answer) {
         PyErr_Clear();
@@ -111,7 +114,7 @@ bool core_user_site_find(core_user_site *out)
 
 int core_user_code_add(PyObject *module)
 {
-    if (known) {
+    if (known || !core_in_main_interpreter()) {
         return 0;
     }
     known = PyDict_New();

@@ -94,11 +94,15 @@ static int take_thing(sw_io *io, const struct sw__training_source *source,
         thing->name = name ? name : "(unnamed)";
         thing->kind = (enum sw_io_kind)kind;
         thing->size = SW_UNKNOWN;
+        thing->first = SW_UNKNOWN;
     }
     if (row->key[2] == 0) {
         const uint64_t size = row->value[0];
         if (size != SW_UNKNOWN && (thing->size == SW_UNKNOWN || size > thing->size)) {
             thing->size = size;
+        }
+        if (row->value[2] && row->value[2] - 1 < thing->first) {
+            thing->first = row->value[2] - 1;
         }
         thing->failed = sw__add(thing->failed, row->value[1]);
         thing->processes++;
@@ -156,17 +160,29 @@ static int order_sections(const void *left, const void *right)
     return strcmp(a->section ? a->section : "", b->section ? b->section : "");
 }
 
+/* Bytes that were read of a file although they had been read before. */
+static uint64_t read_again(const sw_io_thing *thing)
+{
+    const uint64_t read = thing->sum[SW_IO_READ].bytes;
+    const uint64_t written = thing->sum[SW_IO_WRITE].bytes;
+    if (thing->kind != SW_IO_KIND_FILE || thing->size == SW_UNKNOWN) {
+        return SW_UNKNOWN;
+    }
+    if (written > 0) {
+        /* What there was to read is what it had, and what came. */
+        return read > 0 && thing->first != SW_UNKNOWN
+                   ? sw__sub(read, sw__add(thing->first, written))
+                   : SW_UNKNOWN;
+    }
+    /* Files of the kernel's own say that they are empty. */
+    return thing->size > 0 || read == 0 ? sw__sub(read, thing->size) : SW_UNKNOWN;
+}
+
 static void finish(sw_io *io)
 {
     for (size_t i = 0; i < io->things.count; i++) {
         sw_io_thing *thing = sw__bag_at(&io->things, i);
-        /* Files of the kernel's own say that they are empty. */
-        const bool sized = thing->size != SW_UNKNOWN &&
-                           (thing->size > 0 || thing->sum[SW_IO_READ].bytes == 0);
-        const bool whole =
-            thing->kind == SW_IO_KIND_FILE && sized && thing->sum[SW_IO_WRITE].bytes == 0;
-        thing->again =
-            whole ? sw__sub(thing->sum[SW_IO_READ].bytes, thing->size) : SW_UNKNOWN;
+        thing->again = read_again(thing);
     }
     if (io->things.count > 1) {
         qsort(io->things.items, io->things.count, io->things.size, order_things);

@@ -117,17 +117,31 @@ static int read_sections(sw_summary *summary, sw_memory *memory, const sw_trace 
     if (!memory->sections) {
         return SW_ENOMEM;
     }
+    const sw_row *whole = NULL; /* of the newest section */
     for (size_t i = 0; i < count; i++) {
         const sw_row *row = sw_trace_get_row(trace, SW_TABLE_ALLOCATIONS, i);
-        sw_memory_section *section = &memory->sections[memory->section_count];
-        if (!row ||
-            !sw__memory_place(summary, trace, row->key[0], row->key[1], section)) {
+        if (!row) {
             continue;
         }
-        section->sum =
-            (sw_memory_sum){row->value[0], row->value[1], row->value[2], row->value[3]};
-        section->peak = row->value[4];
-        memory->section_count++;
+        const sw_memory_sum sum = {row->value[0], row->value[1], row->value[2],
+                                   row->value[3]};
+        if (row->key[2] > 0) {
+            if (whole && row->key[0] == whole->key[0] && row->key[1] == whole->key[1] &&
+                row->key[2] <= SW_HEAP_PARTS) {
+                sw_memory_section *last = &memory->sections[memory->section_count - 1];
+                last->part[row->key[2] - 1] = sum;
+                last->parted = true;
+            }
+            continue;
+        }
+        sw_memory_section *section = &memory->sections[memory->section_count];
+        whole = NULL;
+        if (sw__memory_place(summary, trace, row->key[0], row->key[1], section)) {
+            whole = row;
+            section->sum = sum;
+            section->peak = row->value[4];
+            memory->section_count++;
+        }
     }
     qsort(memory->sections, memory->section_count, sizeof *memory->sections, by_peak);
     return SW_OK;

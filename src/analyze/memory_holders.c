@@ -22,30 +22,54 @@ static bool in_name(char letter)
            (letter >= '0' && letter <= '9') || letter == '_' || (letter & 0x80);
 }
 
-/* What follows the name in a line that keeps something under it: behind ".append(" or " += "; NULL: this one does not. */
-static const char *keeps(const struct sw__source_line *line, const char *name)
+/* What follows `word` and spaces around it; NULL: it is not there, or nothing is behind it. */
+static const char *behind(const char *from, const char *end, const char *word)
+{
+    const size_t length = strlen(word);
+    while (from && from < end && *from == ' ') {
+        from++;
+    }
+    if (!from || (size_t)(end - from) <= length || memcmp(from, word, length) != 0) {
+        return NULL;
+    }
+    for (from += length; from < end && *from == ' '; from++) {
+    }
+    return from < end ? from : NULL;
+}
+
+/* What is kept by a line, `rest` being what follows the name in it; NULL: this one keeps nothing under that name. */
+static const char *kept(const char *rest, const char *end, const char *name)
 {
     static const char *const ways[] = {".append(", ".appendleft(", ".extend(", ".add(",
-                                       " += "};
+                                       "+="};
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        const char *value = behind(rest, end, ways[i]);
+        if (value) {
+            return value;
+        }
+    }
+    /* A sum grows: total = total + loss */
+    const char *value = behind(behind(behind(rest, end, "="), end, name), end, "+");
+    if (value) {
+        return value;
+    }
+    /* An element is set: history[step] = loss */
+    const char *closed = *rest == '[' ? memchr(rest, ']', (size_t)(end - rest)) : NULL;
+    value = closed ? behind(closed + 1, end, "=") : NULL;
+    return value && *value != '=' ? value : NULL;
+}
+
+/* The same for the whole line. */
+static const char *keeps(const struct sw__source_line *line, const char *name)
+{
     const size_t length = strlen(name);
-    for (size_t at = 0; at + length < line->length; at++) {
-        if (memcmp(line->text + at, name, length) != 0 ||
-            (at > 0 && in_name(line->text[at - 1]))) {
-            continue;
-        }
-        const char *rest = line->text + at + length;
-        const size_t left = line->length - at - length;
-        for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
-            const size_t way = strlen(ways[i]);
-            if (left > way && memcmp(rest, ways[i], way) == 0) {
-                return rest + way;
-            }
-        }
-        /* An element is set: history[step] = loss */
-        const char *closed = *rest == '[' ? memchr(rest, ']', left) : NULL;
-        if (closed && (size_t)(closed - rest) + 4 < left &&
-            memcmp(closed, "] = ", 4) == 0) {
-            return closed + 4;
+    const char *end = line->text + line->length;
+    for (const char *at = line->text; at + length < end; at++) {
+        const bool whole = (at == line->text || !in_name(at[-1])) && !in_name(at[length]);
+        const char *value =
+            whole && memcmp(at, name, length) == 0 ? kept(at + length, end, name) : NULL;
+        if (value) {
+            return value;
         }
     }
     return NULL;
@@ -90,6 +114,9 @@ static void find_line(sw_summary *summary, sw_memory_holder *holder)
             break;
         }
     }
+    if (!holder->keeps && !holder->function) {
+        holder->line = 0; /* Somewhere in the file: its first line is no place. */
+    }
     sw__free(text);
 }
 
@@ -98,17 +125,33 @@ static bool same(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* The same holder may have been seen more than once: the time when it had most counts. */
+/* The same holder may have been seen more than once. Its file may not be known each time. */
 static sw_memory_holder *place_of(sw_memory *memory, const sw_memory_holder *it)
 {
     for (size_t i = 0; i < memory->holder_count; i++) {
         sw_memory_holder *at = &memory->holders[i];
-        if (same(at->name, it->name) && same(at->file, it->file) &&
-            same(at->kind, it->kind)) {
+        const bool alike = same(at->file, it->file) ||
+                           (at->name && (at->file == NULL || it->file == NULL));
+        if (alike && same(at->name, it->name) && same(at->kind, it->kind)) {
             return at;
         }
     }
     return &memory->holders[memory->holder_count++];
+}
+
+/* The time when it had most counts, and what is known of its place. */
+static void join(sw_memory_holder *to, const sw_memory_holder *it)
+{
+    const sw_memory_holder before = *to;
+    if (it->tensors + it->chain >= to->tensors + to->chain) {
+        *to = *it;
+    }
+    const sw_memory_holder *known = before.file ? &before : it;
+    if (!to->file && known->file) {
+        to->file = known->file;
+        to->line = known->line;
+        to->function = known->function;
+    }
 }
 
 static int by_tensors(const void *left, const void *right)
@@ -141,10 +184,7 @@ int sw__memory_holders(sw_summary *summary, sw_memory *memory, const sw_trace *t
                                      .function = text_of(trace, row->value[2]),
                                      .whole = row->value[3] == 0,
                                      .step = row->value[4]};
-        sw_memory_holder *to = place_of(memory, &it);
-        if (it.tensors + it.chain >= to->tensors + to->chain) {
-            *to = it;
-        }
+        join(place_of(memory, &it), &it);
     }
     qsort(memory->holders, memory->holder_count, sizeof *memory->holders, by_tensors);
     for (size_t i = 0; i < memory->holder_count; i++) {

@@ -133,13 +133,31 @@ static void read_points(const sw_trace *trace, const sw_memory *memory,
     }
 }
 
+/* How far off the growth of a site may be because few blocks of it were sampled, with 95 % confidence, as a share of it: each
+ * sampled block stands for as many bytes, and more of them had to be taken by chance the smaller they are. */
+static double sampling_error(const sw_memory_site *site, double total)
+{
+    const double sampled = (double)site->samples;
+    const double behind = total * sampled / (double)site->allocated;
+    const double chance =
+        sampled < (double)site->blocks ? sampled / (double)site->blocks : 1;
+    return behind > 0 ? 1.96 * sqrt((1 - chance) / behind) : 0;
+}
+
 static void find_growth(sw_memory *memory, const struct points *points)
 {
     for (size_t i = 0; i < memory->site_count; i++) {
         const struct sw__growth growth =
             sw__growth_of(points->step, points->of_site + i * POINTS_MOST, points->count);
-        memory->sites[i].growth = (sw_memory_growth){
-            growth.grows, growth.slope, growth.low, growth.high, growth.p, growth.total};
+        const double error =
+            growth.slope * sampling_error(&memory->sites[i], growth.total);
+        memory->sites[i].growth =
+            (sw_memory_growth){growth.grows,
+                               growth.slope,
+                               growth.slope - hypot(growth.slope - growth.low, error),
+                               growth.slope + hypot(growth.high - growth.slope, error),
+                               growth.p,
+                               growth.total};
     }
 }
 

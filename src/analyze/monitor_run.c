@@ -10,8 +10,9 @@ static int note_missing(sw_summary *summary, const sw_monitor *monitor)
     for (size_t i = 0; i < sw_monitor_seen_count(monitor) && !error; i++) {
         const sw_monitor_seen *seen = sw_monitor_get_seen(monitor, i);
         if (seen->why) {
-            error = sw__summary_note(summary, "The monitor sees nothing of \"%s\": %s.",
-                                     seen->name, seen->why);
+            error = sw__summary_note(summary, "The monitor sees %s of \"%s\": %s.",
+                                     seen->looks ? "only a part" : "nothing", seen->name,
+                                     seen->why);
         }
     }
     return error;

@@ -64,8 +64,9 @@ static bool find_reading(const sw_findings *all, struct reading *out)
             continue;
         }
         if (at->again != SW_UNKNOWN && at->size > 0 && at->sum[SW_IO_READ].bytes > 0) {
-            read += (double)at->sum[SW_IO_READ].bytes;
-            size += (double)at->size;
+            const double bytes = (double)at->sum[SW_IO_READ].bytes;
+            read += bytes;
+            size += at->again ? bytes - (double)at->again : (double)at->size;
         }
         if (!out->most && at->sum[SW_IO_READ].bytes + at->sum[SW_IO_RECEIVE].bytes > 0) {
             out->most = at;

@@ -211,6 +211,51 @@ static double cores_in_training(const sw_findings *all, const struct pressure *p
     return held && whole < start && whole < threads ? whole : start;
 }
 
+/* Threads of the process that want a core at the same time, told by what they get: who is ready gets an equal share, and the
+ * training thread shows how much that is. NaN: not known, or it is others that have the cores. */
+static double threads_seen(const sw_findings *all, const struct pressure *pressure,
+                           const struct cores_seen *seen)
+{
+    const sw_monitor *monitor = sw_summary_monitor(all->it.summary, 0);
+    const sw_monitor_series *user = sw_monitor_find(monitor, "process.cpu_user");
+    const sw_monitor_series *system = sw_monitor_find(monitor, "process.cpu_system");
+    const sw_monitor_series *training = sw_monitor_find(monitor, "training.cpu");
+    if (!user || !system || !training || training->steps.samples < BOUND_LOOKS ||
+        !(pressure->delay.low > DELAY_REMARK) || seen->throttled > THROTTLED) {
+        return NAN;
+    }
+    const double used = user->steps.mean + system->steps.mean;
+    const double beside = used - training->steps.mean;
+    const double others = isnan(seen->others) ? 0 : seen->others;
+    return beside > others ? used / (1 - pressure->delay.mean) : NAN;
+}
+
+/* Threads that the program itself has beside those of a framework. What they do may be needed, so nothing is predicted. */
+static void own_threads(sw_findings *all, const struct pressure *pressure,
+                        const struct cores_seen *seen, double threads, double cores)
+{
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_CPU_OVERSUBSCRIBED, "RULE-29");
+    draft->group = SW__GROUP_CPU;
+    draft->specific = 1;
+    sw__draft_title(all, draft, "About %.0f threads of the program want %.3g core%s",
+                    threads, cores, cores > 1 ? "s" : "");
+    sw__draft_number(draft, "threads_wanted", threads);
+    sw__draft_number(draft, "cores_usable", cores);
+    sw__draft_number(draft, "waiting_for_core_share", pressure->delay.mean);
+    sw__draft_number(draft, "involuntary_switches_per_s", pressure->involuntary_per_s);
+    put_seen(draft, seen);
+    draft->finding.share = pressure->delay.mean;
+    draft->finding.confidence = 0.7;
+    draft->finding.severity = SW_SEVERITY_MEDIUM;
+    sw__draft_advise(
+        all, draft,
+        "%.0f %% of the time the training thread is ready to run and has no "
+        "core, for other threads of the program have them: let fewer compute "
+        "at the same time (sizes of thread pools, threads of libraries beside "
+        "the framework), or let them work while training waits.",
+        pressure->delay.mean * 100);
+}
+
 /* Threads on one core: each that waits for another keeps the core until the clock takes it away, so that an operation takes as
  * many slices as there are threads, however little there is to compute. What there is lies between the least that is
  * divided and a slice; with nothing else known, every order of magnitude between them is as likely. */
@@ -372,9 +417,12 @@ static void cpu(sw_findings *all)
                               ? DELAY_OVERSUBSCRIBED
                               : DELAY_STARVED;
     const bool too_many = own > cores + 0.5 || wanted > 2 * cores + 0.5;
+    const double counted = threads_seen(all, &pressure, &seen);
     if (too_many && pressure.delay.low > DELAY_OVERSUBSCRIBED) {
         oversubscribed(all, &pressure, &seen, isnan(threads) ? 1 : threads, wanted,
                        cores);
+    } else if (counted > cores + 0.5) {
+        own_threads(all, &pressure, &seen, counted, cores);
     } else if (wanted <= cores + 0.5 && pressure.delay.low > enough) {
         starved(all, &pressure, &seen);
     } else if (pressure.delay.low > DELAY_REMARK) {
@@ -385,7 +433,7 @@ static void cpu(sw_findings *all)
             "figures may be different.",
             pressure.delay.mean * 100);
     }
-    if (isnan(threads) && !too_many) {
+    if (isnan(threads) && !too_many && isnan(counted)) {
         sw__findings_unchecked(all, SW_FINDING_CPU_OVERSUBSCRIBED,
                                "how many threads the framework computes with is not "
                                "recorded");

@@ -99,9 +99,11 @@ static bool tell_holder(sw_findings *all, struct sw__draft *draft)
     char tensors[32];
     char place[160] = "";
     sw_text_count(tensors, it->chain ? it->chain : it->tensors);
-    if (it->file) {
+    if (it->file && it->line) {
         snprintf(place, sizeof place, " in %.100s:%u", sw__file_name(it->file), it->line);
         sw__draft_where(all, draft, it->file, it->line, it->function);
+    } else if (it->file) {
+        snprintf(place, sizeof place, " in %.100s", sw__file_name(it->file));
     }
     sw__draft_number(draft, "graph_tensors", (double)it->tensors);
     if (it->chain) {
@@ -119,7 +121,7 @@ static bool tell_holder(sw_findings *all, struct sw__draft *draft)
             it->value ? it->value : "numbers, loss", ".item()");
     }
     draft->finding.confidence = 0.95;
-    return it->file != NULL;
+    return it->file && it->line;
 }
 
 /* The line whose allocations grow most, where they were sampled; NULL: none does. */

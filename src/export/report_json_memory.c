@@ -26,7 +26,7 @@ static void put_process(sw_writer *w, const sw_memory_process *process)
     put_uint(w, "swapped_bytes", process->swapped);
 }
 
-static void put_parts(sw_writer *w, const sw_memory_process *process)
+static void put_parts(sw_writer *w, const sw_memory_sum *part)
 {
     static const char *const names[] = {
 #define PART_NAME(number, name, text) [number] = text,
@@ -35,10 +35,10 @@ static void put_parts(sw_writer *w, const sw_memory_process *process)
     };
     sw_json_key(w, "parts");
     sw_json_object_begin(w);
-    for (unsigned part = 0; part < SW_HEAP_PARTS; part++) {
-        sw_json_key(w, names[part]);
+    for (unsigned i = 0; i < SW_HEAP_PARTS; i++) {
+        sw_json_key(w, names[i]);
         sw_json_object_begin(w);
-        put_sum(w, &process->part[part]);
+        put_sum(w, &part[i]);
         sw_json_object_end(w);
     }
     sw_json_object_end(w);
@@ -76,7 +76,7 @@ static void put_holders(sw_writer *w, const sw_memory *memory)
         put_string(w, "name", list[i].name);
         put_string(w, "kind", list[i].kind);
         put_string(w, "file", list[i].file);
-        put_uint(w, "line", list[i].file ? list[i].line : SW_UNKNOWN);
+        put_uint(w, "line", list[i].file && list[i].line ? list[i].line : SW_UNKNOWN);
         put_string(w, "function", list[i].function);
         put_uint(w, "tensors", list[i].tensors);
         put_uint(w, "additions", list[i].chain ? list[i].chain : SW_UNKNOWN);
@@ -133,6 +133,12 @@ static void put_sections(sw_writer *w, const sw_memory *memory)
         sw_json_int(w, (int64_t)(section->sum.allocated - section->sum.freed));
         put_uint(w, "peak_bytes", section->peak);
         put_string(w, "peak_how", "exact");
+        if (section->parted) {
+            put_parts(w, section->part);
+        } else {
+            sw_json_key(w, "parts");
+            sw_json_null(w);
+        }
         sw_json_object_end(w);
     }
     sw_json_array_end(w);
@@ -246,7 +252,7 @@ void sw__json_memory(sw_writer *w, const sw_summary *summary)
     put_uint(w, "sample_bytes", main->sample_bytes ? main->sample_bytes : SW_UNKNOWN);
     put_sum(w, &main->sum);
     put_uint(w, "peak_bytes", main->peak);
-    put_parts(w, main);
+    put_parts(w, main->part);
     put_sections(w, memory);
     put_sites(w, memory);
     sw_json_object_end(w);

@@ -52,7 +52,8 @@ void sw__memory_line(char *out, size_t size, const sw_summary *summary)
     if (main->counted && count && site->peak && site->line) {
         const char *slash = strrchr(site->file, '/');
         char part[24];
-        sw_text_bytes(part, site->peak);
+        /* An estimate from samples: of all that there was, it is no more than that. */
+        sw_text_bytes(part, site->peak < main->peak ? site->peak : main->peak);
         snprintf(out + strlen(out), size - strlen(out), ", %s of it in %.60s:%u", part,
                  slash ? slash + 1 : site->file, site->line);
     }

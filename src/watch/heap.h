@@ -29,9 +29,10 @@ struct sw__heap_count {
 
 /* What was counted for a node of the call tree. */
 struct sw__heap_node {
-    struct sw__heap_count count;
+    struct sw__heap_count count; /* all parts */
     uint64_t peak;
-    uint64_t calls; /* 0: never seen */
+    uint64_t calls;                            /* 0: never seen */
+    struct sw__heap_count part[SW_HEAP_PARTS]; /* nothing for native code */
 };
 
 /* An open section as the thread last saw it. */
@@ -42,7 +43,8 @@ struct sw__heap_mark {
     int64_t net;    /* of the thread when it was seen first */
     int64_t
         peak; /* most of `net` while it was open, but for what sw__heap_thread.room tells */
-    struct sw__heap_count at; /* counters then */
+    struct sw__heap_count at;                  /* counters then */
+    struct sw__heap_count part[SW_HEAP_PARTS]; /* and those of the parts */
 };
 
 /* A thread that allocates. What every hook writes comes first, in one line of the cache, and as little as there can be: for one that

@@ -9,7 +9,8 @@
  * A second table is what hooks look at: for every pool, by the lowest bits of its number, which pool was last there and the size of its
  * blocks, in one word that is compared as a whole. Where two pools share a place the first table knows.
  *
- * One thread at a time is in here: interpreters hold a lock. */
+ * One thread of an interpreter at a time is in here, for it holds a lock. Interpreters with locks of their own have other pools: they
+ * only share leaves, and words of the second table, which are whole. */
 #include "watch/heap.h"
 
 #include <sys/mman.h>
@@ -86,7 +87,12 @@ static uint8_t *pool_make(const void *block)
 {
     const uintptr_t high = (uintptr_t)block >> table.bits >> LEAF_BITS;
     if (high < table.highs && !table.top[high]) {
-        table.top[high] = pages((size_t)1 << LEAF_BITS);
+        uint8_t *leaf = pages((size_t)1 << LEAF_BITS);
+        uint8_t *none = NULL;
+        if (leaf && !__atomic_compare_exchange_n(&table.top[high], &none, leaf, false,
+                                                 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+            (void)munmap(leaf, (size_t)1 << LEAF_BITS);
+        }
     }
     return pool_at(block);
 }

@@ -35,6 +35,15 @@ static struct sw__heap_node *node_at(struct sw__heap_thread *thread, uint32_t in
     return index < SW__NODES_HARD ? &thread->nodes[index] : NULL;
 }
 
+static void add_since(struct sw__heap_count *to, const struct sw__heap_count *now,
+                      const struct sw__heap_count *then)
+{
+    sw__add(&to->allocated, now->allocated - then->allocated);
+    sw__add(&to->blocks, now->blocks - then->blocks);
+    sw__add(&to->freed, now->freed - then->freed);
+    sw__add(&to->blocks_freed, now->blocks_freed - then->blocks_freed);
+}
+
 /* Adds what a mark has to tell to its node. */
 static void tell(struct sw__heap_thread *thread, const struct sw__heap_mark *mark,
                  const struct sw__heap_count *now, int64_t peak)
@@ -43,10 +52,12 @@ static void tell(struct sw__heap_thread *thread, const struct sw__heap_mark *mar
     if (!node) {
         return;
     }
-    sw__add(&node->count.allocated, now->allocated - mark->at.allocated);
-    sw__add(&node->count.blocks, now->blocks - mark->at.blocks);
-    sw__add(&node->count.freed, now->freed - mark->at.freed);
-    sw__add(&node->count.blocks_freed, now->blocks_freed - mark->at.blocks_freed);
+    add_since(&node->count, now, &mark->at);
+    for (unsigned part = 0; part < SW_HEAP_PARTS; part++) {
+        if (part != SW_HEAP_NATIVE) {
+            add_since(&node->part[part], &thread->part[part], &mark->part[part]);
+        }
+    }
     sw__add(&node->calls, 1);
     const int64_t above = peak - mark->net;
     if (above > 0 && (uint64_t)above > node->peak) {
@@ -88,13 +99,14 @@ static void push(struct sw__heap_thread *thread, const struct sw__lane *lane,
         const int64_t peak = sw__heap_word(&thread->top);
         around->peak = peak > around->peak ? peak : around->peak;
     }
-    thread->marks[thread->depth++] =
-        (struct sw__heap_mark){.start = frame->start,
-                               .node = frame->node,
-                               .index = sw__node_at(lane, frame->node)->index,
-                               .net = net,
-                               .peak = net,
-                               .at = count_now(thread)};
+    struct sw__heap_mark *mark = &thread->marks[thread->depth];
+    mark->start = frame->start;
+    mark->node = frame->node;
+    mark->index = sw__node_at(lane, frame->node)->index;
+    mark->net = mark->peak = net;
+    mark->at = count_now(thread);
+    memcpy(mark->part, thread->part, sizeof mark->part);
+    thread->depth++;
     sw__heap_level(thread);
 }
 
@@ -162,6 +174,34 @@ void sw__heap_sections(struct sw__heap_thread *thread, const struct sw__lane *la
 
 /* --- rows --- */
 
+/* What the parts have of a node; native code has what is left. False: there is no room for more. */
+static bool write_parts(const struct sw__heap_thread *thread, uint32_t index,
+                        const struct sw__heap_node *node)
+{
+    struct sw__heap_count part[SW_HEAP_PARTS];
+    memcpy(part, node->part, sizeof part);
+    struct sw__heap_count rest = node->count;
+    for (unsigned i = 0; i < SW_HEAP_PARTS; i++) {
+        if (i != SW_HEAP_NATIVE) {
+            rest.allocated -= part[i].allocated;
+            rest.blocks -= part[i].blocks;
+            rest.freed -= part[i].freed;
+            rest.blocks_freed -= part[i].blocks_freed;
+        }
+    }
+    part[SW_HEAP_NATIVE] = rest;
+    for (unsigned i = 0; i < SW_HEAP_PARTS; i++) {
+        const struct sw__heap_count *at = &part[i];
+        sw_row row = {.table = SW_TABLE_ALLOCATIONS,
+                      .key = {thread->thread, index, i + 1},
+                      .value = {at->allocated, at->blocks, at->freed, at->blocks_freed}};
+        if ((at->blocks || at->blocks_freed) && !sw_row_put(0, &row)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static void write_thread(struct sw__heap_thread *thread)
 {
     struct sw__heap_node *nodes = __atomic_load_n(&thread->nodes, __ATOMIC_ACQUIRE);
@@ -174,7 +214,7 @@ static void write_thread(struct sw__heap_thread *thread)
                       .key = {thread->thread, i},
                       .value = {node->count.allocated, node->count.blocks,
                                 node->count.freed, node->count.blocks_freed, node->peak}};
-        if (!sw_row_put(0, &row)) {
+        if (!sw_row_put(0, &row) || !write_parts(thread, i, node)) {
             return;
         }
     }

@@ -162,9 +162,10 @@ static void put_thing(struct sw__thing *thing)
         any = true;
     }
     if (any) {
-        sw_row row = {.table = SW_TABLE_THING,
-                      .key = {name_of(thing), thing->kind, 0, 0},
-                      .value = {of(&thing->size), of(&thing->failed), 0, 0, 0}};
+        sw_row row = {
+            .table = SW_TABLE_THING,
+            .key = {name_of(thing), thing->kind, 0, 0},
+            .value = {of(&thing->size), of(&thing->failed), of(&thing->first), 0, 0}};
         thing->row[0] = sw_row_put(thing->row[0], &row);
     }
 }

@@ -44,11 +44,13 @@ struct sw__thing {
     uint64_t hash;
     const char *text;
     uint32_t length;
-    uint8_t kind;            /* enum sw_io_kind */
-    bool own;                /* ours: not counted */
-    _Atomic bool changed;    /* since the thread of io.c looked */
-    _Atomic uint32_t name;   /* name id, 0 not made yet */
-    _Atomic uint64_t size;   /* of the file, the largest seen; UINT64_MAX unknown */
+    uint8_t kind;          /* enum sw_io_kind */
+    bool own;              /* ours: not counted */
+    _Atomic bool changed;  /* since the thread of io.c looked */
+    _Atomic uint32_t name; /* name id, 0 not made yet */
+    _Atomic uint64_t size; /* of the file, the largest seen; UINT64_MAX unknown */
+    _Atomic uint64_t
+        first; /* size and one that it had when it was seen first; 0 unknown */
     _Atomic uint64_t failed; /* calls */
     /* Which file it was when its path was looked up: as long as these are the same, the path is too. */
     _Atomic uint64_t device, inode, changed_ns;

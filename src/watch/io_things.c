@@ -146,6 +146,7 @@ static uint32_t make(const char *text, size_t length, enum sw_io_kind kind, uint
     thing->hash = hash;
     thing->kind = (uint8_t)kind;
     atomic_store_explicit(&thing->size, UINT64_MAX, memory_order_relaxed);
+    atomic_store_explicit(&thing->first, 0, memory_order_relaxed);
     return number;
 }
 
@@ -278,6 +279,11 @@ static uint32_t socket_number(int fd)
 
 static void note_size(struct sw__thing *thing, uint64_t size)
 {
+    uint64_t none = 0;
+    if (atomic_load_explicit(&thing->first, memory_order_relaxed) == 0) {
+        (void)atomic_compare_exchange_strong_explicit(
+            &thing->first, &none, size + 1, memory_order_relaxed, memory_order_relaxed);
+    }
     uint64_t before = atomic_load_explicit(&thing->size, memory_order_relaxed);
     while ((before == UINT64_MAX || size > before) &&
            !atomic_compare_exchange_weak_explicit(

@@ -319,44 +319,83 @@ void sw__plt_refresh(void)
 /* ---- dlsym ---- */
 
 /* Who loads a library asks it for something next. dlsym and dlopen look at where they are called from, so a
- * function of ours must not stand in between: it runs before, and the call goes on with the caller's frame. That is
- * also why dlopen itself cannot be hooked, for there something would have to be done after it. */
+ * function of ours must not stand in between: it runs before, and the call goes on with the caller's frame, unless the answer
+ * is one of our functions, which ctypes and compilers at run time get. That is also why dlopen itself cannot be hooked, for
+ * there something would have to be done after it. */
 void *sw__plt_dlsym __attribute__((visibility("hidden")));
 void *sw__plt_dlvsym __attribute__((visibility("hidden")));
 void sw__plt_to_dlsym(void) __attribute__((visibility("hidden")));
 void sw__plt_to_dlvsym(void) __attribute__((visibility("hidden")));
-void sw__plt_asked_for(void) __attribute__((visibility("hidden"), used));
+void *sw__plt_asked_for(void *handle, const char *name)
+    __attribute__((visibility("hidden"), used));
+void *sw__plt_asked_version(void) __attribute__((visibility("hidden"), used));
 
-void sw__plt_asked_for(void)
+/* What a call of this function through an entry reaches, where the object that is asked has the function itself; else NULL.
+ * Without an object the answer depends on who asks, and belongs to those who want to see past others (RTLD_NEXT). */
+static void *sw__plt_stand_in(void *handle, const char *name)
+{
+    if (handle == RTLD_DEFAULT || handle == RTLD_NEXT || !name) {
+        return NULL;
+    }
+    /* Not for ever: who has the lock may wait for the linker, which may wait for who asks. */
+    bool locked = sw__plt_try();
+    for (unsigned round = 0; round < 1000 && !locked; round++) {
+        sched_yield();
+        locked = sw__plt_try();
+    }
+    if (!locked) {
+        return NULL;
+    }
+    const struct sw__plt_name *known = sw__plt_find(name);
+    void *const function = known ? known->function : NULL;
+    void *const top = known ? known->top : NULL;
+    sw__plt_unlock();
+    const bool own = top == (void *)sw__plt_to_dlsym || top == (void *)sw__plt_to_dlvsym;
+    return top != function && !own && dlsym(handle, name) == function ? top : NULL;
+}
+
+void *sw__plt_asked_for(void *handle, const char *name)
+{
+    const int error = errno;
+    sw__plt_look();
+    void *found = sw__plt_stand_in(handle, name);
+    errno = error;
+    return found;
+}
+
+void *sw__plt_asked_version(void)
 {
     sw__plt_look();
+    return NULL;
 }
 
 #if defined(__x86_64__)
-#define SW__PLT_DETOUR(name, target)                                                     \
+#define SW__PLT_DETOUR(name, target, before)                                             \
     __asm__(".text\n.p2align 4\n.hidden " #name "\n.globl " #name "\n.type " #name       \
             ", @function\n" #name ":\n"                                                  \
             "  endbr64\n  push %rdi\n  push %rsi\n  push %rdx\n"                         \
-            "  call sw__plt_asked_for\n"                                                 \
+            "  call " #before "\n"                                                       \
             "  pop %rdx\n  pop %rsi\n  pop %rdi\n"                                       \
-            "  mov " #target "(%rip), %rax\n  jmp *%rax\n"                               \
+            "  test %rax, %rax\n  jne 1f\n"                                              \
+            "  mov " #target "(%rip), %rax\n  jmp *%rax\n1: ret\n"                       \
             ".size " #name ", .-" #name "\n")
 #elif defined(__aarch64__)
-#define SW__PLT_DETOUR(name, target)                                                     \
+#define SW__PLT_DETOUR(name, target, before)                                             \
     __asm__(".text\n.p2align 4\n.hidden " #name "\n.globl " #name "\n.type " #name       \
             ", %function\n" #name ":\n"                                                  \
             "  hint #34\n  stp x0, x1, [sp, #-32]!\n  stp x2, x30, [sp, #16]\n"          \
-            "  bl sw__plt_asked_for\n"                                                   \
+            "  bl " #before "\n  cbnz x0, 1f\n"                                          \
             "  ldp x2, x30, [sp, #16]\n  ldp x0, x1, [sp], #32\n"                        \
             "  adrp x16, " #target "\n  ldr x16, [x16, :lo12:" #target "]\n  br x16\n"   \
+            "1: ldr x30, [sp, #24]\n  add sp, sp, #32\n  ret\n"                          \
             ".size " #name ", .-" #name "\n")
 #else
-#define SW__PLT_DETOUR(name, target)                                                     \
+#define SW__PLT_DETOUR(name, target, before)                                             \
     void name(void) {}                                                                   \
     _Static_assert(1, "")
 #endif
-SW__PLT_DETOUR(sw__plt_to_dlsym, sw__plt_dlsym);
-SW__PLT_DETOUR(sw__plt_to_dlvsym, sw__plt_dlvsym);
+SW__PLT_DETOUR(sw__plt_to_dlsym, sw__plt_dlsym, sw__plt_asked_for);
+SW__PLT_DETOUR(sw__plt_to_dlvsym, sw__plt_dlvsym, sw__plt_asked_version);
 
 static struct sw__plt_hook sw__plt_own_hooks[] = {
     {.name = "dlsym", .replacement = (void *)sw__plt_to_dlsym},

@@ -7,7 +7,8 @@
  *
  * What this cannot see: calls inside the C library, calls of an object to its own functions, raw
  * system calls, and pointers to a function that were taken before (dlsym, tables of pointers in
- * data). A pointer that was taken meanwhile leads to the replacement for ever; hence replacements
+ * data). A pointer that was taken meanwhile, from an entry or by asking an object for it (dlsym with a
+ * handle, as ctypes does), leads to the replacement for ever; hence replacements
  * work also when their set is removed, and just call the original. */
 #ifndef SW_WATCH_PLT_H
 #define SW_WATCH_PLT_H

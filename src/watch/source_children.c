@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <math.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <stepwatch/error.h>
@@ -40,7 +41,8 @@ struct children {
     uint64_t search_at;
     struct child child[CHILDREN_MOST];
     unsigned count;
-    double workers_gone; /* CPU time of workers that have ended, as last seen */
+    double workers_gone; /* CPU time of workers that have ended */
+    double waited;       /* CPU time of all that were waited for, at the last look */
     uint32_t hint[6];
 };
 
@@ -66,6 +68,16 @@ void sw__workers_forget(void)
 {
     pthread_mutex_init(&told.lock, NULL);
     told.count = 0;
+}
+
+static double waited_for(void)
+{
+    struct rusage used;
+    if (getrusage(RUSAGE_CHILDREN, &used)) {
+        return NAN;
+    }
+    return (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+           (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1e-6;
 }
 
 static void children_close(void *state)
@@ -100,6 +112,7 @@ static int children_open(const struct sw__source_setting *setting, void **state,
     children->search_at = sw__os_now_ns() + SEARCH_FIRST_NS;
     children->tick = 1.0 / (double)sysconf(_SC_CLK_TCK);
     children->page = (double)sysconf(_SC_PAGESIZE);
+    children->waited = waited_for();
     *state = children;
     return SW_OK;
 }
@@ -195,13 +208,23 @@ static void read_list(struct children *children)
     }
 }
 
-static void take_told(struct children *children)
+/* Children that have ended since the last look. */
+struct gone {
+    double cpu; /* as they were last seen */
+    unsigned count, workers;
+};
+
+static void take_told(struct children *children, struct gone *gone)
 {
     if (pthread_mutex_trylock(&told.lock)) {
         return;
     }
     for (unsigned i = 0; i < told.count; i++) {
-        (void)add(children, told.pid[i], true);
+        if (!add(children, told.pid[i], true) && kill((pid_t)told.pid[i], 0) != 0 &&
+            errno == ESRCH) {
+            gone->count++;
+            gone->workers++;
+        }
     }
     told.count = 0;
     pthread_mutex_unlock(&told.lock);
@@ -223,14 +246,15 @@ static bool refresh(const struct children *children, struct child *child)
     return true;
 }
 
-static double waited_for(void)
+/* What children that ended took after they were last seen is in what the kernel adds up for those that were waited for. It is
+ * shared out by number; a child that came and went unseen beside them is taken for one of them. */
+static void workers_end(struct children *children, const struct gone *gone, double waited)
 {
-    struct rusage used;
-    if (getrusage(RUSAGE_CHILDREN, &used)) {
-        return NAN;
+    const double rest = waited - children->waited - gone->cpu;
+    if (gone->workers && rest > 0) {
+        children->workers_gone += rest * gone->workers / gone->count;
     }
-    return (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
-           (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1e-6;
+    children->waited = waited;
 }
 
 static int children_sample(void *state, struct sw__look *look)
@@ -243,13 +267,17 @@ static int children_sample(void *state, struct sw__look *look)
         search(children);
         children->search_at = now + SEARCH_NS;
     }
-    take_told(children);
+    struct gone gone = {0};
+    take_told(children, &gone);
     double cpu = 0, rss = 0, workers_cpu = 0, workers_rss = 0, workers = 0;
     unsigned kept = 0;
     for (unsigned i = 0; i < children->count; i++) {
         struct child *child = &children->child[i];
         if (!refresh(children, child)) {
             children->workers_gone += child->worker ? child->cpu : 0;
+            gone.cpu += child->cpu;
+            gone.workers += child->worker;
+            gone.count++;
             sw__proc_close(&child->stat);
             continue;
         }
@@ -261,9 +289,11 @@ static int children_sample(void *state, struct sw__look *look)
         children->child[kept++] = *child;
     }
     children->count = kept;
+    const double waited = waited_for();
+    workers_end(children, &gone, waited);
     /* A child that was waited for has its time in what the kernel adds up, so that the sum goes on. */
     sw__look_hint(look, &children->hint[0], "children.cpu", "s", SW_SERIES_TOTAL,
-                  cpu + waited_for());
+                  cpu + waited);
     sw__look_hint(look, &children->hint[1], "children.rss", "B", SW_SERIES_GAUGE, rss);
     sw__look_hint(look, &children->hint[2], "children.count", "1", SW_SERIES_GAUGE, kept);
     sw__look_hint(look, &children->hint[3], "workers.cpu", "s", SW_SERIES_TOTAL,

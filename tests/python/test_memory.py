@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import mmap
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -141,11 +143,78 @@ def test_snapshots_and_differences() -> None:
     assert near(between.allocated, 10 * MB)
     assert near(between.freed, 5 * MB)
     assert near(between.in_use, 5 * MB)
-    top = between.top(1, by="live")[0]
-    assert near(top["live"], 10 * MB)
+    taken, given = between.top(2, by="live")
+    assert near(taken["live"], 10 * MB)
+    assert near(given["live"], -5 * MB)
+    assert [row["line"] for row in between.top(9)] == [taken["line"]]
+    assert all(row["live"] > 0 for row in after.top(9, by="live"))
     with pytest.raises(TypeError):
         _ = after - 1  # type: ignore[operator]
     assert more
+
+
+@pytest.mark.usefixtures("plain_memory", "no_recording")
+def test_an_estimate_is_no_more_than_all(tmp_path: Path, stepwatch_cli: Path) -> None:
+    """One small block in use stands for half a megabyte where it was sampled."""
+    stepwatch.start(out=tmp_path / "run", quiet=True, memory=True, memory_sample_kb=4096)
+    for _ in range(20_000):
+        bytearray(4000)
+    stepwatch.stop()
+    words = [stepwatch_cli, "report", tmp_path / "run"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    text = " ".join(done.stdout.split())
+    found = re.search(r"allocations (\S+ \S+) at most, (\S+ \S+) of it in test_memory", text)
+    assert found is not None, text
+    assert found[1] == found[2]
+
+
+@pytest.mark.usefixtures("plain_memory", "no_recording")
+def test_parts_of_sections(tmp_path: Path) -> None:
+    stepwatch.start(out=tmp_path / "run", quiet=True, memory=True)
+    with stepwatch.section("outer"):
+        with stepwatch.section("objects"):
+            kept = [[number] for number in range(1000)]
+        with stepwatch.section("mapped"):
+            mmap.mmap(-1, 8 << 20).close()
+    run = stepwatch.stop()
+    assert run is not None
+    rows = run.report().to_dict()["memory"]["allocations"]["sections"]
+    parts = {"/".join(row["path"]): row["parts"] for row in rows}
+    for row in rows:
+        for key in ("allocated_bytes", "blocks", "freed_bytes", "blocks_freed"):
+            assert sum(part[key] for part in row["parts"].values()) == row[key]
+    assert 1000 <= parts["outer/objects"]["python_obj"]["blocks"] < 2100
+    assert parts["outer/objects"]["mmap"]["blocks"] == 0
+    mapped = parts["outer/mapped"]["mmap"]
+    assert mapped == {
+        "allocated_bytes": 8 << 20,
+        "blocks": 1,
+        "freed_bytes": 8 << 20,
+        "blocks_freed": 1,
+    }
+    assert parts["outer"]["mmap"] == mapped
+    assert len(kept) == 1000
+
+
+@pytest.mark.usefixtures("plain_memory", "no_recording")
+def test_growth_from_few_samples_is_known_badly(tmp_path: Path) -> None:
+    """Its interval is no narrower than what the number of samples allows."""
+    stepwatch.start(out=tmp_path / "run", quiet=True, memory=True)
+    kept = []
+    for _ in stepwatch.steps(range(150)):
+        kept.append(bytearray(200_000))
+        time.sleep(0.001)
+    run = stepwatch.stop()
+    assert run is not None
+    sites = run.report().to_dict()["memory"]["allocations"]["sites"]
+    site = max(sites, key=lambda row: row["live_bytes"])
+    growth = site["growth"]
+    assert growth["low"] < growth["bytes_per_step"] < growth["high"]
+    chance = site["samples"] / site["blocks"]
+    error = 1.96 * ((1 - chance) / site["samples"]) ** 0.5
+    assert 0.2 < chance < 0.5
+    assert growth["high"] - growth["low"] > 2 * error * growth["bytes_per_step"]
+    assert len(kept) == 150
 
 
 def test_differences_of_other_stretches_are_refused() -> None:
@@ -423,6 +492,25 @@ print(mem.parts["native"]["allocated"] + mem.parts["python_raw"]["allocated"]
       + mem.parts["python_obj"]["allocated"] > 8_000_000)
 """
     assert child(script) == "True\n"
+
+
+@pytest.mark.usefixtures("plain_memory")
+def test_functions_that_ctypes_asks_for() -> None:
+    script = """
+import ctypes, stepwatch
+with stepwatch.memory() as mem:
+    libc = ctypes.CDLL(None)
+    libc.malloc.restype = libc.realloc.restype = ctypes.c_void_p
+    libc.realloc.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+    block = libc.realloc(libc.malloc(20_000_000), 30_000_000)
+    libc.free.argtypes = [ctypes.c_void_p]
+    libc.free(block)
+native = mem.parts["native"]
+print(round(native["allocated"], -6), round(native["freed"], -6), round(mem.peak, -6))
+block = libc.malloc(1000)  # Nothing counts any more.
+libc.free(block)
+"""
+    assert child(script) == "50000000 50000000 30000000\n"
 
 
 MALLOCS = ["libjemalloc.so.2", "libtcmalloc_minimal.so.4"]

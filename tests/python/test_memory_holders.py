@@ -56,6 +56,12 @@ def in_a_global(steps):
     for _ in steps:
         LOSSES.append(loss_of())
 
+def in_a_global_sum(steps):
+    global TOTAL
+    TOTAL=torch.zeros(())
+    for _ in steps:
+        TOTAL=TOTAL+loss_of()
+
 def in_a_closure(steps):
     kept = []
     def keep():
@@ -83,10 +89,11 @@ def run(function):
     function(stepwatch.steps(range(30)))
     stepwatch.stop()
     LOSSES.clear()
+    globals().pop("TOTAL", None)
     gc.collect()
 
-for function in (in_a_list, in_a_sum, in_dicts, in_an_attribute, in_a_global, in_a_closure,
-                 numbers_only, an_error_is_pending):
+for function in (in_a_list, in_a_sum, in_dicts, in_an_attribute, in_a_global, in_a_global_sum,
+                 in_a_closure, numbers_only, an_error_is_pending):
     run(function)
 
 # A mode of the program's own, and a tensor of a class of its own, are not called.
@@ -182,6 +189,12 @@ def test_a_global(runs: Path) -> None:
     assert row["line"] == line_of("LOSSES.append(loss_of())")
 
 
+def test_a_sum_in_a_global(runs: Path) -> None:
+    (row,) = holders(runs, "in_a_global_sum")
+    assert (row["name"], row["function"]) == ("TOTAL", None)
+    assert row["line"] == line_of("TOTAL=TOTAL+loss_of()")
+
+
 def test_a_closure(runs: Path) -> None:
     (row,) = holders(runs, "in_a_closure")
     assert (row["name"], row["function"]) == ("kept", "in_a_closure")
@@ -195,3 +208,36 @@ def test_the_program_goes_on_as_it_was(runs: Path) -> None:
     assert holders(runs, "an_error_is_pending")[0]["name"] == "losses"
     assert holders(runs, "within_a_mode")[0]["name"] == "losses"
     assert len(stepwatch.open(runs / "within_a_mode").steps) == 30
+
+
+ENDED = """
+import stepwatch, torch
+weight = torch.ones(1, 1, requires_grad=True)
+losses = []
+other = []
+def step():
+    losses.append((torch.ones(512, 512) * weight).square().sum())
+for _ in stepwatch.steps(range(20)):
+    step()
+for _ in range(30):
+    step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "line"),
+    [("losses", "", 7), ("other", "losses, other = other, losses\n", None)],
+)
+def test_a_script_that_has_ended(
+    name: str, more: str, line: int | None, tmp_path: Path, stepwatch_cli: Path
+) -> None:
+    """Its module has no file any more. A name that no line keeps anything under has no line."""
+    script = tmp_path / "script.py"
+    script.write_text(ENDED + more, encoding="utf-8")
+    words = [stepwatch_cli, "run", "-o", tmp_path / "run", script]
+    env = {**os.environ, "STEPWATCH_PYTHON": sys.executable}
+    done = subprocess.run(words, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    rows = holders(tmp_path, "run")
+    assert [row["name"] for row in rows] == sorted({name, "losses"}, reverse=True)
+    assert (rows[0]["file"], rows[0]["line"], rows[0]["tensors"]) == (str(script), line, 50)

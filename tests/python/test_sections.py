@@ -453,6 +453,49 @@ def test_subinterpreter(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+SUBINTERPRETERS = """
+import threading
+try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+inside = '''
+import json, stepwatch
+for _ in range(20):
+    kept = [json.dumps(list(range(200))), bytearray(20000)]
+for _ in stepwatch.steps(range(3)):
+    with stepwatch.section("sub"):
+        pass
+'''
+def use():
+    for _ in range(3):
+        made = interpreters.create()
+        assert interpreters.run_string(made, inside) is None
+        interpreters.destroy(made)
+use()
+threads = [threading.Thread(target=use) for _ in range(2)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print("end")
+"""
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="interpreters share their lock before 3.12")
+@pytest.mark.parametrize("options", [[], ["--memory"]])
+def test_subinterpreters_with_memory_of_their_own(
+    options: list[str], tmp_path: Path, stepwatch_cli: Path
+) -> None:
+    """Objects of one are none of another's: not when a module is imported, nor at its steps."""
+    program = tmp_path / "program.py"
+    program.write_text(SUBINTERPRETERS)
+    words = [str(stepwatch_cli), "run", "-o", str(tmp_path / "run"), *options, str(program)]
+    env = {**os.environ, "STEPWATCH_PYTHON": sys.executable}
+    done = subprocess.run(words, capture_output=True, text=True, check=False, env=env)
+    assert (done.returncode, done.stdout) == (0, "end\n"), done.stderr
+
+
 def test_types_of_arguments_are_kept() -> None:
     # Read by mypy: what a section decorates keeps its type.
     @stepwatch.section("typed")

@@ -86,6 +86,44 @@ static void test_processes_are_joined(void **state)
     scene_free(scene);
 }
 
+/* What there was to read of a file that the program writes to: what it had, and what came. */
+static void test_read_again_after_writing(void **state)
+{
+    (void)state;
+    struct scene *scene = scene_new();
+    scene_steps(scene, 20, PHASES([SW_PHASE_FORWARD] = 10));
+    watched(scene, 0, 0);
+    static const struct {
+        const char *path;
+        uint64_t first, written, read, again; /* first: and one */
+    } cases[] = {
+        {"/data/made", 1, 1000, 3000, 2000},     {"/data/more", 501, 1000, 3000, 1500},
+        {"/data/once", 1, 1000, 1000, 0},        {"/data/old", 0, 1000, 3000, SW_UNKNOWN},
+        {"/data/saved", 1, 1000, 0, SW_UNKNOWN},
+    };
+    enum { CASES = sizeof cases / sizeof cases[0] };
+    for (uint64_t i = 0; i < CASES; i++) {
+        const uint32_t path = scene_text(scene, cases[i].path);
+        on_thing(scene, path, SW_IO_KIND_FILE, SW_IO_WRITE,
+                 VALUE(1, cases[i].written, (CASES - i) * MS, 0, MS));
+        if (cases[i].read) {
+            on_thing(scene, path, SW_IO_KIND_FILE, SW_IO_READ,
+                     VALUE(1, cases[i].read, 0, 0, 0));
+        }
+        on_thing(scene, path, SW_IO_KIND_FILE, 0, VALUE(1000, 0, cases[i].first));
+    }
+    (void)scene_look(scene);
+    size_t count;
+    const sw_io_thing *things =
+        sw_io_things(sw_summary_io(scene->fixture->summary), &count);
+    assert_int_equal(count, CASES);
+    for (size_t i = 0; i < CASES; i++) {
+        assert_string_equal(things[i].name, cases[i].path);
+        assert_true(things[i].again == cases[i].again);
+    }
+    scene_free(scene);
+}
+
 /* Numbers that no table has, names that are not there, sums that do not fit. */
 static void test_hostile_rows(void **state)
 {
@@ -161,6 +199,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_processes_are_joined),
+        cmocka_unit_test(test_read_again_after_writing),
         cmocka_unit_test(test_hostile_rows),
         cmocka_unit_test(test_remarks),
     };

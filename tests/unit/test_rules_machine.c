@@ -75,13 +75,15 @@ static void others_have_the_cores(void **state)
 }
 
 /* What the process used, looked at ten times in the steps. */
-static void used(struct scene *scene, double cores)
+static void used_by(struct scene *scene, double cores, double training)
 {
     (void)scene_row(scene, SW_TABLE_SOURCE, 0, KEY(scene_text(scene, "process")),
                     VALUE(11, 1, 0));
     const uint32_t names[] = {scene_text(scene, "process.cpu_user"),
-                              scene_text(scene, "process.cpu_system")};
-    for (unsigned k = 0; k < 2; k++) {
+                              scene_text(scene, "process.cpu_system"),
+                              scene_text(scene, "training.cpu")};
+    const double amount[] = {cores, 0, training};
+    for (unsigned k = 0; k < 3; k++) {
         (void)scene_row(scene, SW_TABLE_SERIES, 0,
                         KEY(names[k], scene_text(scene, "s"), SW_SERIES_TOTAL, 0),
                         VALUE(0));
@@ -94,15 +96,50 @@ static void used(struct scene *scene, double cores)
                                      .edge = i ? 0 : SW_LOOK_FIRST,
                                      .sources = 1};
         tb_record(scene->tb, 0, &look);
-        for (unsigned k = 0; k < 2; k++) {
+        for (unsigned k = 0; k < 3; k++) {
             const sw_record_counter value = {
                 .head = {.kind = SW_RECORD_MONITOR,
                          .units = sizeof value / SW_RECORD_UNIT,
                          .id = names[k],
                          .ticks = look.head.ticks},
-                .value = k ? 0 : 0.09 * i * cores};
+                .value = 0.09 * i * amount[k]};
             tb_record(scene->tb, 0, &value);
         }
+    }
+}
+
+static void used(struct scene *scene, double cores)
+{
+    used_by(scene, cores, cores);
+}
+
+/* Threads that no framework speaks of: a thread that gets a tenth of a core beside others that get much more has many of them. */
+static void threads_of_the_program(void **state)
+{
+    (void)state;
+    static const struct {
+        double waits_ms, used, training;
+        bool told;
+    } cases[] = {{9, 1.2, 0.1, true},
+                 {9, 0.3, 0.1, false}, /* three, on four cores */
+                 {9, 0.12, 0.1, false},
+                 {1, 3.9, 0.9, false},
+                 {7.5, 1.5, 0.25, true}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct scene *scene = scene_new();
+        scene->run_delay_ns = (uint64_t)(cases[i].waits_ms * MS);
+        scene_steps(scene, 100, PHASES(COMPUTE));
+        used_by(scene, cases[i].used, cases[i].training);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_CPU_OVERSUBSCRIBED);
+        assert_int_equal(finding != NULL, cases[i].told);
+        if (finding) {
+            const double threads = cases[i].used / (1 - cases[i].waits_ms / 10);
+            assert_true(fabs(evidence(finding, "threads_wanted") - threads) < 1);
+            assert_false(finding->predicted);
+            assert_null(found(scene, SW_FINDING_CPU_STARVED));
+        }
+        scene_free(scene);
     }
 }
 
@@ -406,6 +443,7 @@ int main(void)
         cmocka_unit_test(threads_that_fit),
         cmocka_unit_test(others_have_the_cores),
         cmocka_unit_test(threads_on_one_core),
+        cmocka_unit_test(threads_of_the_program),
         cmocka_unit_test(who_takes_the_cores),
         cmocka_unit_test(descriptors_that_run_out),
         cmocka_unit_test(one_rank_makes_the_others_wait),

@@ -197,7 +197,7 @@ static const sw_row *row_of(const struct ru_trace *trace, uint64_t blocks)
 {
     for (size_t i = 0; i < sw_trace_row_count(trace->trace, SW_TABLE_ALLOCATIONS); i++) {
         const sw_row *row = sw_trace_get_row(trace->trace, SW_TABLE_ALLOCATIONS, i);
-        if (row->value[1] == blocks) {
+        if (row->value[1] == blocks && row->key[2] == 0) {
             return row;
         }
     }
@@ -222,6 +222,12 @@ static void test_peaks_of_sections(void **state)
     assert_int_equal(outer->value[4], 25 * 256);
     assert_int_equal(inner->value[0], 20 * 256);
     assert_int_equal(inner->value[4], 20 * 256);
+    /* Its parts follow: here there is one. */
+    const sw_row *part = inner + 1;
+    assert_int_equal(part->key[0], inner->key[0]);
+    assert_int_equal(part->key[1], inner->key[1]);
+    assert_true(part->key[2] > 0);
+    assert_memory_equal(part->value, inner->value, 4 * sizeof part->value[0]);
     ru_free(&trace);
 }
 

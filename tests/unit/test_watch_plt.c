@@ -213,6 +213,38 @@ static void test_dlsym_knows_its_caller(void **state)
     dlclose(plugin.handle);
 }
 
+/* Who asks an object for a function gets what its calls would reach, as ctypes does. */
+static void test_dlsym_tells_the_replacement(void **state)
+{
+    (void)state;
+    struct plugin plugin = plugin_open("lazy");
+    struct plugin own = plugin_open("symbolic");
+    void *program = dlopen(NULL, RTLD_LAZY);
+    assert_non_null(program);
+    void *real = plugin.dlsym(program, "getppid");
+    void *linker = plugin.dlsym(program, "dlsym");
+    add(&first);
+    ppid_function asked;
+    errno = 4711;
+    *(void **)&asked = plugin.dlsym(program, "getppid");
+    assert_int_equal(errno, 4711);
+    assert_int_equal(asked(), getppid() + FIRST);
+    assert_ptr_equal(plugin.dlsym(program, "getuid"), (void *)getuid);
+    /* Without an object, past others, and a library's own: the answer is the linker's. */
+    assert_ptr_equal(plugin.dlsym(RTLD_DEFAULT, "getppid"), real);
+    assert_ptr_equal(plugin.dlsym(RTLD_NEXT, "getppid"), real);
+    assert_ptr_equal(plugin.dlsym(program, "dlsym"), linker);
+    *(void **)&asked = plugin.dlsym(own.handle, "getppid");
+    assert_int_equal(asked(), 77);
+    *(void **)&asked = plugin.dlsym(program, "getppid");
+    sw__plt_remove(&first);
+    assert_int_equal(asked() % FIRST, getppid());
+    assert_ptr_equal(plugin.dlsym(program, "getppid"), real);
+    dlclose(program);
+    dlclose(own.handle);
+    dlclose(plugin.handle);
+}
+
 struct page_search {
     const char *file;
     void **slot;
@@ -417,6 +449,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_kept_pointer),
         cmocka_unit_test(test_loaded_later),
         cmocka_unit_test(test_dlsym_knows_its_caller),
+        cmocka_unit_test(test_dlsym_tells_the_replacement),
         cmocka_unit_test(test_protection_comes_back),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_after_fork),

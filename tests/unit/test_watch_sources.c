@@ -1,6 +1,9 @@
 /* The monitor's sources over files of the test's own, good ones and damaged ones. */
 #include "watch_util.h"
 
+#include <sys/wait.h>
+#include <time.h>
+
 #include "watch/cgroup.h"
 #include "watch/proc_file.h"
 #include "watch/proc_parse.h"
@@ -306,6 +309,47 @@ static void children_and_workers(void **state)
     forget(watching);
 }
 
+/* A child that takes as much CPU time, and was waited for. */
+static pid_t child_of(double seconds)
+{
+    const pid_t child = fork();
+    if (child == 0) {
+        while ((double)clock() / CLOCKS_PER_SEC < seconds) {
+        }
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    return child;
+}
+
+/* What a worker took after it was last seen, or unseen, is not lost, and is not others'. */
+static void workers_that_end_between_looks(void **state)
+{
+    (void)state;
+    char path[64];
+    put_file("/proc/self/stat", "1 (x) R 0\n");
+    snprintf(path, sizeof path, "/proc/self/task/%ld/children", (long)getpid());
+    put_file(path, "101 102 ");
+    put_child(101, "python", 10, 5);
+    put_child(102, "pt_data_worker", 0, 5);
+    struct watching *watching = watch(&sw__source_children);
+    look(watching, SW_LOOK_FIRST);
+    put_file(path, "");
+    put_file("/proc/101/stat", "");
+    (void)child_of(0.3); /* one of a program's own: 101 has gone, and no worker */
+    look(watching, 0);
+    sw_monitor_worker(child_of(0.2));
+    look(watching, 0);
+    put_file("/proc/102/stat", "");
+    (void)child_of(0.4); /* it is what 102 did, of which 9 ticks were seen at first */
+    look(watching, SW_LOOK_LAST);
+    seen(watching);
+    const double growth =
+        series_of(watching, "workers.cpu")->growth + 9.0 / (double)sysconf(_SC_CLK_TCK);
+    assert_true(growth > 0.59 && growth < 0.75);
+    forget(watching);
+}
+
 static void the_rest_of_the_process(void **state)
 {
     (void)state;
@@ -429,6 +473,7 @@ int main(void)
         ru_test(version_1),
         ru_test(disks_and_interfaces),
         ru_test(children_and_workers),
+        ru_test(workers_that_end_between_looks),
         ru_test(the_rest_of_the_process),
         ru_test(no_proc),
         ru_test(a_descriptor_that_is_not_ours),
