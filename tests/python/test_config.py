@@ -182,7 +182,7 @@ def test_mistakes_in_what_counts_as_a_file(tmp_path: Path) -> None:
     assert (result.returncode, result.stdout) == (0, "auto\n")
     assert result.stderr.splitlines() == [
         'stepwatch: config: there is no option "max_bm"; did you mean max_mb?',
-        'stepwatch: config: there is no option "trainer"',
+        'stepwatch: config: there is no option "trainer"; did you mean loader?',
         'stepwatch: config: policy is "best" but should be auto, stream, ring or drop;'
         " it is ignored",
         'stepwatch: config: lines is "x" but should be MODULE:FUNCTION, separated by commas;'
