@@ -328,6 +328,54 @@ def test_persistent_workers(program: Runner) -> None:
         assert calls["index", "between passes"] + calls.get(("index", "prefetched"), 0) >= 9 + 2
 
 
+def test_workers_that_end_with_the_program(program: Runner) -> None:
+    """Which are killed: nothing of what they did before is lost."""
+    result = program(
+        script(
+            """
+global loader
+loader = DataLoader(Samples(40, scale), batch_size=4, num_workers=2, persistent_workers=True)
+train(loader, 2)
+"""
+        )
+    )
+    for worker in result.workers:
+        (number,) = {stage[1] for stage in worker.stages}
+        calls = worker.calls("loader", number)
+        assert calls["fetch", "fetch"] == calls["room", "pipe"] == 10
+        assert calls["getitem", "getitem"] == calls["transform", "scale"] == 40
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_chains_in_attributes_of_any_name(program: Runner, workers: int) -> None:
+    result = program(
+        script(
+            f"""
+class Mine(Dataset):
+    def __init__(self):
+        self.first, self.others = Compose([Named("a"), scale]), {{"train": Compose([Part()])}}
+        self.callback = named
+
+    def __len__(self):
+        return 12
+
+    def __getitem__(self, index):
+        return self.others["train"](self.first(self.callback(torch.ones(4) * index))), 1
+
+loader = DataLoader(Mine(), batch_size=4, num_workers={workers})
+train(loader, 2)
+"""
+        )
+    )
+    found: dict[str, int] = {}
+    for file in result.workers if workers else [result.main]:
+        for number in {stage[1] for stage in file.stages}:
+            for (kind, name), calls in file.calls("loader", number).items():
+                if kind == "transform":
+                    found[name] = found.get(name, 0) + calls
+    assert found == {"Named": 24, "scale": 24, "Part": 24}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])
 def test_workers_that_are_not_forked(program: Runner, method: str) -> None:
