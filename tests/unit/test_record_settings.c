@@ -258,9 +258,9 @@ static void unknown_variables_are_named_once(void **state)
     assert_non_null(strstr(
         warnings,
         "STEPWATCH_MAX_BM is not a known setting; did you mean STEPWATCH_MAX_MB?\n"));
-    assert_non_null(strstr(
-        warnings,
-        "STEPWATCH_XYZZY_PLUGH is not a known setting; did you mean STEPWATCH_"));
+    assert_non_null(
+        strstr(warnings,
+               "STEPWATCH_XYZZY_PLUGH is not a known setting; did you mean STEPWATCH_"));
     assert_non_null(strstr(warnings, "did you mean STEPWATCH_ENABLED?"));
     assert_null(strstr(warnings, "secret-value"));
     assert_null(strchr(warnings, '\x1b'));
