@@ -263,8 +263,8 @@ int sw__summary_losses(sw_summary *summary)
          "include it.",
          "%s events were given up for others, as the policy says; statistics and steps "
          "include them."},
-        {sum.steps_dropped, "%s step record was given up.",
-         "%s step records were given up."},
+        {sum.steps_dropped, "%s record of steps or watchers was given up.",
+         "%s records of steps and watchers were given up."},
         {sum.reentrant,
          "%s record was lost because a signal handler interrupted the recorder.",
          "%s records were lost because signal handlers interrupted the recorder."},

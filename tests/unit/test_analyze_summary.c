@@ -445,12 +445,14 @@ static void losses_become_notes(void **state)
     tb->super.total[SW__TOTAL_DROPPED] = 1;
     tb->super.total[SW__TOTAL_OVERWRITTEN] = 1234567;
     tb->super.total[SW__TOTAL_NAMES_FOLDED] = 3;
-    tb->super.error = 28; /* ENOSPC */
+    tb->super.total[SW__TOTAL_STEPS_DROPPED] = 429; /* the monitor's among them */
+    tb->super.error = 28;                           /* ENOSPC */
     write_trace(fixture, tb);
     const sw_summary *summary = summarise(fixture);
     assert_true(has_note(summary, "1 event was dropped"));
     assert_true(has_note(summary, "1,234,567 events were given up"));
     assert_true(has_note(summary, "3 names were folded"));
+    assert_true(has_note(summary, "429 records of steps and watchers were given up"));
     assert_true(has_note(summary, "No space left on device"));
     const sw_summary_overhead *overhead = sw_summary_get_overhead(summary);
     assert_int_equal(overhead->dropped, 1);
