@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import stepwatch
+from stepwatch.integrations import loader_rows
 
 from .conftest import load
 
@@ -315,6 +316,25 @@ def test_workers(program: Runner) -> None:
     assert result.main.settings["loader.start_method", "loader"] == "fork"
     assert result.main.calls("loader")["shutdown", "shutdown"] == 3
     assert result.steps()["count"] == 18
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("train = DataLoader(samples, batch_size=4)", "train"),
+        ("    self.train: Loader = torch.utils.data.DataLoader(", "train"),
+        ("train = wrap(DataLoader(samples))", "train"),
+        ("train = make_loader(samples)", "train"),
+        ("net = Net(); train = DataLoader(samples); steps = 3", "train"),
+        ("net = Net(); train = make_loader(samples)", None),
+        ("train = DataLoader(a); test = DataLoader(b)", None),
+        ("train, test = DataLoader(a), DataLoader(b)", None),
+        ("for batch in DataLoader(samples, batch_size=4):", None),
+        ("return DataLoader(samples, batch_size=4)", None),
+    ],
+)
+def test_loaders_are_named_as_the_program_does(line: str, name: str | None) -> None:
+    assert loader_rows._assigned(line, "DataLoader") == name
 
 
 def test_persistent_workers(program: Runner) -> None:
