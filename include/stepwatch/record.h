@@ -315,7 +315,7 @@ typedef struct sw_option {
 } sw_option;
 /* The table of options, `*count` entries, static. */
 SW_API const sw_option *sw_options(size_t *count);
-/* The known option nearest to a misspelt one, or NULL. */
+/* The known option nearest to a misspelt one, however far; NULL when it is empty or longer than any name. */
 SW_API const char *sw_option_nearest(const char *name);
 /* The value in force in this recording, as text; empty when nothing is recorded or there is no such option. Returned
  * length as snprintf. */

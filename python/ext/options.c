@@ -115,14 +115,39 @@ static const char *add_pair(core_options *options, const char *name, const char 
     return PyBytes_AS_STRING(pair); /* the list has it */
 }
 
+/* Puts the option before the sentence of a TypeError: whoever gives several must know which it is. */
+static void name_the_option(const sw_option *option)
+{
+    if (!PyErr_ExceptionMatches(PyExc_TypeError)) {
+        return;
+    }
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyObject *text = value ? PyObject_Str(value) : NULL;
+    const char *said = text ? PyUnicode_AsUTF8(text) : NULL;
+    if (said && strncmp(said, option->name, strlen(option->name)) != 0) {
+        PyErr_Format(PyExc_TypeError, "%s: %s", option->name, said);
+        Py_XDECREF(type);
+        Py_XDECREF(value);
+        Py_XDECREF(trace);
+    } else {
+        PyErr_Restore(type, value, trace);
+    }
+    Py_XDECREF(text);
+}
+
 static int read_option(core_options *options, const sw_option *option, PyObject *value,
                        size_t *used)
 {
     PyObject *bytes = bytes_of(option, value);
     char *text = NULL;
+    if (!bytes) {
+        name_the_option(option);
+        return -1;
+    }
     /* With no length asked for, this refuses embedded null bytes. */
-    if (!bytes || PyBytes_AsStringAndSize(bytes, &text, NULL) != 0) {
-        Py_XDECREF(bytes);
+    if (PyBytes_AsStringAndSize(bytes, &text, NULL) != 0) {
+        Py_DECREF(bytes);
         return -1;
     }
     sw_error_info info = {0};

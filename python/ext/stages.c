@@ -398,9 +398,18 @@ static PyObject *stage_context(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(
     return context;
 }
 
+static PyObject *stages_keep(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    core_stages_flush();
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef functions[] = {
     {"stage_context", stage_context, METH_NOARGS,
      PyDoc_STR("The stages of the batch that this thread is making, or None.")},
+    {"stages_keep", stages_keep, METH_NOARGS,
+     PyDoc_STR("Put what all stages have counted into the trace, for this process may be "
+               "killed now.")},
     {NULL, NULL, 0, NULL},
 };
 

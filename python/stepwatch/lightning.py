@@ -54,6 +54,9 @@ _PHASES = {
 }
 
 
+_ACTION_COLUMNS = ("Action", "Mean (s)", "Calls", "Total (s)", "% of the run")
+
+
 class Profiler(_ProfilerBase):  # type: ignore[misc,valid-type]
     """A Lightning profiler: each of its actions is a section, at the cost of one.
 
@@ -101,9 +104,35 @@ class Profiler(_ProfilerBase):  # type: ignore[misc,valid-type]
         self._sections[action_name].__exit__(None, None, None)
 
     def summary(self) -> str:
-        """Return the report of what was recorded so far, as text."""
+        """Return the report of what was recorded so far, as text, and a table of all actions."""
         run = self.run if self.run is not None else self._running()
-        return f"\n{run.report()}\n" if run is not None else ""
+        if run is None:
+            return ""
+        report = run.report()
+        return f"\n{report}\n{self._actions(report.to_dict())}"
+
+    def _actions(self, report: dict[str, Any]) -> str:
+        """Return the table that Lightning's own profilers print, of all actions by full name."""
+        totals: dict[str, list[float]] = {}
+        sections = report["sections"]
+        for row in sections if isinstance(sections, list) else []:
+            if row["name"] in self._sections:
+                sums = totals.setdefault(row["name"], [0, 0.0])
+                sums[0] += row["calls"]
+                sums[1] += row["total_ms"] / 1e3
+        if not totals:
+            return ""
+        whole = report["run"]["duration_s"] or float("inf")
+        rows = [
+            (name, f"{total / calls:.5g}", f"{calls:,.0f}", f"{total:.5g}", f"{total / whole:.2%}")
+            for name, (calls, total) in sorted(totals.items(), key=lambda each: -each[1][1])
+        ]
+        rows.insert(0, _ACTION_COLUMNS)
+        wide = [max(len(row[column]) for row in rows) for column in range(len(_ACTION_COLUMNS))]
+        lines = [
+            "  ".join([row[0].ljust(wide[0]), *map(str.rjust, row[1:], wide[1:])]) for row in rows
+        ]
+        return "\n".join(["", lines[0], "-" * len(lines[0]), *lines[1:], ""])
 
     def _running(self) -> stepwatch.Run | None:
         run: stepwatch.Run | None = stepwatch._core._recording(0)[0]

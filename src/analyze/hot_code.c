@@ -115,14 +115,14 @@ bool sw__same_function(const sw_stack_frame *a, const sw_stack_frame *b)
 /* How a line stands to the calls of a phase. */
 enum order { ORDER_UNKNOWN, ORDER_BEFORE, ORDER_AMONG, ORDER_AFTER };
 
-/* Told by the lines of the innermost function from which both were reached the same way. `*at`: the frame of that
- * function. */
+/* Told by the lines of the innermost function from which both were reached the same way; where that is one line that calls both,
+ * nothing is told, whatever the functions around it say: they may have called it twice. `*at`: the frame of that function. */
 static enum order order(const sw_stacks *stacks, const struct references *to,
                         const uint32_t *frames, size_t depth, size_t *at)
 {
     bool before = false;
     bool after = false;
-    *at = 0;
+    size_t innermost = 0;
     for (size_t k = 0; k < to->count; k++) {
         const uint32_t *other = to->frames + k * DEEPEST;
         const size_t shorter = depth < to->depth[k] ? depth : to->depth[k];
@@ -130,17 +130,22 @@ static enum order order(const sw_stacks *stacks, const struct references *to,
         while (i < shorter && frames[i] == other[i]) {
             i++;
         }
-        if (i == shorter || ((before || after) && i < *at)) {
+        const sw_stack_frame *a =
+            i < shorter ? sw_stacks_get_frame(stacks, frames[i]) : NULL;
+        const sw_stack_frame *b = a ? sw_stacks_get_frame(stacks, other[i]) : NULL;
+        const bool told = a && sw__same_function(a, b) && a->line && b->line;
+        const size_t shared = told || i == 0 ? i : i - 1;
+        if (shared < innermost) {
             continue;
         }
-        const sw_stack_frame *a = sw_stacks_get_frame(stacks, frames[i]);
-        const sw_stack_frame *b = sw_stacks_get_frame(stacks, other[i]);
-        if (sw__same_function(a, b) && a->line && b->line) {
-            before = (before && i == *at) || a->line < b->line;
-            after = (after && i == *at) || a->line > b->line;
-            *at = i;
+        if (shared > innermost) {
+            before = after = false;
+            innermost = shared;
         }
+        before = before || (told && a->line < b->line);
+        after = after || (told && a->line > b->line);
     }
+    *at = before || after ? innermost : 0;
     return before && after ? ORDER_AMONG
            : before        ? ORDER_BEFORE
            : after         ? ORDER_AFTER

@@ -155,6 +155,30 @@ struct sw__hot_function *sw__hot_functions(sw_findings *all, uint64_t phases,
     return *count ? list : NULL;
 }
 
+/* What one step alone has of a set of phases beyond the others, in ns a step, where that is much of the whole: something that
+ * was done once, and which of the samples saw it nobody knows. */
+#define ONCE_STEPS 20
+#define ONCE_SHARE 0.1
+#define ONCE_TIMES 10
+static double done_once(const struct sw__case *it, uint64_t phases)
+{
+    double sum = 0;
+    double most = 0;
+    for (size_t i = 0; i < it->count; i++) {
+        double ns = 0;
+        for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
+            ns += phases & SW__PHASE_BIT(p) ? (double)it->step[i].phase_ns[p] : 0;
+        }
+        sum += ns;
+        most = ns > most ? ns : most;
+    }
+    const double others = it->count > 1 ? (sum - most) / (double)(it->count - 1) : most;
+    if (it->count < ONCE_STEPS || most < ONCE_SHARE * sum || most < ONCE_TIMES * others) {
+        return 0;
+    }
+    return (most - others) / (double)it->count;
+}
+
 struct sw__estimate sw__hot_time(sw_findings *all,
                                  const uint64_t by_phase[SW_PHASE_COUNT])
 {
@@ -162,6 +186,7 @@ struct sw__estimate sw__hot_time(sw_findings *all,
     struct sw__estimate time = {.mean = 0};
     uint64_t part = 0;
     uint64_t whole = 0;
+    double once = 0;
     for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
         /* A loss that is written out is known to be one only when it is over: samples of it say `other`. */
         const bool pooled = p == SW_PHASE_OTHER || p == SW_PHASE_LOSS;
@@ -169,10 +194,12 @@ struct sw__estimate sw__hot_time(sw_findings *all,
                                               hot->phase_samples[SW_PHASE_LOSS]
                                         : hot->phase_samples[p];
         if (by_phase[p] && samples) {
-            const struct sw__estimate phase =
-                sw__case_phases(&all->it, pooled ? SW__PHASE_BIT(SW_PHASE_OTHER) |
-                                                       SW__PHASE_BIT(SW_PHASE_LOSS)
-                                                 : SW__PHASE_BIT(p));
+            const uint64_t phases =
+                pooled ? SW__PHASE_BIT(SW_PHASE_OTHER) | SW__PHASE_BIT(SW_PHASE_LOSS)
+                       : SW__PHASE_BIT(p);
+            const struct sw__estimate phase = sw__case_phases(&all->it, phases);
+            const double single = done_once(&all->it, phases);
+            once = single > once ? single : once;
             time.mean += phase.mean * (double)by_phase[p] / (double)samples;
             part += by_phase[p];
             whole += samples;
@@ -180,7 +207,8 @@ struct sw__estimate sw__hot_time(sw_findings *all,
     }
     const sw_share share = sw_share_of(part, whole);
     time.count = part;
-    time.low = part ? time.mean * share.low / share.share : 0;
+    time.low = part ? time.mean * share.low / share.share - once : 0;
+    time.low = time.low > 0 ? time.low : 0;
     time.high = part ? time.mean * share.high / share.share : 0;
     return time;
 }

@@ -42,6 +42,28 @@ static double monitor_cpu_ns(const sw_trace *trace)
     return ns;
 }
 
+static bool is_named(const sw_trace *trace, uint32_t id, const char *text)
+{
+    const sw_trace_name *name = sw_trace_get_name(trace, id);
+    return name && name->text && strcmp(name->text, text) == 0;
+}
+
+/* Time in which the program waited for torch's profiler to begin, to end and to be read. */
+static double operators_ns(const sw_trace *trace)
+{
+    double ns = 0;
+    for (size_t i = 0; i < sw_trace_row_count(trace, SW_TABLE_SETTING); i++) {
+        const sw_row *row = sw_trace_get_row(trace, SW_TABLE_SETTING, i);
+        double seconds = 0;
+        if (row && is_named(trace, row->key[0], "operators") &&
+            is_named(trace, row->key[1], "overhead_seconds")) {
+            memcpy(&seconds, &row->value[0], sizeof seconds);
+        }
+        ns += seconds > 0 && seconds < 1e9 ? seconds * 1e9 : 0;
+    }
+    return ns;
+}
+
 int sw__summary_overhead(sw_summary *summary)
 {
     sw_summary_overhead *overhead = &summary->overhead;
@@ -53,6 +75,7 @@ int sw__summary_overhead(sw_summary *summary)
     double section_cost = 0;
     double sampler_ns = 0;
     double monitor_ns = 0;
+    double torch_ns = 0;
     bool profiled = false;
     bool calibrated = summary->traces > 0;
     for (size_t t = 0; t < summary->traces; t++) {
@@ -80,9 +103,11 @@ int sw__summary_overhead(sw_summary *summary)
         if (!(info->cost_section_ns > 0) || !(ratio_low >= 0) || !(ratio_high >= 0)) {
             calibrated = false;
         }
-        cost_ns += cost;
-        low_ns += cost * ratio_low;
-        high_ns += cost * ratio_high;
+        const double waited = operators_ns(trace);
+        cost_ns += cost + waited;
+        low_ns += cost * ratio_low + waited;
+        high_ns += cost * ratio_high + waited;
+        torch_ns += waited;
         recorded_ns += (double)sw__sub(info->end_ns, info->start_ns);
         helper_ns += (double)info->helper_cpu_ns;
         sampler_ns += (double)sampler_ticks(trace) * sw_trace_ns_per_tick(trace);
@@ -104,6 +129,13 @@ int sw__summary_overhead(sw_summary *summary)
     char cost[24];
     char helper[24];
     char sampler[128] = "";
+    char torch[128] = "";
+    if (torch_ns > 0) {
+        char time[24];
+        sw_text_duration(time, torch_ns, true);
+        snprintf(torch, sizeof torch,
+                 ", and %s in which torch's profiler began, ended and was read", time);
+    }
     if (sampler_ns > 0) {
         char time[24];
         sw_text_duration(time, sampler_ns, true);
@@ -118,16 +150,17 @@ int sw__summary_overhead(sw_summary *summary)
     sw_text_count(calls, overhead->calls);
     sw_text_duration(cost, section_cost, true);
     sw_text_duration(helper, helper_ns, true);
-    overhead->how = sw__summary_format(summary,
-                                       "%s section ends times %s each, as the recorder "
-                                       "measured at its start, and what it "
-                                       "measured of steps, counters and marks, over the "
-                                       "time recorded in all processes; its "
-                                       "helper thread used %s of CPU besides%s%s",
-                                       calls, cost, helper, sampler,
-                                       profiled ? "; what counting every call or line "
-                                                  "costs is not in it, and is more"
-                                                : "");
+    overhead->how =
+        sw__summary_format(summary,
+                           "%s section ends times %s each, as the recorder "
+                           "measured at its start, and what it "
+                           "measured of steps, counters and marks%s, over the "
+                           "time recorded in all processes; its "
+                           "helper thread used %s of CPU besides%s%s",
+                           calls, cost, torch, helper, sampler,
+                           profiled ? "; what counting every call or line "
+                                      "costs is not in it, and is more"
+                                    : "");
     return overhead->how ? SW_OK : SW_ENOMEM;
 }
 
@@ -230,8 +263,8 @@ int sw__summary_losses(sw_summary *summary)
          "include it.",
          "%s events were given up for others, as the policy says; statistics and steps "
          "include them."},
-        {sum.steps_dropped, "%s step record was given up.",
-         "%s step records were given up."},
+        {sum.steps_dropped, "%s record of steps or watchers was given up.",
+         "%s records of steps and watchers were given up."},
         {sum.reentrant,
          "%s record was lost because a signal handler interrupted the recorder.",
          "%s records were lost because signal handlers interrupted the recorder."},

@@ -754,6 +754,15 @@ static struct cost again(const sw_training_loader *loader, unsigned kind)
     return (struct cost){0};
 }
 
+static uint64_t calls_of(const sw_training_loader *loader, unsigned kind)
+{
+    uint64_t calls = 0;
+    for (size_t i = 0; i < loader->stage_count; i++) {
+        calls += loader->stages[i].kind == kind ? loader->stages[i].calls : 0;
+    }
+    return calls;
+}
+
 /* Waits for the first batch in the epochs after the first one. */
 static struct cost first_batches(const sw_summary *summary)
 {
@@ -784,8 +793,9 @@ static bool starts_again(sw_findings *all, const struct sw__loader_facts *facts)
     }
     const struct cost start = again(loader, SW_STAGE_START);
     const bool kept = loader->bits & SW_LOADER_PERSISTENT;
-    if (kept && start.mean < STAYED * start.most) {
-        return false; /* workers that stay are only told of the new epoch */
+    if (kept && (start.mean < STAYED * start.most ||
+                 calls_of(loader, SW_STAGE_SHUTDOWN) + 1 < loader->passes)) {
+        return false; /* workers that stay are only told of the new epoch, and not ended */
     }
     struct cost first = first_batches(all->it.summary);
     if (epochs < 2) {

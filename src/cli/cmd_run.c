@@ -138,7 +138,8 @@ static bool add_setting(struct request *request, const char *text)
     if (sw_option_check(key, equals + 1, NULL) == SW_ENOTFOUND) {
         const char *near = sw_option_nearest(key);
         cli_complain(
-            near ? "run: unknown option '%s' in --set; did you mean '%s'?"
+            near ? "run: unknown option '%s' in --set; did you mean '%s'? 'stepwatch "
+                   "doctor' lists all."
                  : "run: unknown option '%s' in --set; 'stepwatch doctor' lists them.",
             key, near);
         return false;

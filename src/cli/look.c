@@ -49,3 +49,31 @@ sw_text_options look_on(const struct look *look, int fd, size_t rows)
     return cli_text_options(fd, look->width, look->colour ? look->colour : "auto",
                             look->characters, rows);
 }
+
+/* Columns of a piece of text: bytes of UTF-8 that begin a character. */
+static size_t columns_of(const char *text, size_t length)
+{
+    size_t columns = 0;
+    for (size_t i = 0; i < length; i++) {
+        columns += ((unsigned char)text[i] & 0xC0) != 0x80;
+    }
+    return columns;
+}
+
+void look_wrap(sw_writer *writer, const char *text, size_t columns)
+{
+    size_t at = 0;
+    while (*text) {
+        const size_t word = strcspn(text, " ");
+        const size_t wide = columns_of(text, word);
+        if (at && columns && at + 1 + wide > columns) {
+            sw_write_text(writer, "\n ");
+            at = 1;
+        }
+        sw_write_format(writer, "%s%.*s", at ? " " : "", (int)word, text);
+        at += (at ? 1 : 0) + wide;
+        text += word;
+        text += *text == ' ';
+    }
+    sw_write_text(writer, "\n");
+}

@@ -30,5 +30,7 @@ bool look_rows(const struct command *command, const char *option, const char *va
                size_t *out);
 /* What a page on this descriptor looks like. */
 sw_text_options look_on(const struct look *look, int fd, size_t rows);
+/* A sentence in lines of so many columns, broken at spaces; later ones are indented. 0: one line. */
+void look_wrap(sw_writer *writer, const char *text, size_t columns);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stepwatch/history.h>
 
 #include "cli/cli.h"
+#include "cli/look.h"
 #include "cli/run_results.h"
 
 static const char *last_part(const char *path)
@@ -15,7 +16,8 @@ static const char *last_part(const char *path)
 }
 
 /* A run that cannot be compared is none that anybody asked about: silence. */
-void run_compare_previous(const struct run_dir *dir, const sw_summary *now, bool ascii)
+void run_compare_previous(const struct run_dir *dir, const sw_summary *now,
+                          sw_writer *writer, bool ascii, size_t columns)
 {
     sw_history_earlier earlier;
     sw_run *run = NULL;
@@ -30,9 +32,11 @@ void run_compare_previous(const struct run_dir *dir, const sw_summary *now, bool
     if (sw_summary_get_steps(before) &&
         sw_compare_summaries(&comparison, before, now, NULL, NULL) == SW_OK &&
         sw_comparison_sentence(comparison, 0, ascii, sentence, sizeof sentence) > 0) {
-        fprintf(stderr, "Against the previous run (%s%s): %s.\n",
-                last_part(earlier.directory),
-                earlier.same_arguments ? "" : ", other arguments", sentence);
+        char text[sizeof sentence + 400];
+        snprintf(text, sizeof text, "Against the previous run (%.255s%s): %s.",
+                 last_part(earlier.directory),
+                 earlier.same_arguments ? "" : ", other arguments", sentence);
+        look_wrap(writer, text, columns);
     }
     sw_comparison_free(comparison);
     sw_summary_free(before);

@@ -12,6 +12,7 @@
 #include <stepwatch/version.h>
 
 #include "cli/cli.h"
+#include "cli/look.h"
 #include "cli/run_results.h"
 
 /* Lines of a profile that are shown; the file has all. */
@@ -188,15 +189,19 @@ static bool leave_report(const struct run_results *results)
         sw_export_report_text(writer, it.summary, it.findings, &look);
     }
     show_profiles(writer, it.summary, &look);
+    /* In a file it is one line each, for whoever looks for them. */
+    const size_t columns = isatty(STDERR_FILENO) ? look.columns : 0;
     if (writer && (json || html)) {
-        sw_write_format(writer, "Report: %s%s%s; tables: stepwatch report --top 20\n",
-                        html ? "report.html" : "", html && json ? ", " : "",
-                        json ? "report.json" : "");
+        char text[120];
+        snprintf(text, sizeof text, "Report: %s%s%s; tables: stepwatch report --top 20",
+                 html ? "report.html" : "", html && json ? ", " : "",
+                 json ? "report.json" : "");
+        look_wrap(writer, text, columns);
+    }
+    if (writer && results->history) {
+        run_compare_previous(dir, it.summary, writer, !look.unicode, columns);
     }
     sw_writer_close(writer, NULL);
-    if (results->history) {
-        run_compare_previous(dir, it.summary, !look.unicode);
-    }
     const bool functions = sw_summary_functions(it.summary) != NULL;
     cli_case_free(&it);
     return functions;

@@ -3,6 +3,7 @@
 #define SW_CLI_RUN_RESULTS_H
 
 #include <stdbool.h>
+#include <stepwatch/write.h>
 
 #include "cli/run_dir.h"
 #include "cli/run_origin.h"
@@ -25,6 +26,7 @@ struct run_results {
 void run_results_leave(const struct run_results *results);
 
 /* Says on stderr how the run compares with the previous one of the same program, if there is one in the history. */
-void run_compare_previous(const struct run_dir *dir, const sw_summary *now, bool ascii);
+void run_compare_previous(const struct run_dir *dir, const sw_summary *now,
+                          sw_writer *writer, bool ascii, size_t columns);
 
 #endif

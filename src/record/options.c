@@ -532,6 +532,13 @@ static size_t distance(const char *a, size_t a_length, const char *b, size_t b_l
     return rows[a_length % 3][b_length];
 }
 
+/* Whether one name is the beginning of the other: then it is what is meant, however much is missing. */
+static bool begins(const char *a, size_t a_length, const char *b, size_t b_length)
+{
+    const size_t shorter = a_length < b_length ? a_length : b_length;
+    return shorter >= 3 && memcmp(a, b, shorter) == 0;
+}
+
 const char *sw_option_nearest(const char *name)
 {
     size_t length = name ? strlen(name) : 0;
@@ -546,12 +553,14 @@ const char *sw_option_nearest(const char *name)
         }
     }
     const char *nearest = NULL;
-    size_t least = NAME_MOST;
+    size_t least = SIZE_MAX;
     for (size_t i = 0; i < SW__COUNTOF(options); i++) {
         size_t known = strlen(options[i].name);
         size_t edits = distance(plain, length, options[i].name, known);
-        /* More than half of it different is another word, not a slip. */
-        if (edits * 2 <= known && edits < least) {
+        if (edits > 2 && begins(plain, length, options[i].name, known)) {
+            edits = 2;
+        }
+        if (edits < least) {
             least = edits;
             nearest = options[i].name;
         }

@@ -470,9 +470,9 @@ static void sw__session_say_losses(const struct sw__session *session, uint64_t d
                 "is lost",
                 session->home.path);
     } else if (session->home.error) {
-        sw__say("%s: %s; %llu events and %llu step records were lost", session->home.path,
-                strerror(session->home.error), (unsigned long long)dropped,
-                (unsigned long long)steps);
+        sw__say("%s: %s; %llu events and %llu records of steps and watchers were lost",
+                session->home.path, strerror(session->home.error),
+                (unsigned long long)dropped, (unsigned long long)steps);
     } else if (session->home.cuts) {
         sw__say("%s was truncated by another process; %llu events were lost",
                 session->home.path, (unsigned long long)dropped);

@@ -356,7 +356,8 @@ def test_a_named_file_without_our_part(
     ("words", "sentence"),
     [
         (("--set", "max_bm=3"), "unknown option 'max_bm' in --set; did you mean 'max_mb'?"),
-        (("--set", "zzz=3"), "'stepwatch doctor' lists them"),
+        (("--set", "monitor=3"), "'monitor' in --set; did you mean 'monitor_interval_s'?"),
+        (("--set", "xyzzy=3"), "unknown option 'xyzzy' in --set; did you mean '"),
         (("--set", "max_mb"), "--set takes KEY=VALUE"),
         (("--set", "=3"), "--set takes KEY=VALUE"),
         (("--set", "max_mb="), 'max_mb is ""'),

@@ -355,3 +355,21 @@ def test_the_program_goes_with_a_killed_supervisor(start: Start) -> None:
             return
         time.sleep(0.02)
     raise AssertionError("the program runs on")
+
+
+def test_no_line_of_the_report_is_wider(
+    stepwatch_cli: Path, env: dict[str, str], tmp_path: Path
+) -> None:
+    """Nor of what comes after it: the files, and how the run before compares."""
+    (tmp_path / "train.py").write_text(STEPS.replace('not os.path.exists("stop")', "number < 60"))
+    command = [str(stepwatch_cli), "run", "--name", "n" * 30, "train.py"]
+    settings = {**env, "TERM": "xterm-256color", "NO_COLOR": "1", "STEPWATCH_PROGRESS": "off"}
+    for run in range(2):
+        terminal = Terminal(command, settings, tmp_path, columns=60)
+        assert terminal.wait() == 0
+        os.close(terminal.terminal)
+        lines = terminal.output.decode().split("\r\n")
+        report = lines[lines.index("the end") : -2]  # the last is the path of the run
+        assert max(map(len, report)) <= 60, report
+        assert any(line.startswith("Report: ") for line in report)
+        assert any(line.startswith("Against the previous run") for line in report) == (run == 1)

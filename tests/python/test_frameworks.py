@@ -248,7 +248,7 @@ else:
     python(program, watched=False)
     run = stepwatch.open(tmp_path / "own")
     names = {row["name"] for row in run.sections}
-    assert {
+    actions = {
         "run_training_epoch",
         "run_training_batch",
         "[_TrainingEpochLoop].train_dataloader_next",
@@ -256,12 +256,18 @@ else:
         "[Strategy]SingleDeviceStrategy.backward",
         "[LightningModule]Net.optimizer_step",
         "save_checkpoint",
-    } <= names
+    }
+    assert actions <= names
     report = run.report().to_dict()
     assert report["steps"]["count"] == 20
     assert phases_of(report)["backward"] > 0
     (text,) = tmp_path.glob("fit-times*.txt")
-    assert "run_training_batch" in text.read_text() or "steps" in text.read_text()
+    verdict, _, table = text.read_text(encoding="utf-8").partition("\nAction ")
+    assert "20 steps" in verdict
+    rows = {line.split()[0]: line.split() for line in table.splitlines() if line.strip()}
+    assert actions <= set(rows)
+    assert rows["run_training_batch"][2] == "20"
+    assert rows["run_training_batch"][4].endswith("%")
 
 
 def test_lightning_callback(python: Program, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import stepwatch
+from stepwatch.integrations import loader_rows
 
 from .conftest import load
 
@@ -317,6 +318,25 @@ def test_workers(program: Runner) -> None:
     assert result.steps()["count"] == 18
 
 
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("train = DataLoader(samples, batch_size=4)", "train"),
+        ("    self.train: Loader = torch.utils.data.DataLoader(", "train"),
+        ("train = wrap(DataLoader(samples))", "train"),
+        ("train = make_loader(samples)", "train"),
+        ("net = Net(); train = DataLoader(samples); steps = 3", "train"),
+        ("net = Net(); train = make_loader(samples)", None),
+        ("train = DataLoader(a); test = DataLoader(b)", None),
+        ("train, test = DataLoader(a), DataLoader(b)", None),
+        ("for batch in DataLoader(samples, batch_size=4):", None),
+        ("return DataLoader(samples, batch_size=4)", None),
+    ],
+)
+def test_loaders_are_named_as_the_program_does(line: str, name: str | None) -> None:
+    assert loader_rows._assigned(line, "DataLoader") == name
+
+
 def test_persistent_workers(program: Runner) -> None:
     result = program(script(WORKERS.format(more="persistent_workers=True, prefetch_factor=4")))
     check_workers(result, 2)
@@ -326,6 +346,54 @@ def test_persistent_workers(program: Runner) -> None:
         calls = worker.calls("loader", number)
         # The first index of a pass, word of the next, and the end.
         assert calls["index", "between passes"] + calls.get(("index", "prefetched"), 0) >= 9 + 2
+
+
+def test_workers_that_end_with_the_program(program: Runner) -> None:
+    """Which are killed: nothing of what they did before is lost."""
+    result = program(
+        script(
+            """
+global loader
+loader = DataLoader(Samples(40, scale), batch_size=4, num_workers=2, persistent_workers=True)
+train(loader, 2)
+"""
+        )
+    )
+    for worker in result.workers:
+        (number,) = {stage[1] for stage in worker.stages}
+        calls = worker.calls("loader", number)
+        assert calls["fetch", "fetch"] == calls["room", "pipe"] == 10
+        assert calls["getitem", "getitem"] == calls["transform", "scale"] == 40
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_chains_in_attributes_of_any_name(program: Runner, workers: int) -> None:
+    result = program(
+        script(
+            f"""
+class Mine(Dataset):
+    def __init__(self):
+        self.first, self.others = Compose([Named("a"), scale]), {{"train": Compose([Part()])}}
+        self.callback = named
+
+    def __len__(self):
+        return 12
+
+    def __getitem__(self, index):
+        return self.others["train"](self.first(self.callback(torch.ones(4) * index))), 1
+
+loader = DataLoader(Mine(), batch_size=4, num_workers={workers})
+train(loader, 2)
+"""
+        )
+    )
+    found: dict[str, int] = {}
+    for file in result.workers if workers else [result.main]:
+        for number in {stage[1] for stage in file.stages}:
+            for (kind, name), calls in file.calls("loader", number).items():
+                if kind == "transform":
+                    found[name] = found.get(name, 0) + calls
+    assert found == {"Named": 24, "scale": 24, "Part": 24}
 
 
 @pytest.mark.slow

@@ -302,6 +302,28 @@ def test_compilations_have_a_function_and_a_reason(tmp_path: Path) -> None:
     assert done.seen.sections()["compile"] == len(done.seen.records(COMPILE))
 
 
+def test_compiled_modules_of_torch_are_named(tmp_path: Path) -> None:
+    """Dynamo compiles them through a function of its own, which says nothing to anybody."""
+    text = """
+        import torch
+        install("torch_compile_watch")
+        layers = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.ReLU())
+        net = torch.compile(layers, backend="eager")
+        for number in (2, 3):
+            net(torch.ones(number, 3))  # the place
+        stepwatch.stop()
+        print("on")
+    """
+    done = run(tmp_path, text)
+    lines = (tmp_path / "program.py").read_text(encoding="utf-8").splitlines()
+    rows = done.seen.rows(COMPILED)
+    assert {row.keys[0] for row in rows} == {"Sequential"}
+    assert sorted(row.flags for row in rows) == [0, 1]
+    for row in rows:
+        assert Path(row.keys[2]).name == "program.py"
+        assert lines[row.keys[3] - 1].endswith("# the place")
+
+
 def test_a_dynamo_without_what_we_use_is_a_note(tmp_path: Path) -> None:
     text = """
         import torch, torch._dynamo

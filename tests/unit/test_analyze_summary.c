@@ -445,12 +445,14 @@ static void losses_become_notes(void **state)
     tb->super.total[SW__TOTAL_DROPPED] = 1;
     tb->super.total[SW__TOTAL_OVERWRITTEN] = 1234567;
     tb->super.total[SW__TOTAL_NAMES_FOLDED] = 3;
-    tb->super.error = 28; /* ENOSPC */
+    tb->super.total[SW__TOTAL_STEPS_DROPPED] = 429; /* the monitor's among them */
+    tb->super.error = 28;                           /* ENOSPC */
     write_trace(fixture, tb);
     const sw_summary *summary = summarise(fixture);
     assert_true(has_note(summary, "1 event was dropped"));
     assert_true(has_note(summary, "1,234,567 events were given up"));
     assert_true(has_note(summary, "3 names were folded"));
+    assert_true(has_note(summary, "429 records of steps and watchers were given up"));
     assert_true(has_note(summary, "No space left on device"));
     const sw_summary_overhead *overhead = sw_summary_get_overhead(summary);
     assert_int_equal(overhead->dropped, 1);
@@ -460,6 +462,31 @@ static void losses_become_notes(void **state)
     assert_int_equal(sw_summary_add_note(fixture->summary, "One more."), 0);
     assert_true(has_note(summary, "One more."));
     fixture_free(fixture);
+}
+
+/* What the program waited for torch's profiler is part of what recording cost. */
+static void operators_are_paid_for(void **state)
+{
+    (void)state;
+    double seconds[2];
+    for (unsigned with = 0; with < 2; with++) {
+        struct fixture *fixture = fixture_new();
+        struct tb *tb = two_level_trace(SW_CLOCK_MONOTONIC, 10);
+        const double spent = 0.25;
+        sw_row row = {.table = SW_TABLE_SETTING, .key = {61, 62}};
+        memcpy(&row.value[0], &spent, sizeof spent);
+        tb_name(tb, 61, "operators", 0, SW_PHASE_INHERIT);
+        tb_name(tb, 62, with ? "overhead_seconds" : "window_seconds", 0,
+                SW_PHASE_INHERIT);
+        tb_row(tb, &row);
+        write_trace(fixture, tb);
+        const sw_summary_overhead *overhead = sw_summary_get_overhead(summarise(fixture));
+        seconds[with] = overhead->seconds;
+        assert_int_equal(strstr(overhead->how, "250 ms in which torch's") != NULL, with);
+        assert_true(overhead->low <= overhead->percent);
+        fixture_free(fixture);
+    }
+    assert_true(fabs(seconds[1] - seconds[0] - 0.25) < 1e-9);
 }
 
 static void the_supervisor_knows_more(void **state)
@@ -536,6 +563,7 @@ int main(void)
         cmocka_unit_test(the_schedule_says_what_is_warm_up),
         cmocka_unit_test(an_empty_trace_has_a_summary),
         cmocka_unit_test(losses_become_notes),
+        cmocka_unit_test(operators_are_paid_for),
         cmocka_unit_test(the_supervisor_knows_more),
         cmocka_unit_test(counters_are_merged),
     };

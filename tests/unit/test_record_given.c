@@ -235,7 +235,7 @@ static void presets_take_the_place_of_a_file(void **state)
     expect(given, "quiet", "off", SW_SOURCE_DEFAULT, "");
     expect(given, "policy", "auto", SW_SOURCE_DEFAULT, "");
     assert_string_equal(sw_given_problem(given, 0),
-                        "config: there is no option \"trainer\"");
+                        "config: there is no option \"trainer\"; did you mean loader?");
     assert_non_null(strstr(sw_given_problem(given, 1), "keep_first is \"-1\""));
     assert_null(sw_given_problem(given, 2));
     sw_given_free(given);

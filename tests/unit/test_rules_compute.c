@@ -301,6 +301,25 @@ static void a_forward_after_the_backward(void **state)
     }
 }
 
+/* Two trainings one after the other: the forward of the second is no forward after the backward of the first, even where one
+ * line of the function does both. */
+static void a_training_after_another(void **state)
+{
+    (void)state;
+    struct scene *scene = scene_new();
+    scene_steps(scene, 100, PHASES(COMPUTE));
+    for (unsigned line = 50; line < 52; line++) {
+        const struct scene_frame module = {"<module>", "/home/u/main.py", 1, line};
+        scene_samples(scene, SW_PHASE_FORWARD, FRAMES(module, TRAIN(20), TORCH("f")), 200,
+                      200);
+        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(module, TRAIN(20), TORCH("b")),
+                      250, 250);
+    }
+    scene_look(scene);
+    assert_null(found(scene, SW_FINDING_REDUNDANT_WORK));
+    scene_free(scene);
+}
+
 /* The model over and over after some of the updates is a validation, whatever it says of itself. */
 static void forwards_after_some_backwards(void **state)
 {
@@ -635,6 +654,7 @@ int main(void)
         cmocka_unit_test(doubles),
         cmocka_unit_test(small_operations),
         cmocka_unit_test(a_forward_after_the_backward),
+        cmocka_unit_test(a_training_after_another),
         cmocka_unit_test(forwards_after_some_backwards),
         cmocka_unit_test(work_outside_the_backward),
         cmocka_unit_test(compiled_again_and_again),

@@ -43,6 +43,24 @@ static void python_code_in_the_step(void **state)
     scene_free(scene);
 }
 
+/* The same time in one step alone is no part of every step: it was done once. */
+static void python_code_in_one_step(void **state)
+{
+    (void)state;
+    struct scene *scene = scene_new();
+    for (unsigned i = 0; i < 100; i++) {
+        scene_step(scene, PHASES(COMPUTE, [SW_PHASE_OTHER] = i == 40 ? 550 : 0.5), 0);
+    }
+    usual_samples(scene);
+    scene_samples(scene, SW_PHASE_OTHER,
+                  FRAMES(TRAIN(27), {"count_pairs", "/home/u/pairs.py", 3, 7}), 550, 20);
+    scene_samples(scene, SW_PHASE_OTHER, FRAMES(TRAIN(28), TORCH("f")), 50, 50);
+    scene_look(scene);
+    assert_null(found(scene, SW_FINDING_PYTHON_OVERHEAD));
+    assert_null(found(scene, SW_FINDING_LOADER_MAIN_PROCESS));
+    scene_free(scene);
+}
+
 /* What a loop calls goes with it: the title says where the gain comes from. */
 static void python_code_and_what_it_calls(void **state)
 {
@@ -953,6 +971,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(python_code_in_the_step),
+        cmocka_unit_test(python_code_in_one_step),
         cmocka_unit_test(python_code_and_what_it_calls),
         cmocka_unit_test(whose_code_it_is),
         cmocka_unit_test(few_samples_show_nothing),

@@ -57,7 +57,7 @@ class Row:
         self.kind = _kind(loader)
         self._settings(loader, dataset)
         fallback = f"{self.kind}({self.dataset})" if self.dataset else self.kind
-        self.name = self._take_name(loader, _name(self.site, fallback))
+        self.name = self._take_name(loader, _name(self.site, self.kind, fallback))
         if _core.is_recording():
             self.put()
 
@@ -207,14 +207,25 @@ def _builds(frame: FrameType, site: tuple[str, int, str] | None, loader: Any) ->
     return frame.f_locals.get(code.co_varnames[0]) is loader
 
 
-def _name(site: tuple[str, int, str] | None, fallback: str) -> str:
+def _name(site: tuple[str, int, str] | None, kind: str, fallback: str) -> str:
     """Name a loader as the program does, if the line that builds it tells: ``train = Load(…)``."""
     if site is not None:
         with suppress(OSError), Path(site[0]).open(encoding="utf-8", errors="replace") as file:
             for line in islice(file, site[1] - 1, site[1]):
-                found = re.match(r"\s*(?:self\.)?([A-Za-z_]\w*)\s*(?::[^=]+)?=(?!=)", line)
-                return found.group(1) if found else fallback
+                return _assigned(line, kind) or fallback
     return fallback
+
+
+def _assigned(line: str, kind: str) -> str | None:
+    """Return what a line assigns a call of the class to, or something else if it is all it does."""
+    call = rf"([A-Za-z_]\w*)\s*(?::[^=;()]+)?=\s*(?:\w+\.)*{re.escape(kind)}\("
+    names: list[str] = re.findall(call, line)
+    if line.count(f"{kind}(") > 1:
+        return None
+    if names:
+        return names[0]
+    found = re.match(r"\s*(?:self\.)?([A-Za-z_]\w*)\s*(?::[^=]+)?=(?!=)[^;]*$", line)
+    return found.group(1) if found else None
 
 
 def forget(table: dict[int, Any], key: int) -> Callable[[Any], None]:

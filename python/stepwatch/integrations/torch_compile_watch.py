@@ -134,9 +134,28 @@ def _function(metrics: dict[str, Any]) -> tuple[str, str, int]:
     if resumed:
         name = f"{resumed[1]} (resumed at line {resumed[2]})"
     found = (name, metrics.get("co_filename") or "", metrics.get("co_firstlineno") or 0)
+    if "/torch/_dynamo/" in found[1]:
+        found = _module() or found
     if len(_names) < _MOST:
         _names[number] = found
     return found
+
+
+def _module() -> tuple[str, str, int] | None:
+    """Return class and caller of the compiled module that runs.
+
+    Dynamo compiles modules of torch's own, an ``nn.Sequential`` for instance, through a function of
+    its own, of which the program has never heard.
+    """
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_filename.endswith("eval_frame.py"):
+            module = getattr(frame.f_locals.get("self"), "_orig_mod", None)
+            site = _core.user_site() if module is not None else None
+            if site is not None:
+                return type(module).__name__, site[0], site[1]
+        frame = frame.f_back  # type: ignore[assignment]
+    return None
 
 
 def _current_id() -> object:

@@ -10,8 +10,10 @@ worker, where the dataset is a copy for that worker alone, or for as long as a b
 from __future__ import annotations
 
 import functools
+import gc
 import sys
 import types
+from itertools import chain, islice
 
 from stepwatch import _core
 from stepwatch.integrations import _patch, loader_rows
@@ -210,6 +212,30 @@ def _transforms(dataset: Any) -> Iterator[tuple[Any, Any, Any, bool]]:
                     found += 1
                     if found >= _MOST:
                         return
+        for composed in _composed(owner):
+            for holder, key in _parts([composed], 0, seen, _DEPTH):
+                yield holder, key, holder[key], True
+                found += 1
+                if found >= _MOST:
+                    return
+
+
+def _composed(owner: Any) -> list[Any]:
+    """Return what has a list of transforms, in attributes of whatever name.
+
+    The collector is asked for them: it gives the values without making a dictionary of them.
+    """
+    if isinstance(owner, (list, tuple, dict, set)):
+        return []  # Its samples would be among them.
+    values = gc.get_referents(owner)[:_MOST]
+    inside = [islice(each.values(), _MOST) for each in values if type(each) is dict]
+    return [
+        each
+        for each in chain(values, *inside)
+        if callable(each)
+        and not isinstance(each, (type, *_FUNCTIONS))
+        and _listed(Attributes(each))
+    ]
 
 
 def _datasets(dataset: Any, seen: set[int], depth: int) -> Iterator[Any]:
@@ -257,13 +283,20 @@ def _chain(transform: Any) -> tuple[Any, list[Any]]:
     if isinstance(modules, dict) and type(transform).__name__ in _CONTAINERS:
         return modules, list(modules)
     for place in (attributes, modules if isinstance(modules, dict) else {}):
-        inside = place.get("transforms")
-        if type(inside) in (list, tuple) and inside and all(map(callable, inside)):
+        inside = _listed(place)
+        if inside:
             return inside, list(range(len(inside)))
         keys = [name for name in _CALLED if callable(place.get(name))]
         if keys:
             return place, keys
     return None, []
+
+
+def _listed(place: Any) -> Any:
+    """Return the list of transforms that an object has, if it is one that can be called."""
+    inside = place.get("transforms")
+    works = type(inside) in (list, tuple) and inside and all(map(callable, inside))
+    return inside if works else None
 
 
 # --- Methods of classes ------------------------------------------------------------------------

@@ -199,6 +199,8 @@ class Worker:
             self.name, asked, end, fetch_begin, fetch_end, put, 0, 0, cpu, size, number, epoch,
             index, self.number, 0,
         )  # fmt: skip
+        # Workers that persist are killed when the program ends: this may be the last batch.
+        _core.stages_keep()
 
 
 def _pickler_for(worker: Worker, pickler: Any) -> Any:
