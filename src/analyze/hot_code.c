@@ -75,12 +75,13 @@ static bool waits_for_others(const char *file)
 }
 
 /* Whether a function writes down what happens: of a package for that, or one of the user's that is named so. */
-static bool writes_logs(const sw_stack_frame *frame)
+static bool writes_logs(const sw_stack_frame *frame, bool *by_name)
 {
     static const char *const classes[] = {"Logger.", "Tracker.", "Reporter.",
                                           "Recorder."};
     static const char *const values[] = {"log_prob", "log_softmax", "log_lik", "log_det",
                                          "log_sum",  "log_norm",    "log_sigm"};
+    *by_name = false;
     if (!sw__user_file(frame->file)) {
         return logs_package(frame->file);
     }
@@ -94,7 +95,9 @@ static bool writes_logs(const sw_stack_frame *frame)
     const bool is_log = strncmp(name, "log", 3) == 0 &&
                         (length - last == 3 || name[3] == '_') &&
                         !HAS_ONE_OF(name, values);
-    return is_log || HAS_ONE_OF(frame->name, classes);
+    const bool of_class = HAS_ONE_OF(frame->name, classes);
+    *by_name = is_log && !of_class;
+    return is_log || of_class;
 }
 
 /* --- the order of lines --- */
@@ -210,6 +213,7 @@ struct reading {
     int tag_phase[TAGS];
     size_t tags;
     uint8_t *repeats; /* by number of the frame: enum repeats; found once each */
+    uint8_t *gives;   /* the same: enum gives */
 };
 
 static bool of_step_thread(const sw_findings *all, const sw_stack_tag *tag)
@@ -476,6 +480,35 @@ static bool comes_again(struct reading *reading, const uint32_t *frames, size_t 
            strstr(at->name, ".<") != NULL;
 }
 
+enum gives { GIVES_UNSEEN, GIVES_NOTHING, GIVES_VALUE };
+
+/* Whether a function gives back what it computes, as its source reads. */
+static bool gives_value(struct reading *reading, uint32_t number)
+{
+    uint8_t unseen = GIVES_UNSEEN;
+    uint8_t *known = reading->gives ? &reading->gives[number] : &unseen;
+    if (*known == GIVES_UNSEEN) {
+        const sw_stack_frame *frame = sw_stacks_get_frame(reading->stacks, number);
+        struct sw__frame_source source = sw__frame_source(frame);
+        *known = source.text &&
+                         sw__source_returns(source.text, source.length, frame->first_line)
+                     ? GIVES_VALUE
+                     : GIVES_NOTHING;
+        sw__frame_source_free(&source);
+    }
+    return *known == GIVES_VALUE;
+}
+
+/* Whether what a frame calls, or does, is there to be written down. The logarithm of something is named like that, too: it is
+ * computed for the model or its loss, and given back. */
+static bool logs_here(struct reading *reading, uint32_t number, enum sw__hot_when when)
+{
+    bool by_name;
+    return writes_logs(sw_stacks_get_frame(reading->stacks, number), &by_name) &&
+           !(by_name && (when == SW__HOT_BEFORE || when == SW__HOT_BETWEEN) &&
+             gives_value(reading, number));
+}
+
 static void add_stack(struct reading *reading, const sw_stack *stack, int phase,
                       bool outside)
 {
@@ -556,7 +589,7 @@ static void add_stack(struct reading *reading, const sw_stack *stack, int phase,
     }
     for (size_t i = loop + 1; key.as == SW_PHASE_OTHER && i < depth; i++) {
         const sw_stack_frame *frame = sw_stacks_get_frame(reading->stacks, frames[i]);
-        if (writes_logs(frame)) {
+        if (logs_here(reading, frames[i], when)) {
             key.as = SW_PHASE_LOGGING;
             key.frame = i < inner ? frame : key.frame;
         }
@@ -642,6 +675,7 @@ const struct sw__hot *sw__hot_code(sw_findings *all)
     find_references(&reading);
     find_callers(&reading);
     reading.repeats = sw__alloc_zero(sw_stacks_frame_count(reading.stacks) + 1, 1);
+    reading.gives = sw__alloc_zero(sw_stacks_frame_count(reading.stacks) + 1, 1);
     sw_stack stack;
     sw_stacks_cursor cursor = {0};
     while (sw_stacks_next(reading.stacks, &cursor, &stack)) {
@@ -660,6 +694,7 @@ const struct sw__hot *sw__hot_code(sw_findings *all)
     sw__free(reading.forward.frames);
     sw__free(reading.backward.frames);
     sw__free(reading.repeats);
+    sw__free(reading.gives);
     join_logging(reading.hot);
     return all->hot;
 }

@@ -38,11 +38,14 @@ void sw__rules_picked(sw_findings *all); /* slow_module: of whose result little 
 bool sw__rules_alike(
     sw_findings *all); /* launch_bound: parts that are alike; whether there are some */
 void sw__rules_redundant(sw_findings *all);
-bool sw__rules_frozen(sw_findings *all);  /* redundant_work; whether there is some */
-bool sw__rules_again(sw_findings *all);   /* the same */
-void sw__rules_ranks(sw_findings *all);   /* straggler, communication */
-void sw__rules_gpu(sw_findings *all);     /* gpu_throttle */
-void sw__rules_memory(sw_findings *all);  /* memory_growth, memory_pressure */
+bool sw__rules_frozen(sw_findings *all); /* redundant_work; whether there is some */
+bool sw__rules_again(sw_findings *all);  /* the same */
+void sw__rules_ranks(sw_findings *all);  /* straggler, communication */
+void sw__rules_gpu(sw_findings *all);    /* gpu_throttle */
+void sw__rules_memory(sw_findings *all); /* memory_growth, memory_pressure */
+/* memory_growth: steps that get longer with what is kept. `growth`: what is told of memory, NULL: that it does not grow, or
+ * too little; `kept`: the source shows what is kept. */
+void sw__rules_piles(sw_findings *all, struct sw__draft *growth, bool kept);
 void sw__rules_metrics(sw_findings *all); /* logging: work after the update */
 
 /* Small reads, reading again, fsync: what watched calls say. */

@@ -1,5 +1,5 @@
 /* Rules: many small parts that are alike and know nothing of each other, called one after the other: members of an ensemble, heads,
- * experts that all get the same input. One operation on all their weights does what they do.
+ * experts that all get the same input, a table of vectors for each column. One operation on all their weights does what they do.
  *
  * A deep model has such a row, too, and each of its parts waits for the one before: whether they do is told from the source of the
  * line that calls them. */
@@ -18,6 +18,8 @@
 #define ROW_MOST 1024
 /* A call that takes no longer than this is mostly calling. */
 #define CALL_MOST_NS 40e3
+/* Tables whose numbers have no such divisor in common have vectors of different lengths. */
+#define VECTOR_LEAST 4
 /* So much of the forward is the row. */
 #define FORWARD_LEAST 0.5
 /* An update that takes no longer for a tensor is mostly calling, too. */
@@ -30,6 +32,7 @@ struct row {
     unsigned parts;    /* that were called */
     double parameters; /* of all of them */
     double calls, ns;  /* of a step, in their forwards */
+    bool tables;       /* of vectors, with any number of rows each */
 };
 
 /* The number after "name." of the row, or -1. */
@@ -46,12 +49,30 @@ static long number_in(const char *name, const sw_training_module *list, size_t l
                : -1;
 }
 
-/* Fills in what the parts of a list do; false where they are not alike. */
+static bool is_table(const sw_training_module *module)
+{
+    return module->type && (strcmp(module->type, "Embedding") == 0 ||
+                            strcmp(module->type, "EmbeddingBag") == 0);
+}
+
+static uint64_t common_divisor(uint64_t a, uint64_t b)
+{
+    while (b) {
+        const uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Fills in what the parts of a list do; false where they are not alike. Tables are alike if their vectors are as long. */
 static bool read_row(const sw_training_module *modules, size_t count, uint64_t steps,
                      struct row *row)
 {
     uint64_t parameters[ROW_MOST] = {0};
     bool called[ROW_MOST] = {false};
+    uint64_t divisor = 0;
+    row->tables = true;
     for (size_t i = 0; i < count; i++) {
         const sw_training_module *module = &modules[i];
         const long number = number_in(module->name, row->list, row->length);
@@ -62,15 +83,18 @@ static bool read_row(const sw_training_module *modules, size_t count, uint64_t s
         called[number] = true;
         row->calls += (double)module->calls / (double)steps;
         row->ns += (double)module->self_ns / (double)steps;
+        row->tables &= is_table(module);
+        divisor = common_divisor(divisor, module->parameters);
     }
     for (size_t i = 0; i < ROW_MOST; i++) {
-        if (called[i] && (parameters[i] == 0 || parameters[i] != parameters[0])) {
+        if (called[i] &&
+            (parameters[i] == 0 || (parameters[i] != parameters[0] && !row->tables))) {
             return false;
         }
         row->parts += called[i];
         row->parameters += (double)parameters[i];
     }
-    return row->parts >= ROW_LEAST;
+    return row->parts >= ROW_LEAST && (!row->tables || divisor >= VECTOR_LEAST);
 }
 
 static const char *last_of(const char *name)
@@ -170,6 +194,43 @@ static const sw_stack_frame *calls_row(const sw_findings *all, const struct row 
     return NULL;
 }
 
+/* What others take of the forward (`backward`: of that), in ns a step: layers outside of the row. What the part that has the
+ * row does itself is there to feed it, and to put together what it gives. */
+static double beside_row(const sw_findings *all, const struct row *row, bool backward)
+{
+    size_t count;
+    uint64_t steps;
+    uint64_t total;
+    double sum = 0;
+    const sw_training_module *modules = sw_training_modules(all->it.training, &count);
+    sw_summary_all_steps(all->it.summary, &steps, &total);
+    for (size_t i = 0; steps > 0 && i < count; i++) {
+        const sw_training_module *module = &modules[i];
+        const size_t length = strlen(module->name);
+        const bool owner = strncmp(module->name, row->list->name, length) == 0 &&
+                           row->list->name + length + 1 == last_of(row->list->name);
+        if (module->loss || owner ||
+            number_in(module->name, row->list, row->length) >= 0) {
+            continue;
+        }
+        if (!backward) {
+            sum += (double)module->self_ns / (double)steps;
+        } else if (module->backward_calls && module->self_ns == module->total_ns) {
+            sum += (double)module->backward_ns / (double)module->backward_calls *
+                   (double)module->calls / (double)steps;
+        }
+    }
+    return sum;
+}
+
+static struct sw__estimate without(struct sw__estimate of, double ns)
+{
+    of.mean = of.mean > ns ? of.mean - ns : 0;
+    of.low = of.low > ns ? of.low - ns : 0;
+    of.high = of.high > ns ? of.high - ns : 0;
+    return of;
+}
+
 /* What of the update goes for each tensor and not for each number: with fewer tensors it goes. */
 static struct sw__estimate update_of(const sw_findings *all, const struct row *row)
 {
@@ -183,8 +244,11 @@ static struct sw__estimate update_of(const sw_findings *all, const struct row *r
     struct sw__estimate update = sw__phase_time(
         all, SW__PHASE_BIT(SW_PHASE_OPTIMIZER) | SW__PHASE_BIT(SW_PHASE_ZERO_GRAD));
     const bool small = tensors > 0 && update.mean / tensors < TENSOR_MOST_NS;
-    const double part =
-        small && parameters > 0 ? fmin(row->parameters / parameters, 1) : 0;
+    /* Tables are one tensor each, and small beside the rest. */
+    const double of = row->tables      ? row->parts / tensors
+                      : parameters > 0 ? row->parameters / parameters
+                                       : 0;
+    const double part = small ? fmin(of, 1) : 0;
     update.mean *= part;
     update.low *= part;
     update.high *= part;
@@ -195,12 +259,18 @@ bool sw__rules_alike(sw_findings *all)
 {
     const struct sw__estimate forward =
         sw__phase_time(all, SW__PHASE_BIT(SW_PHASE_FORWARD));
-    const struct sw__estimate both = sw__phase_time(
-        all, SW__PHASE_BIT(SW_PHASE_FORWARD) | SW__PHASE_BIT(SW_PHASE_BACKWARD));
+    struct sw__estimate both = sw__phase_time(all, SW__PHASE_BIT(SW_PHASE_FORWARD) |
+                                                       SW__PHASE_BIT(SW_PHASE_BACKWARD));
     const double step = all->it.mean_ns;
     const struct row row = find_row(all);
+    double own = row.ns;
+    if (row.parts > 0 && row.tables) {
+        /* A table does next to nothing: picking its column and joining the vectors are as much. */
+        own = forward.mean - beside_row(all, &row, false);
+        both = without(both, beside_row(all, &row, false) + beside_row(all, &row, true));
+    }
     if (row.parts == 0 || !(row.ns / row.calls < CALL_MOST_NS) ||
-        !(row.ns > FORWARD_LEAST * forward.mean) || !(both.low / step > LAUNCH_LEAST) ||
+        !(own > FORWARD_LEAST * forward.mean) || !(both.low / step > LAUNCH_LEAST) ||
         (sw__has_device(all) && !sw__device_idles(all))) {
         return false;
     }
@@ -224,14 +294,23 @@ bool sw__rules_alike(sw_findings *all)
     sw__draft_number(draft, "update_ms", update.mean / 1e6);
     draft->finding.share = (both.mean + update.mean) / step;
     draft->finding.confidence = 0.8;
-    sw__draft_advise(all, draft,
-                     "Line %u of %s calls one after the other, and none needs what "
-                     "another gives: keep their weights in one tensor with a dimension "
-                     "more, and use torch.bmm or torch.baddbmm.",
-                     at->line, sw__file_name(at->file));
-    sw__draft_advise(all, draft,
-                     "torch.func.stack_module_state with torch.vmap does so without "
-                     "other layers; the optimizer then has fewer tensors, too.");
+    if (row.tables) {
+        sw__draft_advise(all, draft,
+                         "Line %u of %s looks up one table after the other: keep their "
+                         "rows in one table, add to the codes of each column where its "
+                         "rows begin, and look all of them up at once.",
+                         at->line, sw__file_name(at->file));
+    } else {
+        sw__draft_advise(
+            all, draft,
+            "Line %u of %s calls one after the other, and none needs what "
+            "another gives: keep their weights in one tensor with a dimension "
+            "more, and use torch.bmm or torch.baddbmm.",
+            at->line, sw__file_name(at->file));
+        sw__draft_advise(all, draft,
+                         "torch.func.stack_module_state with torch.vmap does so without "
+                         "other layers; the optimizer then has fewer tensors, too.");
+    }
     /* What they compute stays, a quarter of such calls as a rule; of the tensors of the update one in so many. */
     const double fewer = 1 - 1.0 / row.parts;
     const struct sw__estimate saved = {.mean =

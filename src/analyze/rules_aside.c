@@ -23,6 +23,9 @@
 #define EXCESS_LEAST 0.1
 #define EXCESS_PERIODIC_LEAST 0.05
 #define SLOW_TIMES 2.0
+/* Steps of so many times the usual are no matter of a busy machine: a few of them are enough. */
+#define FAR_TIMES 8.0
+#define FAR_LEAST 5
 
 /* --- validation and checkpoints --- */
 
@@ -329,6 +332,8 @@ static int by_value(const void *left, const void *right)
 struct tail {
     double usual, bound, p95;
     size_t slow;
+    size_t far; /* of them, FAR_TIMES the usual and more; neighbours are one event */
+    double far_excess;               /* ns of these beyond the usual */
     double excess;                   /* ns of all slow steps beyond the usual */
     double by_phase[SW_PHASE_COUNT]; /* of that */
     double delay;                    /* they waited for a CPU, as far as known */
@@ -428,6 +433,10 @@ static bool find_tail(const sw_findings *all, struct tail *tail)
         }
         tail->slow++;
         tail->excess += (double)duration(step) - tail->usual;
+        if ((double)duration(step) > FAR_TIMES * tail->usual) {
+            tail->far += i == 0 || (double)duration(step - 1) <= tail->bound;
+            tail->far_excess += (double)duration(step) - tail->usual;
+        }
         for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
             tail->by_phase[p] += (double)step->phase_ns[p] - usual[p];
         }
@@ -442,6 +451,15 @@ static double excess_of(const sw_summary_step *step, const void *context)
     const struct tail *tail = context;
     const double ns = (double)duration(step);
     return ns > tail->bound ? ns - tail->usual : 0;
+}
+
+/* What events that come by chance, of which `count` were seen, come to at least, as part of that: the lower end of Poisson's
+ * interval of 95 % (Wilson and Hilferty). Batch means know nothing of so few. */
+static double least_of(size_t count)
+{
+    const double n = (double)count;
+    const double root = 1 - 1 / (9 * n) - 1.96 / (3 * sqrt(n));
+    return count > 0 && root > 0 ? root * root * root : 0;
 }
 
 static bool tell(sw_findings *all, const enum sw_finding_kind *kinds, size_t count)
@@ -546,10 +564,16 @@ static void variance(sw_findings *all)
     const bool heavy = tail.p95 > 2 * step && tail.slow >= 8 && concentrated > 0.7 &&
                        tail.delay < delayed * tail.excess &&
                        excess.low / step > EXCESS_LEAST;
+    /* A few that are very long, where nothing but what they compute is: inputs of another size. */
+    const double far_low =
+        least_of(tail.far) * tail.far_excess / (double)all->it.count / step;
+    const bool far = tail.far >= FAR_LEAST && compute & SW__PHASE_BIT(phase) &&
+                     concentrated > 0.9 && tail.delay < 0.1 * tail.excess &&
+                     far_low > EXCESS_LEAST;
     /* Where calls return early, one that waits now and then waits for many. */
     const uint64_t waiting = SW__COMPUTE_PHASES | SW__PHASE_BIT(SW_PHASE_SYNC) |
                              SW__PHASE_BIT(SW_PHASE_OPTIMIZER);
-    if ((!periodic && !heavy) ||
+    if ((!periodic && !heavy && !far) ||
         (waiting & SW__PHASE_BIT(phase) && sw__is_asynchronous(all))) {
         return;
     }
@@ -581,6 +605,10 @@ static void variance(sw_findings *all)
                         "Every %llu steps one is %.0f times as long, in phase %s",
                         (unsigned long long)tail.period,
                         1 + tail.excess / (double)tail.slow / tail.usual, name);
+    } else if (!heavy) {
+        sw__draft_title(all, draft,
+                        "%zu of %zu steps are more than %.0f times as long, in phase %s",
+                        tail.far, all->it.count, FAR_TIMES, name);
     } else {
         sw__draft_title(all, draft,
                         "%zu of %zu steps are more than twice as long, in phase %s",
@@ -598,6 +626,11 @@ static void variance(sw_findings *all)
     draft->finding.confidence = periodic ? 0.85 : 0.6;
     const struct sw__hot_function *at =
         seen ? NULL : sw__hot_where_called(all, draft, SW__PHASE_BIT(phase));
+    if (compute & SW__PHASE_BIT(phase)) {
+        sw__draft_advise(all, draft,
+                         "If inputs differ in size, limit the longest, or make batches "
+                         "of similar sizes: a batch is padded to the longest in it.");
+    }
     if (seen) {
         sw__draft_where(all, draft, code.file, code.line, code.name);
         sw__draft_advise(
@@ -617,14 +650,10 @@ static void variance(sw_findings *all)
                          "those steps.",
                          name);
     }
-    if (SW__COMPUTE_PHASES & SW__PHASE_BIT(phase)) {
-        sw__draft_advise(all, draft,
-                         "If inputs differ in size, batches of similar sizes even the "
-                         "steps out.");
-    }
     /* What they took is known; how it would be next time is not, but not by so much. */
     struct sw__estimate range = excess;
     range.high = range.high < 1.15 * range.mean ? range.high : 1.15 * range.mean;
+    range.low = far && far_low * step > range.low ? far_low * step : range.low;
     sw__draft_saves_in_steps(all, draft, range, 0.95, 0.5, 1);
     for (struct sw__draft *other = all->first; other; other = other->next) {
         if (other->finding.kind == SW_FINDING_REDUNDANT_WORK) {

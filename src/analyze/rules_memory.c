@@ -140,8 +140,8 @@ static const sw_memory_site *growing_site(const sw_findings *all)
     return most;
 }
 
-/* Names the place: the line that keeps things, if the source shows one, else the line that allocates them. */
-static void tell_place(sw_findings *all, struct sw__draft *draft)
+/* Names the place: the line that keeps things, if the source shows one (true), else the line that allocates them. */
+static bool tell_place(sw_findings *all, struct sw__draft *draft)
 {
     const sw_memory_site *site = growing_site(all);
     const bool guessed = tell_holder(all, draft) || guess_place(all, draft);
@@ -154,10 +154,8 @@ static void tell_place(sw_findings *all, struct sw__draft *draft)
                          "What stays was allocated in %s:%u, %s: %.3g MB a step.",
                          sw__file_name(site->file), site->line, site->function,
                          site->growth.slope / MB);
-    } else if (!sw_memory_is_counted(sw_summary_memory(all->it.summary))) {
-        sw__draft_advise(all, draft,
-                         "stepwatch run --memory names the allocations that stay.");
     }
+    return guessed;
 }
 
 static double fact_number(const sw_findings *all, const char *key)
@@ -190,11 +188,13 @@ static void growth(sw_findings *all)
         sw__findings_unchecked(all, SW_FINDING_MEMORY_GROWTH,
                                count == 0 ? "memory was not read at the steps"
                                           : "memory was read at too few steps");
+        sw__rules_piles(all, NULL, false);
         return;
     }
     const struct sw__growth found = sw__growth_of(x, y, count);
     if (!found.grows || found.total < GROWTH_LEAST ||
         found.total < GROWTH_LEAST_SHARE * resident) {
+        sw__rules_piles(all, NULL, false);
         return;
     }
     struct sw__draft *draft = sw__draft(all, SW_FINDING_MEMORY_GROWTH, "RULE-31");
@@ -212,7 +212,12 @@ static void growth(sw_findings *all)
     draft->finding.confidence = found.p < 1e-4 ? 0.9 : 0.75;
     const double memory = fact_number(all, "memory_bytes");
     growth_severity(draft, &found, memory > resident ? memory - resident : INFINITY);
-    tell_place(all, draft);
+    const bool kept = tell_place(all, draft);
+    sw__rules_piles(all, draft, kept);
+    if (!growing_site(all) && !sw_memory_is_counted(sw_summary_memory(all->it.summary))) {
+        sw__draft_advise(all, draft,
+                         "stepwatch run --memory names the allocations that stay.");
+    }
 }
 
 /* --- spikes --- */

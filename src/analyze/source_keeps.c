@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyze/source_loops.h"
+#include "analyze/source_names.h"
 
 /* Longer loops are looked at so far. */
 enum { LINES_MOST = 400, NAME_MOST = 64 };
@@ -151,4 +152,85 @@ struct sw__source_keep sw__source_keeps(const char *text, size_t length, uint32_
         }
     }
     return best;
+}
+
+/* Whether `name` stands in a text by itself. */
+static bool names(const char *at, const char *end, const char *name, size_t size)
+{
+    while ((at = memmem(at, (size_t)(end - at), name, size)) != NULL) {
+        if (!in_name(at[-1]) && (at + size == end || !in_name(at[size]))) {
+            return true; /* a value never begins the text */
+        }
+        at += size;
+    }
+    return false;
+}
+
+/* Whether a statement is "name = …cat([name, …", and how long the name is. */
+static bool piles(const char *begin, const char *end, bool plain)
+{
+    static const char *const ways[] = {"cat(",    "concat(", "concatenate(",
+                                       "vstack(", "hstack(", "append("};
+    bool adds;
+    const char *value = sw__source_value(begin, end, &adds);
+    size_t name = 0;
+    while (begin + name < end && in_name(begin[name])) {
+        name++;
+    }
+    if (!value || adds || name == 0 || (!plain && !memchr(begin, '.', name))) {
+        return false;
+    }
+    const char *after = begin + name;
+    while (after < end && *after == ' ') {
+        after++;
+    }
+    if (after + 1 != value) {
+        return false; /* several names, or a part of one */
+    }
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        const char *call = find(value, (size_t)(end - value), ways[i]);
+        if (call && names(call + strlen(ways[i]), end, begin, name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+struct sw__source_keep sw__source_piles(const char *text, size_t length, uint32_t first,
+                                        bool plain)
+{
+    line head;
+    line at;
+    uint32_t i = first;
+    while (sw__source_line_get(text, length, i, &head) && head.length > 0 &&
+           head.text[0] == '@') {
+        i++;
+    }
+    if (!sw__source_line_get(text, length, i, &head)) {
+        return (struct sw__source_keep){0};
+    }
+    /* A module has no head, and ends with the file. */
+    const bool module =
+        !sw__source_starts(&head, "def ") && !sw__source_starts(&head, "async def ");
+    i = module ? 0 : i;
+    for (const uint32_t end = i + LINES_MOST;
+         ++i < end && sw__source_line_get(text, length, i, &at);) {
+        if (!is_code(&at)) {
+            continue;
+        }
+        if (!module && at.indent <= head.indent && at.text[0] != ')') {
+            break;
+        }
+        const char *begin;
+        const char *stop;
+        if (sw__source_statement(text, length, i, &begin, &stop) &&
+            piles(begin, stop, plain)) {
+            while (at.length > 0 &&
+                   (at.text[at.length - 1] == '\r' || at.text[at.length - 1] == ' ')) {
+                at.length--;
+            }
+            return (struct sw__source_keep){i, at.text, at.length, false};
+        }
+    }
+    return (struct sw__source_keep){0};
 }

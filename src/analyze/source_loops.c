@@ -2,6 +2,7 @@
 #include "analyze/source_loops.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 static bool starts(const struct sw__source_line *line, const char *word)
@@ -97,6 +98,39 @@ bool sw__source_yields(const char *text, size_t length, uint32_t loop)
             return false;
         }
         if (starts(&here, "yield")) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool sw__source_returns(const char *text, size_t length, uint32_t first)
+{
+    struct sw__source_line head, here;
+    uint32_t at = first;
+    while (sw__source_line_get(text, length, at, &head) && head.length > 0 &&
+           head.text[0] == '@') {
+        at++;
+    }
+    if (!sw__source_line_get(text, length, at, &head) ||
+        (!starts(&head, "def ") && !starts(&head, "async def "))) {
+        return false;
+    }
+    size_t nested = SIZE_MAX; /* the indentation of a function inside, while in it */
+    while (sw__source_line_get(text, length, ++at, &here)) {
+        if (here.length == 0 || here.text[0] == '#' || here.text[0] == '\r') {
+            continue;
+        }
+        if (here.indent <= head.indent && here.text[0] != ')') {
+            return false;
+        }
+        if (nested != SIZE_MAX && here.indent > nested) {
+            continue;
+        }
+        nested =
+            starts(&here, "def ") || starts(&here, "async def ") ? here.indent : SIZE_MAX;
+        if (starts(&here, "return ") && !starts(&here, "return None") &&
+            !starts(&here, "return #")) {
             return true;
         }
     }

@@ -27,4 +27,7 @@ uint32_t sw__source_loop_around(const char *text, size_t length, uint32_t first,
 /* Whether the loop in line `loop` gives something to whoever goes through it: a pass of it is a sample or a batch. */
 bool sw__source_yields(const char *text, size_t length, uint32_t loop);
 
+/* Whether the function that begins at `first`, maybe with decorators, gives a value back to whoever calls it. */
+bool sw__source_returns(const char *text, size_t length, uint32_t first);
+
 #endif

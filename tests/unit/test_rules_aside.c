@@ -438,6 +438,36 @@ static void slow_steps_by_chance(void **state)
     scene_free(scene);
 }
 
+/* A few inputs are far longer than the others; five steps in a row are one event, and waiting is no computing. */
+static void a_few_steps_that_compute_far_more(void **state)
+{
+    (void)state;
+    static const unsigned long_ones[] = {11, 38, 39, 60, 71, 85},
+                          row[] = {50, 51, 52, 53, 54, 55};
+    for (unsigned c = 0; c < 3; c++) {
+        struct scene *scene = scene_new();
+        for (unsigned i = 0; i < 100; i++) {
+            bool slow = false;
+            for (unsigned k = 0; k < 6; k++) {
+                slow |= i == (c == 1 ? row : long_ones)[k];
+            }
+            scene->run_delay_ns = slow && c == 2 ? 100 * MS : 0;
+            scene_step(scene,
+                       PHASES([SW_PHASE_OTHER] = 1, [SW_PHASE_FORWARD] = slow ? 70 : 2,
+                              [SW_PHASE_BACKWARD] = slow ? 130 : 3),
+                       0);
+        }
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_VARIANCE);
+        assert_int_equal(finding != NULL, c == 0);
+        if (finding) {
+            assert_non_null(strstr(finding->title, "8 times as long"));
+            assert_true(finding->speedup > 2.2 && finding->low >= 1);
+        }
+        scene_free(scene);
+    }
+}
+
 static void few_steps_show_nothing(void **state)
 {
     (void)state;
@@ -471,6 +501,7 @@ int main(void)
         cmocka_unit_test(python_in_slow_steps),
         cmocka_unit_test(slow_steps_that_are_warm_up),
         cmocka_unit_test(slow_steps_by_chance),
+        cmocka_unit_test(a_few_steps_that_compute_far_more),
         cmocka_unit_test(few_steps_show_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

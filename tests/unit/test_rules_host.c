@@ -805,6 +805,37 @@ static void pictures_and_tables(void **state)
     }
 }
 
+/* The logarithm of something is made for the model and given back; what is written down is not, or comes after. */
+static void logarithms_are_no_logs(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *body;
+        uint32_t line; /* of the loop */
+        bool logs;
+    } cases[] = {
+        {"    return np.log(frames)\n", 17, false},
+        {"    print(frames)\n", 17, true},
+        {"    def sink(x):\n        return x\n    print(sink(frames))\n", 17, true},
+        {"    return print(frames)\n", 33, true}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct scene *scene = scene_new();
+        char text[200];
+        snprintf(text, sizeof text, "@timed\ndef log_mel(\n    frames,\n):\n%s",
+                 cases[i].body);
+        const char *file = scene_source(scene, text);
+        scene_steps(scene, 100, PHASES(COMPUTE, [SW_PHASE_OTHER] = 6));
+        usual_samples(scene);
+        scene_samples(scene, SW_PHASE_OTHER,
+                      FRAMES(TRAIN(cases[i].line), {"log_mel", file, 1, 5}), 590, 585);
+        scene_look(scene);
+        assert_int_equal(found(scene, SW_FINDING_LOGGING) != NULL, cases[i].logs);
+        assert_int_equal(found(scene, SW_FINDING_LOADER_MAIN_PROCESS) != NULL,
+                         !cases[i].logs);
+        scene_free(scene);
+    }
+}
+
 static void logging_in_steps(void **state)
 {
     (void)state;
@@ -993,6 +1024,7 @@ int main(void)
         cmocka_unit_test(a_loop_over_parameters),
         cmocka_unit_test(the_same_again),
         cmocka_unit_test(pictures_and_tables),
+        cmocka_unit_test(logarithms_are_no_logs),
         cmocka_unit_test(logging_in_steps),
         cmocka_unit_test(waiting_for_many),
         cmocka_unit_test(a_line_that_makes_batches),

@@ -1,4 +1,4 @@
-/* Memory that runs short: near the limit, swapped out, waited for; and programs that are well. */
+/* Memory that is kept and makes steps longer, or runs short: near the limit, swapped out, waited for; and programs that are well. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -116,6 +116,58 @@ static void waited_for(void **state)
     scene_free(scene);
 }
 
+/* What is kept makes each step longer than the one before, where the source puts it at the end of what is there. */
+static void steps_that_get_longer(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *push;
+        double longer; /* the last step, of the first */
+        bool piles;
+    } cases[] = {
+        {"self.keys = torch.cat([self.keys, keys])", 4, true},
+        {"self.keys = np.concatenate(\n            (self.keys, keys), axis=0\n        )",
+         4, true},
+        {"self.keys = torch.cat([self.keys, keys])", 1.2, false},
+        {"both = torch.cat([both, keys])", 4, false}, /* of this step alone */
+        {"self.keys = torch.cat([keys, self.keys2])", 4, false},
+        {"both = torch.cat([self.keys, keys])", 4, false},
+        {"self.keys[:, 0] = torch.cat([self.keys, keys])", 4, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct scene *scene = scene_new();
+        char text[300];
+        snprintf(text, sizeof text,
+                 "class Bank:\n    @torch.no_grad()\n    def push(\n        self, keys\n"
+                 "    ):\n        %s\n\n    def other(self):\n"
+                 "        self.b = torch.cat([self.b, self.b])\n",
+                 cases[i].push);
+        const char *file = scene_source(scene, text);
+        for (unsigned k = 0; k < 100; k++) {
+            const double more = 1 + (cases[i].longer - 1) * k / 100;
+            scene_step(scene,
+                       PHASES([SW_PHASE_FORWARD] = more, [SW_PHASE_OTHER] = 0.4 * more,
+                              [SW_PHASE_BACKWARD] = 2 * more),
+                       0);
+        }
+        scene_samples(scene, SW_PHASE_FORWARD, FRAMES(TRAIN(20), TORCH("f")), 400, 400);
+        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 800, 800);
+        scene_samples(scene, SW_PHASE_OTHER,
+                      FRAMES(TRAIN(31), {"Bank.push", file, 2, 6}, TORCH("cat")), 160,
+                      160);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_MEMORY_GROWTH);
+        assert_int_equal(finding != NULL, cases[i].piles);
+        if (finding) {
+            assert_string_equal(finding->name, "Bank.push");
+            assert_int_equal(finding->line, 6);
+            assert_true(finding->speedup > 1.6 && finding->speedup < 2.4);
+            assert_non_null(strstr(finding->advice[0], "self.keys = "));
+            assert_null(found(scene, SW_FINDING_LOGGING)); /* it is the same time */
+        }
+        scene_free(scene);
+    }
+}
+
 static void healthy(void **state)
 {
     (void)state;
@@ -155,8 +207,11 @@ static void not_known(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(near_the_limit), cmocka_unit_test(swapped_out),
-        cmocka_unit_test(waited_for),     cmocka_unit_test(healthy),
+        cmocka_unit_test(near_the_limit),
+        cmocka_unit_test(swapped_out),
+        cmocka_unit_test(waited_for),
+        cmocka_unit_test(healthy),
+        cmocka_unit_test(steps_that_get_longer),
         cmocka_unit_test(not_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -280,6 +280,57 @@ static void parts_that_are_alike(void **state)
     }
 }
 
+/* A table for each of 48 columns, of as many rows as the column has values; or of vectors of several lengths; or beside a model
+ * that takes most of the forward. */
+static void tables_of_columns(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned width;
+        double rest; /* in ms */
+        bool together;
+    } cases[] = {{8, 0.2, true}, {1, 0.2, false}, {8, 4, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct scene *scene = scene_new();
+        const char *file = scene_source(
+            scene,
+            "class Net:\n    def forward(self, x):\n"
+            "        return cat([t(x[:, i]) for i, t in enumerate(self.tables)])\n");
+        scene_steps(scene, 100,
+                    PHASES([SW_PHASE_FORWARD] = 1.2 + cases[i].rest,
+                           [SW_PHASE_BACKWARD] = 2.4 + 2 * cases[i].rest,
+                           [SW_PHASE_OPTIMIZER] = 0.5));
+        scene_samples(
+            scene, SW_PHASE_FORWARD,
+            FRAMES(TRAIN(20), TORCH("call"), {"Net.forward", file, 2, 3}, TORCH("c")),
+            400, 380);
+        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 500, 500);
+        scene_setting(scene, "optimizer", "tensors", NULL, 50);
+        part(scene, "Net", "Net", 0.01, 0, 0);
+        part(scene, "Net.columns", "Columns", 0.5, 0, 0); /* picks and joins */
+        part(scene, "Net.mlp", "Linear", cases[i].rest, 2 * cases[i].rest, 100000);
+        const uint32_t list =
+            scene_section(scene, "Net.columns.tables", SW_PHASE_INHERIT);
+        (void)scene_row(scene, SW_TABLE_MODULE, 0,
+                        KEY(list, scene_text(scene, "ModuleList"), 0, 0), VALUE(0));
+        for (unsigned k = 0; k < 48; k++) {
+            char name[40];
+            snprintf(name, sizeof name, "Net.columns.tables.%u", k);
+            part(scene, name, "Embedding", 0.014, 0, cases[i].width * (5 + k));
+        }
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_LAUNCH_BOUND);
+        assert_int_equal(finding != NULL, cases[i].together);
+        if (finding) {
+            assert_int_equal(finding->line, 3);
+            /* Three quarters of what is no part of the rest, and the update of 48 of 50 tensors. */
+            assert_true(finding->speedup > 2.5 && finding->speedup < 4.5);
+            assert_non_null(strstr(finding->advice[0], "one table"));
+        }
+        scene_free(scene);
+    }
+}
+
 /* What a thread waits for a core makes no operation longer. */
 static void small_nodes_on_a_busy_machine(void **state)
 {
@@ -961,6 +1012,7 @@ int main(void)
         cmocka_unit_test(a_function_for_one_element),
         cmocka_unit_test(rows_of_small_parts),
         cmocka_unit_test(parts_that_are_alike),
+        cmocka_unit_test(tables_of_columns),
         cmocka_unit_test(small_nodes_on_a_busy_machine),
         cmocka_unit_test(a_layer_out_of_proportion),
         cmocka_unit_test(a_layer_of_which_little_is_used),
