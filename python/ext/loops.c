@@ -340,6 +340,23 @@ static double needed(const core_loop *loop)
     return loop->longest >= ENOUGH ? 0.5 : 0.8;
 }
 
+/* Whether a loop of few iterations in another one of few is a part of a step with it, as is that over the parameters of each
+ * layer: the outer one does not fill the loop around it. */
+static bool is_within_part(const core_pass *pass)
+{
+    for (; pass - passes >= 2 && pass->loop->longest < ENOUGH; pass--) {
+        const core_loop *outer = pass[-1].loop, *around = pass[-2].loop;
+        if (!outer || !around || outer->longest >= ENOUGH) {
+            return false;
+        }
+        if (outer->parent == around && around->intervals >= 2 &&
+            share_of(outer) < needed(outer)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool qualifies(const core_pass *pass, uint64_t now)
 {
     const core_loop *loop = pass->loop;
@@ -365,7 +382,8 @@ static bool qualifies(const core_pass *pass, uint64_t now)
     }
     const bool known = parent == loop->parent && parent->intervals >= 2;
     if (known) {
-        return is_regular(loop) && share_of(loop) >= needed(loop);
+        return is_regular(loop) && share_of(loop) >= needed(loop) &&
+               !is_within_part(pass);
     }
     return pass->count >= LONG_PASS;
 }

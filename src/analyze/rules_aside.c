@@ -26,6 +26,8 @@
 /* Steps of so many times the usual are no matter of a busy machine: a few of them are enough. */
 #define FAR_TIMES 8.0
 #define FAR_LEAST 5
+/* Steps for each update, where gradients are added up. */
+#define ADDED_LEAST 1.9
 
 /* --- validation and checkpoints --- */
 
@@ -531,6 +533,27 @@ static bool take_over(sw_findings *all, enum sw_finding_kind kind, double share)
     return false;
 }
 
+/* Whether the slow steps are those that update, where gradients of several steps are added up first: what comes with an update
+ * has to come then, and in a run of several processes the exchange before it. */
+static bool updates_then(const sw_findings *all, const struct tail *tail, unsigned phase)
+{
+    const double steps = (double)all->it.steps->count;
+    const double updates = (double)all->it.steps->updates;
+    const uint64_t with_update = SW__PHASE_BIT(SW_PHASE_BACKWARD) |
+                                 SW__PHASE_BIT(SW_PHASE_OPTIMIZER) |
+                                 SW__PHASE_BIT(SW_PHASE_ZERO_GRAD);
+    if (!(with_update & SW__PHASE_BIT(phase)) || !(updates > 0) ||
+        steps / updates < ADDED_LEAST) {
+        return false;
+    }
+    double slow = 0;
+    for (size_t i = 0; i < all->it.count; i++) {
+        slow += beyond(&all->it, tail, i) > 0 &&
+                all->it.step[i].phase_ns[SW_PHASE_OPTIMIZER] > 0;
+    }
+    return slow > EACH_STEP * (double)tail->slow;
+}
+
 static void variance(sw_findings *all)
 {
     struct tail tail;
@@ -573,7 +596,7 @@ static void variance(sw_findings *all)
     /* Where calls return early, one that waits now and then waits for many. */
     const uint64_t waiting = SW__COMPUTE_PHASES | SW__PHASE_BIT(SW_PHASE_SYNC) |
                              SW__PHASE_BIT(SW_PHASE_OPTIMIZER);
-    if ((!periodic && !heavy && !far) ||
+    if ((!periodic && !heavy && !far) || updates_then(all, &tail, phase) ||
         (waiting & SW__PHASE_BIT(phase) && sw__is_asynchronous(all))) {
         return;
     }

@@ -28,9 +28,22 @@
 #define SPIKE_LEAST_BYTES ((double)(32 << 20))
 enum { SPIKE_NEIGHBOURS = 7 }; /* on either side */
 
+/* Inputs differ in size where the forward takes so many times as long in one step of ten as in another, the backward as well,
+ * and both in the same steps. */
+#define SIZES_FORWARD 1.8
+#define SIZES_BACKWARD 1.5
+#define SIZES_TOGETHER 0.4
+
 #define MB 1e6
 /* Additions of a sum are counted up to here. */
 #define CHAIN_MOST 512
+
+static int by_value(const void *left, const void *right)
+{
+    const double a = *(const double *)left;
+    const double b = *(const double *)right;
+    return (a > b) - (a < b);
+}
 
 /* --- growth --- */
 
@@ -140,8 +153,9 @@ static const sw_memory_site *growing_site(const sw_findings *all)
     return most;
 }
 
-/* Names the place: the line that keeps things, if the source shows one (true), else the line that allocates them. */
-static bool tell_place(sw_findings *all, struct sw__draft *draft)
+/* Names the place: the line that keeps things, if the source shows one (`*kept`), else the line that allocates them. False:
+ * nothing shows that anything is kept. */
+static bool tell_place(sw_findings *all, struct sw__draft *draft, bool *kept)
 {
     const sw_memory_site *site = growing_site(all);
     const bool guessed = tell_holder(all, draft) || guess_place(all, draft);
@@ -155,7 +169,57 @@ static bool tell_place(sw_findings *all, struct sw__draft *draft)
                          sw__file_name(site->file), site->line, site->function,
                          site->growth.slope / MB);
     }
-    return guessed;
+    *kept = guessed;
+    return guessed || site;
+}
+
+/* --- sizes that differ --- */
+
+/* How many times as long a phase takes in a step that is slower than nine of ten as in one that is faster. */
+static double spread(const struct sw__case *it, unsigned phase, double *scratch)
+{
+    for (size_t i = 0; i < it->count; i++) {
+        scratch[i] = (double)it->step[i].phase_ns[phase];
+    }
+    qsort(scratch, it->count, sizeof *scratch, by_value);
+    const double low = scratch[(it->count - 1) / 10];
+    return low > 0 ? scratch[(it->count - 1) * 9 / 10] / low : 0;
+}
+
+/* Of all pairs of steps, those in which both phases are longer in the same one, less those in which they are not (Kendall). */
+static double together(const struct sw__case *it, unsigned one, unsigned other)
+{
+    enum { PAIRED_MOST = 400 };
+    const size_t apart = it->count / PAIRED_MOST + 1;
+    double sum = 0;
+    double pairs = 0;
+    for (size_t i = 0; i < it->count; i += apart) {
+        for (size_t k = i + apart; k < it->count; k += apart) {
+            const uint64_t *a = it->step[i].phase_ns;
+            const uint64_t *b = it->step[k].phase_ns;
+            const int first = (a[one] > b[one]) - (a[one] < b[one]);
+            const int second = (a[other] > b[other]) - (a[other] < b[other]);
+            sum += first * second;
+            pairs++;
+        }
+    }
+    return pairs > 0 ? sum / pairs : 0;
+}
+
+static bool sizes_differ(sw_findings *all)
+{
+    const struct sw__case *it = &all->it;
+    double *scratch = sw__alloc_zero(it->count + 1, sizeof *scratch);
+    if (!scratch) {
+        all->failed = true;
+        return false;
+    }
+    const bool differ =
+        spread(it, SW_PHASE_FORWARD, scratch) > SIZES_FORWARD &&
+        spread(it, SW_PHASE_BACKWARD, scratch) > SIZES_BACKWARD &&
+        together(it, SW_PHASE_FORWARD, SW_PHASE_BACKWARD) > SIZES_TOGETHER;
+    sw__free(scratch);
+    return differ;
 }
 
 static double fact_number(const sw_findings *all, const char *key)
@@ -212,7 +276,16 @@ static void growth(sw_findings *all)
     draft->finding.confidence = found.p < 1e-4 ? 0.9 : 0.75;
     const double memory = fact_number(all, "memory_bytes");
     growth_severity(draft, &found, memory > resident ? memory - resident : INFINITY);
-    const bool kept = tell_place(all, draft);
+    bool kept;
+    const bool shown = tell_place(all, draft, &kept);
+    if (!shown && sizes_differ(all)) {
+        /* Libraries keep something for each new size, and allocators what the largest needed. */
+        draft->finding.severity = SW_SEVERITY_LOW;
+        draft->finding.confidence = 0.5;
+        sw__draft_advise(all, draft,
+                         "Batches differ in size: what libraries keep for each new size "
+                         "levels off once all have come; see whether a longer run does.");
+    }
     sw__rules_piles(all, draft, kept);
     if (!growing_site(all) && !sw_memory_is_counted(sw_summary_memory(all->it.summary))) {
         sw__draft_advise(all, draft,
@@ -222,13 +295,6 @@ static void growth(sw_findings *all)
 
 /* --- spikes --- */
 
-static int by_bytes(const void *left, const void *right)
-{
-    const double a = *(const double *)left;
-    const double b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
 /* The median of the values around one, itself among them. */
 static double usual(const double *y, size_t count, size_t at)
 {
@@ -237,7 +303,7 @@ static double usual(const double *y, size_t count, size_t at)
     size_t end = at + SPIKE_NEIGHBOURS + 1;
     end = end < count ? end : count;
     memcpy(around, y + first, (end - first) * sizeof *y);
-    qsort(around, end - first, sizeof *around, by_bytes);
+    qsort(around, end - first, sizeof *around, by_value);
     return around[(end - first) / 2];
 }
 

@@ -15,6 +15,8 @@
 #define BLOCK_LEAST 0.3
 #define LAYER_TIMES 3.5
 #define LAYER_LEAST 0.5
+/* A convolution after a halving of the picture has a quarter of the positions of one before it. */
+#define POSITIONS 5.0
 #define OWN_LEAST 0.35
 #define OWN_TIMES 8.0
 /* Calls of layers in a step, and what share of the forward the interpreter has between them. */
@@ -203,6 +205,16 @@ static bool block_outlier(const struct model *model, const struct part *part,
     return part->forward_ns > BLOCK_TIMES * out->usual_ns;
 }
 
+/* Whether a convolution takes longer than another because it sees a larger picture, as the last ones of a U-Net do: it has not
+ * many times as much to learn, and not much more time for each number than the other positions explain. */
+static bool sees_more(const struct part *part, const struct part *other)
+{
+    const double learns = (double)part->module->parameters;
+    const double others = (double)other->module->parameters;
+    return others > 0 && learns < LAYER_TIMES * others &&
+           part->forward_ns * others < POSITIONS * other->forward_ns * learns;
+}
+
 /* A convolution against all others of its model. */
 static bool layer_outlier(const struct model *model, const struct part *part,
                           struct outlier *out)
@@ -212,21 +224,23 @@ static bool layer_outlier(const struct model *model, const struct part *part,
         return false;
     }
     size_t count = 0;
-    double second = 0;
+    const struct part *next = NULL;
     for (size_t i = 0; i < model->count; i++) {
         const struct part *other = &model->parts[i];
         if (other != part && same_type(part, other)) {
-            second = other->forward_ns > second ? other->forward_ns : second;
+            next = !next || other->forward_ns > next->forward_ns ? other : next;
             count++;
         }
     }
+    const double second = next ? next->forward_ns : 0;
     *out = (struct outlier){.part = part,
                             .usual_ns = second,
                             .siblings = count,
                             .alike = 1,
                             .step_ns = part->step_ns,
                             .how = "the second slowest of its type"};
-    return count >= 2 && part->forward_ns > LAYER_TIMES * second;
+    return count >= 2 && part->forward_ns > LAYER_TIMES * second &&
+           !sees_more(part, next);
 }
 
 /* Of layers that learn and are made to be large, one may well be most of the model. */

@@ -182,6 +182,25 @@ def test_many_layers_are_no_steps(run: Runner) -> None:
     assert outcome.iterations == 60
 
 
+def test_parameters_of_layers_are_no_steps(run: Runner) -> None:
+    outcome = run("""
+        layers = [1, 2, 3]
+        def forward(x):
+            for layer in layers:
+                work()
+        def update():
+            for layer in layers:
+                for parameter in ("weight", "bias"):
+                    work()
+        for epoch in range(6):
+            for batch in range(16):  # STEP
+                forward(batch)
+                update()
+        """)
+    assert outcome.line == outcome.marked
+    assert outcome.iterations == 96
+
+
 def test_while_true(run: Runner) -> None:
     outcome = run("""
         def train():

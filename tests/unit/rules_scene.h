@@ -21,6 +21,7 @@ struct scene {
     double jitter;         /* relative, each phase by itself */
     uint64_t run_delay_ns; /* of each step */
     uint32_t involuntary;
+    uint64_t memory_bytes; /* at the end of a step; 0: not read */
     uint32_t readings; /* every so many steps the kernel's counters are read; 0: each */
     char source[96];
     sw_findings *findings;
@@ -94,7 +95,9 @@ static inline void scene_step(struct scene *scene, const double ms[SW_PHASE_COUN
                              .unit = SW_STEP_BATCH,
                              .usage_steps = scene_reading(scene),
                              .run_delay_ns = scene->run_delay_ns,
-                             .involuntary = scene->involuntary};
+                             .involuntary = scene->involuntary,
+                             .resident_bytes = scene->memory_bytes,
+                             .anonymous_bytes = scene->memory_bytes};
     uint64_t total = 0;
     for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
         const double chance =

@@ -281,6 +281,26 @@ static void slow_steps_with_a_period(void **state)
     scene_free(scene);
 }
 
+/* Gradients of four steps are added up; the backward before the update exchanges them, or another one is slow. */
+static void updates_have_to_come(void **state)
+{
+    (void)state;
+    for (unsigned slow = 0; slow < 4; slow++) {
+        struct scene *scene = scene_new();
+        for (unsigned i = 0; i < 120; i++) {
+            scene_step(scene,
+                       PHASES([SW_PHASE_FORWARD] = 2,
+                              [SW_PHASE_BACKWARD] = i % 4 == slow ? 30 : 5,
+                              [SW_PHASE_OPTIMIZER] = i % 4 == 3 ? 1 : 0),
+                       0);
+        }
+        scene->lane->file->updates = 30;
+        scene_look(scene);
+        assert_int_equal(found(scene, SW_FINDING_VARIANCE) != NULL, slow != 3);
+        scene_free(scene);
+    }
+}
+
 /* Slow steps here and there, which wait for a CPU when `delayed`; two steps share a reading of the kernel's counters. */
 static struct scene *uneven(bool delayed)
 {
@@ -496,6 +516,7 @@ int main(void)
         cmocka_unit_test(few_checkpoints),
         cmocka_unit_test(checkpoints),
         cmocka_unit_test(slow_steps_with_a_period),
+        cmocka_unit_test(updates_have_to_come),
         cmocka_unit_test(slow_steps_that_wait_for_a_core_are_not_the_programs),
         cmocka_unit_test(slow_steps_do_something_else),
         cmocka_unit_test(python_in_slow_steps),

@@ -210,6 +210,11 @@ static void healthy_models(void **state)
          {"Net.fc1", "Linear", 0.3, 1000000},
          {"Net.fc2", "Linear", 0.1, 1280},
          {"Net.dropout", "Dropout", 0.1, 0}},
+        {{"Net.a", "Conv2d", 0.4,
+          740}, /* the last one sees the whole picture, four times as much */
+         {"Net.b", "Conv2d", 0.5, 7240},
+         {"Net.c", "Conv2d", 2.9, 10820},
+         {"Net.out", "Conv2d", 0.2, 21}},
         {{"Net.embedding", "Embedding", 0.2, 500000}, /* one layer is the network */
          {"Net.lstm", "LSTM", 3.5, 100000},
          {"Net.out", "Linear", 0.2, 1000}},

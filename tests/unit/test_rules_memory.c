@@ -204,6 +204,59 @@ static void not_known(void **state)
     scene_free(scene);
 }
 
+/* Memory that grows by 300 KB a step, while batches differ in size (or not): every one takes as long as it is large. */
+static struct scene *growing(bool differ, const char *source)
+{
+    struct scene *scene = scene_new();
+    uint64_t chance = 5;
+    for (unsigned i = 0; i < 120; i++) {
+        const double size = differ ? 0.5 + (double)(tb_random(&chance) % 100) / 50 : 1;
+        scene->memory_bytes = 400 * MIB + i * 300000;
+        scene_step(scene,
+                   PHASES([SW_PHASE_FORWARD] = 20 * size, [SW_PHASE_BACKWARD] = 30 * size,
+                          [SW_PHASE_OTHER] = 5),
+                   0);
+    }
+    if (source) {
+        const struct scene_frame at = {"train", scene_source(scene, source), 1, 3};
+        scene_samples(scene, SW_PHASE_FORWARD, FRAMES(at, TORCH("forward")), 200, 200);
+        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(at, TORCH("backward")), 300, 300);
+    }
+    return scene;
+}
+
+static void growth_with_new_sizes_may_level_off(void **state)
+{
+    (void)state;
+    struct scene *scene = growing(false, NULL);
+    scene_look(scene);
+    const sw_finding *finding = found(scene, SW_FINDING_MEMORY_GROWTH);
+    assert_non_null(finding);
+    assert_int_equal(finding->severity, SW_SEVERITY_MEDIUM);
+    scene_free(scene);
+
+    scene = growing(true, NULL);
+    scene_look(scene);
+    finding = found(scene, SW_FINDING_MEMORY_GROWTH);
+    assert_non_null(finding);
+    assert_int_equal(finding->severity, SW_SEVERITY_LOW);
+    assert_non_null(strstr(finding->advice[1], "differ in size"));
+    scene_free(scene);
+
+    /* A line that keeps something explains it better. */
+    scene = growing(true, "def train(model, batches, kept):\n"
+                          "    for batch in batches:\n"
+                          "        loss = model(batch)\n"
+                          "        loss.backward()\n"
+                          "        kept.append(loss)\n");
+    scene_look(scene);
+    finding = found(scene, SW_FINDING_MEMORY_GROWTH);
+    assert_non_null(finding);
+    assert_int_equal(finding->line, 5);
+    assert_int_equal(finding->severity, SW_SEVERITY_MEDIUM);
+    scene_free(scene);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -213,6 +266,7 @@ int main(void)
         cmocka_unit_test(healthy),
         cmocka_unit_test(steps_that_get_longer),
         cmocka_unit_test(not_known),
+        cmocka_unit_test(growth_with_new_sizes_may_level_off),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
