@@ -160,7 +160,7 @@ def test_an_estimate_is_no_more_than_all(tmp_path: Path, stepwatch_cli: Path) ->
     for _ in range(20_000):
         bytearray(4000)
     stepwatch.stop()
-    words = [stepwatch_cli, "report", tmp_path / "run"]
+    words = [str(stepwatch_cli), "report", str(tmp_path / "run")]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     text = " ".join(done.stdout.split())
     found = re.search(r"allocations (\S+ \S+) at most, (\S+ \S+) of it in test_memory", text)
