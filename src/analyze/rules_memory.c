@@ -164,10 +164,13 @@ static bool tell_place(sw_findings *all, struct sw__draft *draft, bool *kept)
             sw__draft_where(all, draft, site->file, site->line, site->function);
         }
         sw__draft_number(draft, "site_mb_per_step", site->growth.slope / MB);
+        sw__draft_number(draft, "site_mb_per_step_low", site->growth.low / MB);
+        sw__draft_number(draft, "site_mb_per_step_high", site->growth.high / MB);
         sw__draft_advise(all, draft,
-                         "What stays was allocated in %s:%u, %s: %.3g MB a step.",
+                         "What stays was allocated in %s:%u, %s: %.2g to %.2g MB a step, "
+                         "as samples tell.",
                          sw__file_name(site->file), site->line, site->function,
-                         site->growth.slope / MB);
+                         fmax(site->growth.low, 0) / MB, site->growth.high / MB);
     }
     *kept = guessed;
     return guessed || site;

@@ -160,7 +160,7 @@ def test_an_estimate_is_no_more_than_all(tmp_path: Path, stepwatch_cli: Path) ->
     for _ in range(20_000):
         bytearray(4000)
     stepwatch.stop()
-    words = [stepwatch_cli, "report", tmp_path / "run"]
+    words = [str(stepwatch_cli), "report", str(tmp_path / "run")]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     text = " ".join(done.stdout.split())
     found = re.search(r"allocations (\S+ \S+) at most, (\S+ \S+) of it in test_memory", text)
@@ -202,8 +202,8 @@ def test_growth_from_few_samples_is_known_badly(tmp_path: Path) -> None:
     stepwatch.start(out=tmp_path / "run", quiet=True, memory=True)
     kept = []
     for _ in stepwatch.steps(range(150)):
-        kept.append(bytearray(200_000))
-        time.sleep(0.001)
+        kept.append(b"x" * 200_000)
+        time.sleep(0.006)
     run = stepwatch.stop()
     assert run is not None
     sites = run.report().to_dict()["memory"]["allocations"]["sites"]
@@ -214,6 +214,11 @@ def test_growth_from_few_samples_is_known_badly(tmp_path: Path) -> None:
     error = 1.96 * ((1 - chance) / site["samples"]) ** 0.5
     assert 0.2 < chance < 0.5
     assert growth["high"] - growth["low"] > 2 * error * growth["bytes_per_step"]
+    findings = run.report().to_dict()["findings"]
+    told = [f["evidence"] for f in findings if f["kind"] == "memory_growth" and growth["grows"]]
+    for evidence in told:  # Chance may leave too little for it to be significant.
+        assert evidence["site_mb_per_step_low"] == pytest.approx(growth["low"] / 1e6)
+        assert evidence["site_mb_per_step_high"] == pytest.approx(growth["high"] / 1e6)
     assert len(kept) == 150
 
 

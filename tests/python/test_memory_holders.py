@@ -234,7 +234,7 @@ def test_a_script_that_has_ended(
     """Its module has no file any more. A name that no line keeps anything under has no line."""
     script = tmp_path / "script.py"
     script.write_text(ENDED + more, encoding="utf-8")
-    words = [stepwatch_cli, "run", "-o", tmp_path / "run", script]
+    words = [str(stepwatch_cli), "run", "-o", str(tmp_path / "run"), str(script)]
     env = {**os.environ, "STEPWATCH_PYTHON": sys.executable}
     done = subprocess.run(words, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
