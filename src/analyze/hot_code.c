@@ -515,18 +515,19 @@ static void add_stack(struct reading *reading, const sw_stack *stack, int phase,
     uint32_t frames[DEEPEST];
     const size_t depth = sw_stacks_frames(reading->stacks, stack->id, frames, DEEPEST);
     const uint64_t samples = sw__add(stack->running, stack->waiting);
+    struct sw__hot *hot = reading->hot;
+    const bool eager = phase == SW_PHASE_OTHER && in_jax(reading->stacks, frames, depth);
     if (depth > 0 && is_torn(reading->stacks, frames, depth)) {
+        hot->torn += outside ? 0 : samples;
+        hot->torn_eager += eager && !outside ? samples : 0;
         return;
     }
     if (!outside) {
-        struct sw__hot *hot = reading->hot;
         hot->samples += samples;
         hot->phase_samples[phase] += samples;
         hot->phase_interpreted[phase] += sw__sub(samples, stack->in_call);
         hot->phase_waiting[phase] += stack->waiting;
-        hot->eager += phase == SW_PHASE_OTHER && in_jax(reading->stacks, frames, depth)
-                          ? samples
-                          : 0;
+        hot->eager += eager ? samples : 0;
     }
     size_t loop = 0;
     enum sw__hot_when when = SW__HOT_UNKNOWN;

@@ -45,8 +45,10 @@ struct sw__hot {
     uint64_t phase_samples[SW_PHASE_COUNT];
     uint64_t phase_interpreted[SW_PHASE_COUNT]; /* outside native calls, whoever's code */
     uint64_t phase_waiting[SW_PHASE_COUNT];     /* not running */
-    uint64_t eager;   /* in JAX, outside of steps that it compiled */
-    uint64_t closure; /* of the optimizer's, in its closure and not updating */
+    uint64_t eager;      /* in JAX, outside of steps that it compiled */
+    uint64_t torn;       /* beside all of these: only the innermost frames were seen */
+    uint64_t torn_eager; /* of `torn`, as `eager` */
+    uint64_t closure;    /* of the optimizer's, in its closure and not updating */
     struct sw__hot_line *lines;
     size_t count;
     /* Of the user's own frames from which the backward (or else the model) is called. */

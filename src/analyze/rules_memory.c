@@ -281,18 +281,18 @@ static void growth(sw_findings *all)
     growth_severity(draft, &found, memory > resident ? memory - resident : INFINITY);
     bool kept;
     const bool shown = tell_place(all, draft, &kept);
-    if (!shown && sizes_differ(all)) {
+    sw__rules_piles(all, draft, kept);
+    if (!growing_site(all) && !sw_memory_is_counted(sw_summary_memory(all->it.summary))) {
+        sw__draft_advise(all, draft,
+                         "stepwatch run --memory names the allocations that stay.");
+    }
+    if (!shown && !draft->finding.predicted && sizes_differ(all)) {
         /* Libraries keep something for each new size, and allocators what the largest needed. */
         draft->finding.severity = SW_SEVERITY_LOW;
         draft->finding.confidence = 0.5;
         sw__draft_advise(all, draft,
                          "Batches differ in size: what libraries keep for each new size "
                          "levels off once all have come; see whether a longer run does.");
-    }
-    sw__rules_piles(all, draft, kept);
-    if (!growing_site(all) && !sw_memory_is_counted(sw_summary_memory(all->it.summary))) {
-        sw__draft_advise(all, draft,
-                         "stepwatch run --memory names the allocations that stay.");
     }
 }
 

@@ -1,4 +1,4 @@
-/* Rules: the host waits for the device, or copies to it. Without an accelerator there is neither. */
+/* Rules: the host waits for the device, or copies to it. Without an accelerator there is neither, except in JAX. */
 #include <math.h>
 #include <string.h>
 
@@ -8,6 +8,13 @@
 
 #define SYNC_LEAST 0.05
 #define COPY_LEAST 0.05
+/* Of a step in which the host works inside calls of what JAX compiled. Handing over takes microseconds. */
+#define GIVEN_LEAST 0.2
+/* Of that, what is computed may take at most so much: else it may be what is computed. */
+#define COMPUTED_MOST 0.5
+#define SAMPLES_LEAST 50
+/* Waits that show nothing: shorter than this. */
+#define WAIT_LEAST_NS 1e6
 /* Waits in a step from which on a loop asks for them, and bytes of a copy that is more than a value. */
 #define MANY 8
 #define MUCH (1u << 18)
@@ -235,6 +242,73 @@ static void transfer(sw_findings *all)
     sw__draft_saves_in_steps(all, draft, both, all->it.loader ? 0.7 : 0.95, 0.3, 1);
 }
 
+/* What a step takes to compute at most, in ns: a wait is for one step or for several. 0: nothing was waited for, and maybe calls
+ * compute before they return. */
+static double computed_most(const sw_findings *all)
+{
+    double sum = 0, count = 0;
+    for (size_t i = 0; i < all->it.count; i++) {
+        const double wait = (double)all->it.step[i].phase_ns[SW_PHASE_SYNC];
+        if (wait > WAIT_LEAST_NS) {
+            sum += wait;
+            count++;
+        }
+    }
+    return fmax(sw__computed_in_queue(all), count > 0 ? sum / count : 0);
+}
+
+/* JAX hands out what it compiled and returns; where it has too much to do, the host sleeps. A host that works inside of such a
+ * call, for longer than waits show a step to be computed, copies what the call was given: arrays of NumPy's, each time anew. */
+static void given_from_host(sw_findings *all)
+{
+    const struct sw__hot *hot = sw__hot_code(all);
+    const uint64_t phases = SW__COMPUTE_PHASES | SW__PHASE_BIT(SW_PHASE_OPTIMIZER);
+    const struct sw__hot_line *most = NULL;
+    uint64_t by_phase[SW_PHASE_COUNT] = {0};
+    for (size_t i = 0; i < hot->count; i++) {
+        const struct sw__hot_line *line = &hot->lines[i];
+        /* Native code that the line calls itself: what is compiled is called without Python in between. */
+        const uint64_t other = sw__add(line->interpreted, line->waiting);
+        if (phases & SW__PHASE_BIT(line->phase) && !line->outside && line->own > other) {
+            by_phase[line->phase] += line->own - other;
+            most = !most || line->own > most->own ? line : most;
+        }
+    }
+    const struct sw__estimate time = sw__hot_time(all, by_phase);
+    const double step = all->it.mean_ns;
+    const double computed = computed_most(all);
+    if (!most || hot->samples < SAMPLES_LEAST || !(time.low / step > GIVEN_LEAST) ||
+        !(computed > 0) || !(computed < COMPUTED_MOST * time.mean)) {
+        return;
+    }
+    const sw_stack_frame *at = most->frame;
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_TRANSFER, "RULE-03");
+    sw__draft_where(all, draft, at->file, at->line, at->name);
+    sw__draft_title(
+        all, draft,
+        "%.0f %% of a step JAX copies what the call in line %u of %s is given",
+        time.mean / step * 100, at->line, sw__file_name(at->file));
+    sw__draft_number(draft, "copied_ms", time.mean / 1e6);
+    sw__draft_number(draft, "copied_share", time.mean / step);
+    sw__draft_number(draft, "computed_ms", computed / 1e6);
+    sw__draft_number(draft, "samples", (double)time.count);
+    draft->finding.share = time.mean / step;
+    draft->finding.confidence = 0.75;
+    sw__draft_advise(all, draft,
+                     "If it is given the same large array of NumPy's in every step, make "
+                     "it one of JAX's once, before the loop: jax.device_put or "
+                     "jnp.asarray.");
+    sw__draft_advise(all, draft,
+                     "If the array is another one each time, give it only the rows that "
+                     "the step uses, or put the next one there while this one is "
+                     "computed.");
+    /* What is computed is waited for then. */
+    const struct sw__estimate saved = {.mean = fmin(time.mean, step - computed),
+                                       .low = fmin(time.low, step - computed),
+                                       .high = fmin(time.high, step - computed / 2)};
+    sw__draft_saves_in_steps(all, draft, saved, 1, 0.5, 1);
+}
+
 void sw__rules_waits(sw_findings *all)
 {
     if (sw__is_asynchronous(all)) {
@@ -242,6 +316,10 @@ void sw__rules_waits(sw_findings *all)
     } else {
         sw__findings_unchecked(all, SW_FINDING_HOST_SYNC,
                                "no accelerator was used, so nothing waits for one");
+    }
+    if (!sw__has_device(all) && sw__is_asynchronous(all)) {
+        given_from_host(all);
+        return;
     }
     if (!sw__has_device(all)) {
         sw__findings_unchecked(all, SW_FINDING_TRANSFER,

@@ -805,6 +805,40 @@ static void pictures_and_tables(void **state)
     }
 }
 
+/* In JAX the host works inside the call of a compiled step, and a wait now and then is short: it copies. Or it sleeps there, or
+ * what is waited for takes as long, or nothing is waited for, so that the call may compute. */
+static void jax_is_given_arrays_of_the_host(void **state)
+{
+    (void)state;
+    static const struct {
+        double wait_ms;
+        bool sleeps, copies;
+    } cases[] = {
+        {2, false, true}, {2, true, false}, {9, false, false}, {0, false, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct scene *scene = scene_new();
+        tb_fact(scene->tb, "jax_backend", "cpu");
+        for (unsigned k = 0; k < 100; k++) {
+            scene_step(scene,
+                       PHASES([SW_PHASE_OPTIMIZER] = 10, [SW_PHASE_OTHER] = 1,
+                              [SW_PHASE_SYNC] = k % 25 == 12 ? cases[i].wait_ms : 0),
+                       0);
+        }
+        scene_samples_of(scene, SW_PHASE_OPTIMIZER, FRAMES(TRAIN(20)),
+                         cases[i].sleeps ? 40 : 1000, cases[i].sleeps ? 960 : 0, 1000);
+        scene_samples(scene, SW_PHASE_OTHER, FRAMES(TRAIN(17)), 100, 50);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_TRANSFER);
+        assert_int_equal(finding != NULL, cases[i].copies);
+        if (finding) {
+            assert_int_equal(finding->line, 20);
+            assert_true(fabs(finding->share - 0.9) < 0.05);
+            assert_true(finding->speedup > 4 && finding->speedup < 6); /* to 2 ms */
+        }
+        scene_free(scene);
+    }
+}
+
 /* The logarithm of something is made for the model and given back; what is written down is not, or comes after. */
 static void logarithms_are_no_logs(void **state)
 {
@@ -1024,6 +1058,7 @@ int main(void)
         cmocka_unit_test(a_loop_over_parameters),
         cmocka_unit_test(the_same_again),
         cmocka_unit_test(pictures_and_tables),
+        cmocka_unit_test(jax_is_given_arrays_of_the_host),
         cmocka_unit_test(logarithms_are_no_logs),
         cmocka_unit_test(logging_in_steps),
         cmocka_unit_test(waiting_for_many),

@@ -468,6 +468,38 @@ static void jax_outside_jit(void **state)
     }
 }
 
+/* A short run, and of most stacks only the innermost frames were seen: of JAX called one by one, of a step that it compiled, or
+ * of another package. */
+static void jax_outside_jit_of_torn_stacks(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned phase;
+        const char *file;
+        bool eager;
+    } cases[] = {{SW_PHASE_OTHER, "/v/site-packages/jax/_src/core.py", true},
+                 {SW_PHASE_FORWARD, "/v/site-packages/jax/_src/core.py", false},
+                 {SW_PHASE_OTHER, "/v/site-packages/scipy/fft/basic.py", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct scene *scene = scene_new();
+        scene_steps(scene, 50, PHASES([SW_PHASE_OTHER] = 20, [SW_PHASE_FORWARD] = 1));
+        scene_samples(scene, SW_PHASE_OTHER,
+                      FRAMES(TRAIN(20), {"update", "/home/u/train.py", 5, 7},
+                             {"bind", cases[i].file, 3, 9}),
+                      30, 20);
+        scene_samples(
+            scene, cases[i].phase,
+            FRAMES({"bind", cases[i].file, 3, 9}, {"call", cases[i].file, 5, 9}), 70, 40);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_LAUNCH_BOUND);
+        assert_int_equal(finding != NULL, cases[i].eager);
+        if (finding) {
+            assert_string_equal(finding->name, "update");
+        }
+        scene_free(scene);
+    }
+}
+
 /* A table of which a batch uses few rows: its gradient is as large as itself, or holds those rows alone. */
 static void a_table_that_is_updated_whole(void **state)
 {
@@ -1017,6 +1049,7 @@ int main(void)
         cmocka_unit_test(a_layer_out_of_proportion),
         cmocka_unit_test(a_layer_of_which_little_is_used),
         cmocka_unit_test(jax_outside_jit),
+        cmocka_unit_test(jax_outside_jit_of_torn_stacks),
         cmocka_unit_test(a_table_that_is_updated_whole),
         cmocka_unit_test(a_table_beside_a_fused_update),
         cmocka_unit_test(a_module_that_the_backward_leaves_out),
