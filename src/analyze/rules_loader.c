@@ -13,6 +13,10 @@
 
 /* Fewer samples show nothing. */
 #define SAMPLES_LEAST 20
+/* So many show what is not there, too. */
+#define SAMPLES_ENOUGH 50
+/* Of a function's own samples outside native calls: then Python has a part in what it does. */
+#define PYTHON_LEAST 0.03
 /* One stage dominates from this share of making a batch on (RULE-38), waiting from this one. */
 #define DOMINATES 0.5
 /* The share of its time that the training thread is without a core, from which on the machine is busy with others. */
@@ -217,6 +221,35 @@ static bool line_dominates(sw_findings *all, const struct sw__loader_facts *fact
     return true;
 }
 
+/* Whether whoever makes the batches was seen at it, and computes in libraries, without a loop of its own: then nothing shows that
+ * it could be cheaper. */
+static bool collates_in_libraries(const sw_findings *all)
+{
+    struct sw__loader_code code;
+    return sw__loader_code(all, &code) && code.samples >= SAMPLES_ENOUGH &&
+           !code.pieces && !(code.python.low > PYTHON_LEAST);
+}
+
+/* The same of a sample, where one function that takes most of it would show where to look. */
+static bool samples_in_libraries(const sw_findings *all)
+{
+    struct sw__loader_code code;
+    const bool one =
+        sw__loader_code(all, &code) && code.stage && code.share.low > DOMINATES;
+    return code.samples >= SAMPLES_ENOUGH && !code.pieces && !one;
+}
+
+/* Of what has to be computed, none may go. */
+static void may_be_needed(sw_findings *all, enum sw_finding_kind kind)
+{
+    for (struct sw__draft *draft = all->first; draft; draft = draft->next) {
+        if (draft->finding.kind == kind) {
+            draft->finding.severity = SW_SEVERITY_LOW;
+            draft->finding.confidence = 0.5;
+        }
+    }
+}
+
 static bool collate_dominates(sw_findings *all, const struct sw__loader_facts *facts,
                               unsigned workers)
 {
@@ -228,6 +261,11 @@ static bool collate_dominates(sw_findings *all, const struct sw__loader_facts *f
         return false;
     }
     const char *name = part->stage->name ? part->stage->name : "collate_fn";
+    const bool usual = strstr(name, "default_collate") != NULL;
+    const bool needed = !usual && collates_in_libraries(all);
+    if (needed && workers > facts->workers) {
+        return false; /* more workers are the better advice */
+    }
     struct sw__draft *draft =
         draft_loader(all, SW_FINDING_LOADER_COLLATE, NULL, COLLATES);
     sw__draft_title(
@@ -237,7 +275,6 @@ static bool collate_dominates(sw_findings *all, const struct sw__loader_facts *f
     sw__draft_number(draft, "stage_share", part->share);
     sw__draft_number(draft, "collate_ms",
                      (double)part->stage->ns / (double)part->stage->calls / 1e6);
-    const bool usual = strstr(name, "default_collate") != NULL;
     const char *how =
         usual ? "Let the dataset give whole batches (__getitems__), or fewer and larger "
                 "tensors, so that there is less to stack"
@@ -253,6 +290,9 @@ static bool collate_dominates(sw_findings *all, const struct sw__loader_facts *f
     sw__loader_where(all, draft, name);
     sw__loader_common(all, draft, facts);
     draft_saves(all, draft, &range);
+    if (needed) {
+        may_be_needed(all, SW_FINDING_LOADER_COLLATE);
+    }
     return true;
 }
 
@@ -594,7 +634,10 @@ static void loop_waits(sw_findings *all, const struct sw__loader_facts *facts)
     told |= too_few_workers(all, facts, workers);
     if (!told && facts->getitem.share >= DOMINATES) {
         /* The cores are used up: samples have to become cheaper. */
-        (void)transform_dominates(all, facts, &facts->getitem, samples_of(all), 0);
+        if (transform_dominates(all, facts, &facts->getitem, samples_of(all), 0) &&
+            samples_in_libraries(all)) {
+            may_be_needed(all, SW_FINDING_LOADER_TRANSFORM);
+        }
     }
 }
 

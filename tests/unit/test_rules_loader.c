@@ -183,6 +183,21 @@ static void cores_that_are_used_up(void **state)
     struct result result = find(&plan);
     const sw_finding *it = assert_one(&result, SW_FINDING_LOADER_TRANSFORM);
     assert_false(advises(it, "num_workers"));
+    assert_true(it->severity > SW_SEVERITY_LOW);
+    done(&result);
+    plan.function = 490; /* one function has most of it */
+    plan.in_call = 485;
+    result = find(&plan);
+    assert_true(assert_one(&result, SW_FINDING_LOADER_TRANSFORM)->severity >
+                SW_SEVERITY_LOW);
+    done(&result);
+    plan.function =
+        20; /* the libraries that the dataset calls, and nothing shows that it need not */
+    plan.in_call = 20;
+    plan.itself = 400;
+    result = find(&plan);
+    assert_int_equal(assert_one(&result, SW_FINDING_LOADER_TRANSFORM)->severity,
+                     SW_SEVERITY_LOW);
     done(&result);
 }
 
@@ -332,6 +347,39 @@ static void collating_dominates(void **state)
     assert_string_equal(it->name, "pad");
     assert_true(fabs(it->speedup - relieved(60, 22.5)) < 0.03);
     assert_true(it->also & (uint64_t)1 << SW_FINDING_LOADER_WORKERS);
+    done(&result);
+}
+
+/* What computes in libraries while a batch is collated is no code that could be cheaper: more workers hide it. */
+static void collating_in_libraries(void **state)
+{
+    (void)state;
+    struct plan plan = slow_samples;
+    plan.workers = 1;
+    plan.bits = SW_LOADER_PERSISTENT;
+    plan.compute = 5;
+    plan.wait = 25;
+    plan.getitem = plan.getitem_cpu = 0.5;
+    plan.collate = 29;
+    plan.function = 490;
+    plan.in_call = 350;
+    plan.source = "def parse(x):\n    for y in x:\n        out += f(y)\n";
+    struct result result = find(&plan);
+    assert_one(&result, SW_FINDING_LOADER_COLLATE);
+    done(&result);
+    plan.in_call = 440; /* Python fills lists, and one long call makes a tensor of them */
+    plan.source = "def parse(x):\n    y = g(x)\n    out = f(y)\n";
+    result = find(&plan);
+    assert_one(&result, SW_FINDING_LOADER_COLLATE);
+    done(&result);
+    plan.in_call = 488;
+    result = find(&plan);
+    assert_one(&result, SW_FINDING_LOADER_WORKERS);
+    done(&result);
+    plan.cores = "1.00"; /* no room for more: it is told, but may have to be */
+    result = find(&plan);
+    assert_int_equal(assert_one(&result, SW_FINDING_LOADER_COLLATE)->severity,
+                     SW_SEVERITY_LOW);
     done(&result);
 }
 
@@ -515,6 +563,7 @@ int main(void)
         cmocka_unit_test(threads_that_torch_tells_of),
         cmocka_unit_test(garbage_of_making),
         cmocka_unit_test(collating_dominates),
+        cmocka_unit_test(collating_in_libraries),
         cmocka_unit_test(workers_that_are_nearly_in_time),
         cmocka_unit_test(samples_wait_for_files),
         cmocka_unit_test(batches_too_small_to_hand_over),
