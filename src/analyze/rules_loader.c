@@ -17,8 +17,12 @@
 #define SAMPLES_ENOUGH 50
 /* Of a function's own samples outside native calls: then Python has a part in what it does. */
 #define PYTHON_LEAST 0.03
+/* What cheaper code has to gain, where more workers gain something. */
+#define REWRITE_TIMES 1.4
 /* One stage dominates from this share of making a batch on (RULE-38), waiting from this one. */
 #define DOMINATES 0.5
+/* Sending a batch and taking it over may cost this much: one that is made in less may be as dear from a worker. */
+#define HAND_OVER_NS 2.5e6
 /* The share of its time that the training thread is without a core, from which on the machine is busy with others. */
 #define BUSY 0.2
 
@@ -124,7 +128,10 @@ static double more_workers(const sw_findings *all, const struct sw__loader_facts
 {
     const struct sw__loader_change change = {
         .workers = workers, .prefetch = facts->prefetch, .make_scale = {1, 1, 1}};
-    return workers > facts->workers ? sw__loader_saves(all, facts, &change).mean : 0;
+    /* They need no other code, and where cores do not slow each other they gain more than is usual. */
+    return workers > facts->workers
+               ? REWRITE_TIMES * sw__loader_saves(all, facts, &change).mean
+               : 0;
 }
 
 /* A stage of the dataset's that no transform of a library is: workers spend most of a batch in one function, on short calls in a
@@ -394,6 +401,10 @@ static bool too_few_workers(sw_findings *all, const struct sw__loader_facts *fac
     sw__loader_where(all, draft, NULL);
     sw__loader_common(all, draft, facts);
     draft_saves(all, draft, &range);
+    if (facts->way != SW__LOADER_WORKERS && draft->finding.low <= 1 &&
+        facts->made_ns < HAND_OVER_NS) {
+        draft->finding.severity = SW_SEVERITY_LOW;
+    }
     return true;
 }
 

@@ -130,6 +130,7 @@ static void a_busy_machine_makes_gains_doubtful(void **state)
     plan.collate = 3.5;
     plan.cores = "2.00";
     plan.cpu = 44;
+    plan.threads = 1;
     struct result result = find(&plan);
     assert_true(assert_one(&result, SW_FINDING_LOADER_WORKERS)->severity >
                 SW_SEVERITY_LOW);
@@ -282,7 +283,8 @@ static void threads_that_torch_tells_of(void **state)
     result = find(&plan);
     const sw_finding *it = assert_one(&result, SW_FINDING_LOADER_WORKERS);
     assert_true(it->speedup > unknown + 0.1);
-    assert_true(fabs(it->speedup - relieved(60, 28.5)) < 0.1);
+    /* Both are slower by a tenth when they compute at the same time. */
+    assert_true(fabs(it->speedup - 60 / (1.1 * 31.5)) < 0.1);
     done(&result);
 }
 
@@ -521,6 +523,25 @@ static void workers_that_wake_up_late(void **state)
     done(&result);
 }
 
+/* A batch that is made in 2 ms may cost as much to hand over; of one that takes 8 ms more stays. */
+static void batches_that_cost_as_much_elsewhere(void **state)
+{
+    (void)state;
+    for (unsigned times = 1; times <= 4; times += 3) {
+        struct plan plan = slow_samples;
+        plan.cores = "2.00";
+        plan.threads = 1;
+        plan.compute = 3.2 * times;
+        plan.wait = 2 * times;
+        plan.getitem = plan.getitem_cpu = 1.9 * times;
+        plan.collate = 0.1 * times;
+        struct result result = find(&plan);
+        const sw_finding *it = assert_one(&result, SW_FINDING_LOADER_WORKERS);
+        assert_int_equal(it->severity > SW_SEVERITY_LOW, times > 1);
+        done(&result);
+    }
+}
+
 /* Two cores are no faster than twice one, and may be slower than that when both compute. */
 static void two_cores_that_both_compute(void **state)
 {
@@ -531,13 +552,14 @@ static void two_cores_that_both_compute(void **state)
     plan.compute = 21;
     struct result result = find(&plan);
     const sw_finding *it = assert_one(&result, SW_FINDING_LOADER_WORKERS);
-    assert_true(it->speedup > 1.7 && it->speedup < 2);
+    assert_true(it->speedup > 1.5 && it->speedup < 1.7);
     assert_true(it->low > 1 && it->low < 1.4);
     done(&result);
     /* Of four, one stays free. */
     plan.cores = "4.00";
     result = find(&plan);
-    assert_true(assert_one(&result, SW_FINDING_LOADER_WORKERS)->low > 1.4);
+    it = assert_one(&result, SW_FINDING_LOADER_WORKERS);
+    assert_true(it->speedup > 1.8 && it->low > 1.4);
     done(&result);
 }
 
@@ -547,6 +569,7 @@ int main(void)
         cmocka_unit_test(workers_that_have_all_the_cores),
         cmocka_unit_test(workers_that_wake_up_late),
         cmocka_unit_test(two_cores_that_both_compute),
+        cmocka_unit_test(batches_that_cost_as_much_elsewhere),
         cmocka_unit_test(workers_make_batches_ahead),
         cmocka_unit_test(one_epoch_makes_nothing_again),
         cmocka_unit_test(more_workers_than_before),
