@@ -15,6 +15,12 @@
 
 /* Fewer samples show nothing. */
 #define SAMPLES_LEAST 20
+/* So many show what is not there, too. */
+#define SAMPLES_ENOUGH 50
+/* Of a function's own samples outside native calls: then Python has a part in what it does. */
+#define PYTHON_LEAST 0.03
+/* What cheaper code has to gain, where more workers gain something. */
+#define REWRITE_TIMES 1.4
 /* One stage dominates from this share of making a batch on (RULE-38), waiting from this one. */
 #define DOMINATES 0.5
 /* What is the same in so many epochs is worth keeping; of its time so much goes then, for it is still made once. */
@@ -23,6 +29,8 @@
 /* Taking a batch over that waits so much longer than at its best, and so much of a step, waits for its worker. */
 #define ASKED_LEAST_NS 2e6
 #define ASKED_SHARE 0.1
+/* Sending a batch and taking it over may cost this much: one that is made in less may be as dear from a worker. */
+#define HAND_OVER_NS 2.5e6
 /* The share of its time that the training thread is without a core, from which on the machine is busy with others. */
 #define BUSY 0.2
 
@@ -128,7 +136,10 @@ static double more_workers(const sw_findings *all, const struct sw__loader_facts
 {
     const struct sw__loader_change change = {
         .workers = workers, .prefetch = facts->prefetch, .make_scale = {1, 1, 1}};
-    return workers > facts->workers ? sw__loader_saves(all, facts, &change).mean : 0;
+    /* They need no other code, and where cores do not slow each other they gain more than is usual. */
+    return workers > facts->workers
+               ? REWRITE_TIMES * sw__loader_saves(all, facts, &change).mean
+               : 0;
 }
 
 /* A stage of the dataset's that no transform of a library is: workers spend most of a batch in one function, on short calls in a
@@ -301,6 +312,35 @@ static bool could_be_kept(sw_findings *all, const struct sw__loader_facts *facts
     return true;
 }
 
+/* Whether whoever makes the batches was seen at it, and computes in libraries, without a loop of its own: then nothing shows that
+ * it could be cheaper. */
+static bool collates_in_libraries(const sw_findings *all)
+{
+    struct sw__loader_code code;
+    return sw__loader_code(all, &code) && code.samples >= SAMPLES_ENOUGH &&
+           !code.pieces && !(code.python.low > PYTHON_LEAST);
+}
+
+/* The same of a sample, where one function that takes most of it would show where to look. */
+static bool samples_in_libraries(const sw_findings *all)
+{
+    struct sw__loader_code code;
+    const bool one =
+        sw__loader_code(all, &code) && code.stage && code.share.low > DOMINATES;
+    return code.samples >= SAMPLES_ENOUGH && !code.pieces && !one;
+}
+
+/* Of what has to be computed, none may go. */
+static void may_be_needed(sw_findings *all, enum sw_finding_kind kind)
+{
+    for (struct sw__draft *draft = all->first; draft; draft = draft->next) {
+        if (draft->finding.kind == kind) {
+            draft->finding.severity = SW_SEVERITY_LOW;
+            draft->finding.confidence = 0.5;
+        }
+    }
+}
+
 static bool collate_dominates(sw_findings *all, const struct sw__loader_facts *facts,
                               unsigned workers)
 {
@@ -312,6 +352,11 @@ static bool collate_dominates(sw_findings *all, const struct sw__loader_facts *f
         return false;
     }
     const char *name = part->stage->name ? part->stage->name : "collate_fn";
+    const bool usual = strstr(name, "default_collate") != NULL;
+    const bool needed = !usual && collates_in_libraries(all);
+    if (needed && workers > facts->workers) {
+        return false; /* more workers are the better advice */
+    }
     struct sw__draft *draft =
         draft_loader(all, SW_FINDING_LOADER_COLLATE, NULL, COLLATES);
     sw__draft_title(
@@ -321,7 +366,6 @@ static bool collate_dominates(sw_findings *all, const struct sw__loader_facts *f
     sw__draft_number(draft, "stage_share", part->share);
     sw__draft_number(draft, "collate_ms",
                      (double)part->stage->ns / (double)part->stage->calls / 1e6);
-    const bool usual = strstr(name, "default_collate") != NULL;
     const char *how =
         usual ? "Let the dataset give whole batches (__getitems__), or fewer and larger "
                 "tensors, so that there is less to stack"
@@ -337,6 +381,9 @@ static bool collate_dominates(sw_findings *all, const struct sw__loader_facts *f
     sw__loader_where(all, draft, name);
     sw__loader_common(all, draft, facts);
     draft_saves(all, draft, &range);
+    if (needed) {
+        may_be_needed(all, SW_FINDING_LOADER_COLLATE);
+    }
     return true;
 }
 
@@ -487,6 +534,10 @@ static bool too_few_workers(sw_findings *all, const struct sw__loader_facts *fac
     sw__loader_where(all, draft, NULL);
     sw__loader_common(all, draft, facts);
     draft_saves(all, draft, &range);
+    if (facts->way != SW__LOADER_WORKERS && draft->finding.low <= 1 &&
+        facts->made_ns < HAND_OVER_NS) {
+        draft->finding.severity = SW_SEVERITY_LOW;
+    }
     return true;
 }
 
@@ -727,7 +778,10 @@ static void loop_waits(sw_findings *all, const struct sw__loader_facts *facts)
     told |= too_few_workers(all, facts, workers);
     if (!told && facts->getitem.share >= DOMINATES) {
         /* The cores are used up: samples have to become cheaper. */
-        (void)transform_dominates(all, facts, &facts->getitem, samples_of(all), 0);
+        if (transform_dominates(all, facts, &facts->getitem, samples_of(all), 0) &&
+            samples_in_libraries(all)) {
+            may_be_needed(all, SW_FINDING_LOADER_TRANSFORM);
+        }
     }
 }
 

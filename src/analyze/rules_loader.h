@@ -98,11 +98,12 @@ unsigned sw__loader_best(const sw_findings *all, const struct sw__loader_facts *
 struct sw__loader_code {
     const sw_stack_frame *frame; /* its line with most samples */
     sw_share share;              /* of making a batch, what it calls included */
+    sw_share python;             /* of its own samples, outside native calls */
     uint64_t samples;            /* of making */
     bool stage;  /* the dataset calls it: it is a stage, and not all of a sample */
     bool pieces; /* it makes many short calls in a loop of its own */
 };
-/* Whether one has a good part of them. */
+/* Whether one has a good part of them; else only their number is known. */
 bool sw__loader_code(const sw_findings *all, struct sw__loader_code *out);
 
 /* The function of the user's that takes most of making batches and gives the same each time it is given the same, as its source

@@ -115,15 +115,17 @@ bool sw__loader_code(const sw_findings *all, struct sw__loader_code *out)
         top = !top || makers[i].samples > top->samples ? &makers[i] : top;
     }
     if (!top || top->samples < 10 || 5 * top->samples <= 2 * sum) {
+        *out = (struct sw__loader_code){.samples = sum};
         return false;
     }
-    *out = (struct sw__loader_code){
-        .frame = top->frame,
-        .share = sw_share_of(top->samples, sum),
-        .samples = sum,
-        .stage = 2 * top->called > top->samples,
-        .pieces = sw_share_of(top->interpreted, top->own).low > SHORT_CALLS &&
-                  in_loop(top->frame)};
+    const sw_share python = sw_share_of(top->interpreted, top->own);
+    *out = (struct sw__loader_code){.frame = top->frame,
+                                    .share = sw_share_of(top->samples, sum),
+                                    .python = python,
+                                    .samples = sum,
+                                    .stage = 2 * top->called > top->samples,
+                                    .pieces =
+                                        python.low > SHORT_CALLS && in_loop(top->frame)};
     return true;
 }
 

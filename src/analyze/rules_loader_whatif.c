@@ -8,8 +8,10 @@
 #include "analyze/summary.h"
 
 #define MS 1e6
-/* What a core takes longer at most while all others compute. */
-#define SHARED 1.2
+/* Cores have caches, memory or units in common: what each takes longer once all of them compute, and where more want to compute
+ * than there are cores. By guess. */
+static const double together[3] = {1.2, 1.1, 1};
+static const double crowded[3] = {1.3, 1.2, 1};
 
 /* Threads that compute keeps busy: between one and all that the framework may use, by its own word or by that of OpenMP. */
 static double threads(const sw_findings *all, const struct sw__loader_facts *facts,
@@ -59,6 +61,11 @@ static double start_of(const sw_findings *all, const struct sw__loader_facts *fa
     return 0;
 }
 
+static double sharing(double wanted, double cores, enum sw__guess guess)
+{
+    return wanted < cores ? 1 : wanted < cores + 0.5 ? together[guess] : crowded[guess];
+}
+
 struct sw__replay_setting sw__loader_setting(const sw_findings *all,
                                              const struct sw__loader_facts *facts,
                                              unsigned workers, unsigned prefetch,
@@ -71,6 +78,9 @@ struct sw__replay_setting sw__loader_setting(const sw_findings *all,
     static const double moved[3] = {1.15, 1, 0.85};
     const double cores = all->it.cores >= 1 ? all->it.cores : 1;
     const double busy = threads(all, facts, cores, guess);
+    /* Workers that wait need no core. */
+    const double computes =
+        facts->blocked > 0 && guess != SW__GUESS_LOW ? 1 - facts->blocked : 1;
     const double delay = facts->crowd > 0.05 ? facts->crowd : 0;
     /* With workers, what was recorded is what they met on average: the loop computes in a part of the time only. */
     const double elapsed = facts->compute_ns + facts->wait.mean;
@@ -104,11 +114,11 @@ struct sw__replay_setting sw__loader_setting(const sw_findings *all,
     setting.make_scale = facts->way == SW__LOADER_WORKERS && facts->cpu_ns >= 0
                              ? 1
                              : sw__replay_rate(&setting, 1 + facts->making);
-    /* Cores may have caches, memory or units in common, which shows once all of them compute. */
-    if (guess == SW__GUESS_LOW && busy + facts->workers < cores &&
-        busy + workers >= cores) {
-        setting.compute_scale *= SHARED;
-        setting.make_scale *= SHARED;
+    const double slower = sharing(1 + workers * computes, cores, guess) /
+                          sharing(1 + facts->workers * computes, cores, guess);
+    if (slower > 1) {
+        setting.compute_scale *= slower;
+        setting.make_scale *= slower;
     }
     if (workers > 0) {
         setting.hand_ns = guessed(facts->unpack_ns * setting.compute_scale, hand, guess);

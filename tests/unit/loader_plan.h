@@ -57,7 +57,8 @@ struct plan {
     unsigned reads, small, times; /* calls of another process, and how often over */
     /* Samples of a worker in a function that its dataset calls, and of those in native code. */
     unsigned function, in_call;
-    unsigned asleep;    /* and of the same function, while it waits */
+    unsigned itself;    /* and of the dataset itself, in native code; 0: 10 */
+    unsigned asleep;    /* and of the function, while it waits */
     const char *source; /* of that function, from line 1; its hot line is the third */
     unsigned caller; /* the line there where what calls it begins; 0: in another file */
     double threads;  /* of the framework; 0: it does not say */
@@ -234,7 +235,8 @@ static inline void sampled(struct tb *tb, const struct plan *plan)
 /* Samples of a worker: the loader asks the dataset, which calls a function. */
 static inline void sampled_worker(struct tb *tb, const struct plan *plan)
 {
-    const uint64_t all = plan->function + 10;
+    const uint64_t itself = plan->itself ? plan->itself : 10;
+    const uint64_t all = plan->function + itself;
     const sw_row rows[] = {
         {.table = SW_TABLE_SAMPLER, .key = {100}, .value = {1000, 1000}},
         {.table = SW_TABLE_CONTEXT,
@@ -250,7 +252,7 @@ static inline void sampled_worker(struct tb *tb, const struct plan *plan)
         {.table = SW_TABLE_STACK,
          .index = 1,
          .key = {0, 1, (plan->caller ? plan->caller : 70) + 1},
-         .value = {10, 0, 10}},
+         .value = {itself, 0, itself}},
         {.table = SW_TABLE_STACK,
          .index = 2,
          .key = {1, 2, 3},

@@ -130,6 +130,7 @@ static void a_busy_machine_makes_gains_doubtful(void **state)
     plan.collate = 3.5;
     plan.cores = "2.00";
     plan.cpu = 44;
+    plan.threads = 1;
     struct result result = find(&plan);
     assert_true(assert_one(&result, SW_FINDING_LOADER_WORKERS)->severity >
                 SW_SEVERITY_LOW);
@@ -183,6 +184,21 @@ static void cores_that_are_used_up(void **state)
     struct result result = find(&plan);
     const sw_finding *it = assert_one(&result, SW_FINDING_LOADER_TRANSFORM);
     assert_false(advises(it, "num_workers"));
+    assert_true(it->severity > SW_SEVERITY_LOW);
+    done(&result);
+    plan.function = 490; /* one function has most of it */
+    plan.in_call = 485;
+    result = find(&plan);
+    assert_true(assert_one(&result, SW_FINDING_LOADER_TRANSFORM)->severity >
+                SW_SEVERITY_LOW);
+    done(&result);
+    plan.function =
+        20; /* the libraries that the dataset calls, and nothing shows that it need not */
+    plan.in_call = 20;
+    plan.itself = 400;
+    result = find(&plan);
+    assert_int_equal(assert_one(&result, SW_FINDING_LOADER_TRANSFORM)->severity,
+                     SW_SEVERITY_LOW);
     done(&result);
 }
 
@@ -324,7 +340,8 @@ static void threads_that_torch_tells_of(void **state)
     result = find(&plan);
     const sw_finding *it = assert_one(&result, SW_FINDING_LOADER_WORKERS);
     assert_true(it->speedup > unknown + 0.1);
-    assert_true(fabs(it->speedup - relieved(60, 28.5)) < 0.1);
+    /* Both are slower by a tenth when they compute at the same time. */
+    assert_true(fabs(it->speedup - 60 / (1.1 * 31.5)) < 0.1);
     done(&result);
 }
 
@@ -397,6 +414,39 @@ static void collating_dominates(void **state)
     assert_string_equal(it->name, "pad");
     assert_true(fabs(it->speedup - relieved(60, 22.5)) < 0.03);
     assert_true(it->also & (uint64_t)1 << SW_FINDING_LOADER_WORKERS);
+    done(&result);
+}
+
+/* What computes in libraries while a batch is collated is no code that could be cheaper: more workers hide it. */
+static void collating_in_libraries(void **state)
+{
+    (void)state;
+    struct plan plan = slow_samples;
+    plan.workers = 1;
+    plan.bits = SW_LOADER_PERSISTENT;
+    plan.compute = 5;
+    plan.wait = 25;
+    plan.getitem = plan.getitem_cpu = 0.5;
+    plan.collate = 29;
+    plan.function = 490;
+    plan.in_call = 350;
+    plan.source = "def parse(x):\n    for y in x:\n        out += f(y)\n";
+    struct result result = find(&plan);
+    assert_one(&result, SW_FINDING_LOADER_COLLATE);
+    done(&result);
+    plan.in_call = 440; /* Python fills lists, and one long call makes a tensor of them */
+    plan.source = "def parse(x):\n    y = g(x)\n    out = f(y)\n";
+    result = find(&plan);
+    assert_one(&result, SW_FINDING_LOADER_COLLATE);
+    done(&result);
+    plan.in_call = 488;
+    result = find(&plan);
+    assert_one(&result, SW_FINDING_LOADER_WORKERS);
+    done(&result);
+    plan.cores = "1.00"; /* no room for more: it is told, but may have to be */
+    result = find(&plan);
+    assert_int_equal(assert_one(&result, SW_FINDING_LOADER_COLLATE)->severity,
+                     SW_SEVERITY_LOW);
     done(&result);
 }
 
@@ -538,6 +588,25 @@ static void workers_that_wake_up_late(void **state)
     done(&result);
 }
 
+/* A batch that is made in 2 ms may cost as much to hand over; of one that takes 8 ms more stays. */
+static void batches_that_cost_as_much_elsewhere(void **state)
+{
+    (void)state;
+    for (unsigned times = 1; times <= 4; times += 3) {
+        struct plan plan = slow_samples;
+        plan.cores = "2.00";
+        plan.threads = 1;
+        plan.compute = 3.2 * times;
+        plan.wait = 2 * times;
+        plan.getitem = plan.getitem_cpu = 1.9 * times;
+        plan.collate = 0.1 * times;
+        struct result result = find(&plan);
+        const sw_finding *it = assert_one(&result, SW_FINDING_LOADER_WORKERS);
+        assert_int_equal(it->severity > SW_SEVERITY_LOW, times > 1);
+        done(&result);
+    }
+}
+
 /* Two cores are no faster than twice one, and may be slower than that when both compute. */
 static void two_cores_that_both_compute(void **state)
 {
@@ -548,13 +617,14 @@ static void two_cores_that_both_compute(void **state)
     plan.compute = 21;
     struct result result = find(&plan);
     const sw_finding *it = assert_one(&result, SW_FINDING_LOADER_WORKERS);
-    assert_true(it->speedup > 1.7 && it->speedup < 2);
+    assert_true(it->speedup > 1.5 && it->speedup < 1.7);
     assert_true(it->low > 1 && it->low < 1.4);
     done(&result);
     /* Of four, one stays free. */
     plan.cores = "4.00";
     result = find(&plan);
-    assert_true(assert_one(&result, SW_FINDING_LOADER_WORKERS)->low > 1.4);
+    it = assert_one(&result, SW_FINDING_LOADER_WORKERS);
+    assert_true(it->speedup > 1.8 && it->low > 1.4);
     done(&result);
 }
 
@@ -564,6 +634,7 @@ int main(void)
         cmocka_unit_test(workers_that_have_all_the_cores),
         cmocka_unit_test(workers_that_wake_up_late),
         cmocka_unit_test(two_cores_that_both_compute),
+        cmocka_unit_test(batches_that_cost_as_much_elsewhere),
         cmocka_unit_test(workers_make_batches_ahead),
         cmocka_unit_test(one_epoch_makes_nothing_again),
         cmocka_unit_test(more_workers_than_before),
@@ -581,6 +652,7 @@ int main(void)
         cmocka_unit_test(threads_that_torch_tells_of),
         cmocka_unit_test(garbage_of_making),
         cmocka_unit_test(collating_dominates),
+        cmocka_unit_test(collating_in_libraries),
         cmocka_unit_test(workers_that_are_nearly_in_time),
         cmocka_unit_test(samples_wait_for_files),
         cmocka_unit_test(batches_too_small_to_hand_over),
