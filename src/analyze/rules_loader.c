@@ -534,8 +534,13 @@ static bool too_few_workers(sw_findings *all, const struct sw__loader_facts *fac
     sw__loader_where(all, draft, NULL);
     sw__loader_common(all, draft, facts);
     draft_saves(all, draft, &range);
-    if (facts->way != SW__LOADER_WORKERS && draft->finding.low <= 1 &&
-        facts->made_ns < HAND_OVER_NS) {
+    const bool dear = facts->way != SW__LOADER_WORKERS && draft->finding.low <= 1 &&
+                      facts->made_ns < HAND_OVER_NS;
+    /* Training and its workers want more cores than there are: a little more of them is a guess. */
+    const double blocked = facts->blocked > 0 ? facts->blocked : 0;
+    const bool crowded = draft->finding.severity == SW_SEVERITY_MEDIUM &&
+                         1 + workers * (1 - blocked) > facts->cores;
+    if (dear || crowded) {
         draft->finding.severity = SW_SEVERITY_LOW;
     }
     return true;

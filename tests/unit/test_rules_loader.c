@@ -607,6 +607,27 @@ static void batches_that_cost_as_much_elsewhere(void **state)
     }
 }
 
+/* A second worker beside training on two cores gains the last bit of them, or not; with room for it, more. */
+static void more_processes_than_cores(void **state)
+{
+    (void)state;
+    for (unsigned room = 0; room < 2; room++) {
+        struct plan plan = slow_samples;
+        plan.cores = room ? "4.00" : "2.00";
+        plan.threads = 1;
+        plan.workers = 1;
+        plan.bits = SW_LOADER_PERSISTENT;
+        plan.compute = 18;
+        plan.wait = 12.5;
+        plan.getitem = plan.getitem_cpu = 30;
+        struct result result = find(&plan);
+        const sw_finding *it = assert_one(&result, SW_FINDING_LOADER_WORKERS);
+        assert_int_equal(it->severity > SW_SEVERITY_LOW, room);
+        assert_true(it->speedup > 1.1);
+        done(&result);
+    }
+}
+
 /* Two cores are no faster than twice one, and may be slower than that when both compute. */
 static void two_cores_that_both_compute(void **state)
 {
@@ -634,6 +655,7 @@ int main(void)
         cmocka_unit_test(workers_that_have_all_the_cores),
         cmocka_unit_test(workers_that_wake_up_late),
         cmocka_unit_test(two_cores_that_both_compute),
+        cmocka_unit_test(more_processes_than_cores),
         cmocka_unit_test(batches_that_cost_as_much_elsewhere),
         cmocka_unit_test(workers_make_batches_ahead),
         cmocka_unit_test(one_epoch_makes_nothing_again),
