@@ -275,6 +275,28 @@ static void one_core(sw_findings *all, struct sw__draft *draft,
     sw__draft_saves_in_steps(all, draft, saved, 1, 1, 1);
 }
 
+/* Workers that take turns with the training on the cores that the process has left itself: with all that it had at its start
+ * the slowest of training, producing, and all cores together is what a step takes. */
+static void beside_workers(sw_findings *all, struct sw__draft *draft, double cores)
+{
+    const double step = all->it.mean_ns;
+    double own = 0;
+    double steps = 0;
+    for (size_t i = 0; i < all->it.count; i++) {
+        own += all->it.step[i].usage_steps ? (double)all->it.step[i].cpu_ns : 0;
+        steps += all->it.step[i].usage_steps;
+    }
+    own = steps > 0 ? fmin(own / steps, step) : step;
+    const double workers = (double)all->it.loader->worker_count;
+    const double produced = fmax(cores * step - own, 0) / workers;
+    const double after = fmax(fmax(own, produced), cores * step / all->it.cores);
+    const double saved = fmax(step - after, 0);
+    sw__draft_number(draft, "own_cpu_ms", own / 1e6);
+    sw__draft_saves(all, draft, sw__saved_per_step(all, saved),
+                    sw__saved_per_step(all, 0.5 * saved),
+                    sw__saved_per_step(all, fmin(1.3 * saved, step - own / 2)));
+}
+
 static void oversubscribed(sw_findings *all, const struct pressure *pressure,
                            const struct cores_seen *seen, double threads, double wanted,
                            double cores)
@@ -298,11 +320,12 @@ static void oversubscribed(sw_findings *all, const struct pressure *pressure,
     draft->finding.confidence = 0.75;
     if (bound) {
         sw__draft_number(draft, "cores_at_start", all->it.cores);
-        sw__draft_advise(all, draft,
-                         "The process has bound itself to %.3g of %.3g cores: give it as "
-                         "many as it has threads (os.sched_setaffinity, taskset, the "
-                         "launcher's binding).",
-                         cores, all->it.cores);
+        sw__draft_advise(
+            all, draft,
+            "The process has bound itself to %.3g of %.3g cores: give it as "
+            "many as it has threads and workers (os.sched_setaffinity, taskset, the "
+            "launcher's binding).",
+            cores, all->it.cores);
     }
     /* What each process is bound to is its own. */
     const double each = bound ? floor(cores) : floor(cores / ranks);
@@ -318,6 +341,10 @@ static void oversubscribed(sw_findings *all, const struct pressure *pressure,
         sw__draft_advise(all, draft,
                          "Give the loader no more workers than there are cores (%.0f).",
                          floor(cores));
+    }
+    if (bound && threads <= cores && all->it.loader && all->it.loader->worker_count) {
+        beside_workers(all, draft, cores);
+        return;
     }
     /* Threads that wait for each other at the end of each operation lose more than the one that is looked at. */
     const double step = all->it.mean_ns;
@@ -408,7 +435,8 @@ static void cpu(sw_findings *all)
     }
     const double threads = compute_threads(all);
     const double cores = cores_in_training(all, &pressure, threads);
-    const double here = cores < all->it.cores - 0.5 ? 1 : ranks_here(all);
+    const bool bound = cores < all->it.cores - 0.5;
+    const double here = bound ? 1 : ranks_here(all);
     const double own = (isnan(threads) ? 1 : threads) * here;
     const double wanted = own + busy_workers(all);
     const struct cores_seen seen = see_cores(all);
@@ -416,7 +444,8 @@ static void cpu(sw_findings *all)
     const double enough = seen.throttled > THROTTLED || seen.steal > STOLEN
                               ? DELAY_OVERSUBSCRIBED
                               : DELAY_STARVED;
-    const bool too_many = own > cores + 0.5 || wanted > 2 * cores + 0.5;
+    /* Workers are busy beside the training as a rule, and share cores with it; one that bound itself to few has left others unused. */
+    const bool too_many = own > cores + 0.5 || wanted > (bound ? cores : 2 * cores) + 0.5;
     const double counted = threads_seen(all, &pressure, &seen);
     if (too_many && pressure.delay.low > DELAY_OVERSUBSCRIBED) {
         oversubscribed(all, &pressure, &seen, isnan(threads) ? 1 : threads, wanted,

@@ -427,7 +427,7 @@ static void slow_module(sw_findings *all, const struct model *model)
     const sw_training_site *site =
         module->site ? module->site : sw__site_of(all, SW_SITE_MODEL);
     const struct sw__hot_function *code =
-        worst.by_itself ? sw__module_code(all, module) : NULL;
+        module->type && !sw__of_torch(module->type) ? sw__module_code(all, module) : NULL;
     sw__draft_where(all, draft,
                     code   ? code->frame.file
                     : site ? site->file

@@ -19,7 +19,8 @@ const struct sw__hot_function *sw__module_code(sw_findings *all,
     const size_t length = strlen(module->type);
     for (size_t i = 0; i < count; i++) {
         const char *name = strstr(list[i].frame.name, module->type);
-        if (name && name[length] == '.') {
+        if (name && name[length] == '.' &&
+            (name == list[i].frame.name || name[-1] == '.')) {
             return &list[i];
         }
     }

@@ -62,6 +62,7 @@ struct plan {
     const char *source; /* of that function, from line 1; its hot line is the third */
     unsigned caller; /* the line there where what calls it begins; 0: in another file */
     double threads;  /* of the framework; 0: it does not say */
+    double bound;    /* cores while it trains; 0: it does not say, with threads */
 };
 
 static char program[128]; /* where the source of the plan is */
@@ -325,6 +326,13 @@ static inline struct tb *training_trace(const struct plan *plan)
                             .key = {T_PROGRAM + 1, T_PROGRAM + 2},
                             .value = {bits}};
         tb_row(tb, &row);
+        memcpy(&bits, &plan->bound, sizeof bits);
+        tb_name(tb, T_PROGRAM + 3, "cores", 0, SW_PHASE_INHERIT);
+        const sw_row cores = {.table = SW_TABLE_SETTING,
+                              .index = 1,
+                              .key = {T_PROGRAM + 1, T_PROGRAM + 3},
+                              .value = {bits}};
+        tb_row(tb, &cores);
     }
     if (plan->h2d > 0) {
         const sw_row row = {SW_TABLE_WAIT,

@@ -649,10 +649,43 @@ static void two_cores_that_both_compute(void **state)
     done(&result);
 }
 
+/* Training and its worker take turns on the one core that the process has bound itself to; with both that it had each has one. */
+static void a_worker_on_the_core_of_the_training(void **state)
+{
+    (void)state;
+    for (unsigned bound = 1; bound <= 2; bound++) {
+        struct plan plan = slow_samples;
+        plan.cores = "2.00";
+        plan.workers = 1;
+        plan.threads = 1;
+        plan.bound = bound;
+        plan.wait = 15;
+        plan.getitem = 44;
+        plan.getitem_cpu = 27;
+        plan.collate = 0.1;
+        plan.cpu = 18;
+        plan.delay = 16;
+        struct result result = find(&plan);
+        const sw_finding *it = NULL;
+        for (size_t i = 0; i < result.count; i++) {
+            it = result.list[i].kind == SW_FINDING_CPU_OVERSUBSCRIBED ? &result.list[i]
+                                                                      : it;
+        }
+        assert_int_equal(it != NULL, bound == 1);
+        if (it) {
+            assert_true(advises(it, "bound itself to 1 of 2 cores"));
+            /* 45 ms become the 27 that the worker needs. */
+            assert_true(it->speedup > 1.5 && it->speedup < 1.8);
+        }
+        done(&result);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(workers_that_have_all_the_cores),
+        cmocka_unit_test(a_worker_on_the_core_of_the_training),
         cmocka_unit_test(workers_that_wake_up_late),
         cmocka_unit_test(two_cores_that_both_compute),
         cmocka_unit_test(more_processes_than_cores),

@@ -367,6 +367,15 @@ static void a_layer_out_of_proportion(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct scene *scene = scene_new();
         scene_steps(scene, 100, PHASES([SW_PHASE_FORWARD] = 4, [SW_PHASE_BACKWARD] = 8));
+        /* Another class has a name that ends like its own. */
+        scene_samples(scene, SW_PHASE_FORWARD,
+                      FRAMES(TRAIN(20), TORCH("f"),
+                             {"WideKernel.forward", "/home/u/wide.py", 3, 5}),
+                      300, 300);
+        scene_samples(
+            scene, SW_PHASE_FORWARD,
+            FRAMES(TRAIN(20), TORCH("f"), {"Kernel.forward", "/home/u/kernel.py", 8, 9}),
+            200, 200);
         part(scene, "Net", "Net", 4, 8, 0);
         part(scene, "Net.kernel", "Kernel", cases[i].forward, 2 * cases[i].forward,
              cases[i].parameters);
@@ -381,6 +390,8 @@ static void a_layer_out_of_proportion(void **state)
         assert_int_equal(finding != NULL, cases[i].slow);
         if (finding) {
             assert_string_equal(finding->name, "Net.kernel");
+            assert_string_equal(finding->file, "/home/u/kernel.py"); /* its own code */
+            assert_int_equal(finding->line, 9);
         }
         scene_free(scene);
     }
