@@ -92,6 +92,39 @@ struct sw__replay_range sw__loader_saves(const sw_findings *all,
 unsigned sw__loader_best(const sw_findings *all, const struct sw__loader_facts *facts,
                          unsigned *prefetch);
 
+/* --- drafts --- */
+
+/* One stage dominates from this share of making a batch on (RULE-38), waiting from this one. */
+#define SW__DOMINATES 0.5
+/* The share of its time that the training thread is without a core, from which on the machine is busy with others. */
+#define SW__LOADER_BUSY 0.2
+/* Of two causes of the same waiting, the more specific one is told: the later in this list. */
+enum sw__loader_specific {
+    SW__ANY_WORKERS = 1,
+    SW__WAITS_FOR_FILES,
+    SW__BURSTY,
+    SW__TRANSFORMS,
+    SW__COLLATES,
+    SW__RESTARTS
+};
+struct sw__draft *sw__loader_draft(sw_findings *all, enum sw_finding_kind kind,
+                                   const char *rule, enum sw__loader_specific specific);
+/* What a share of the steps' time, saved, predicts; and how much that matters. */
+void sw__loader_draft_saves(sw_findings *all, struct sw__draft *draft,
+                            const struct sw__replay_range *range);
+/* What cheaper code would gain: a tenth of the time is usual, a half is little, nothing is the most. */
+struct sw__replay_range sw__loader_cheaper(const sw_findings *all,
+                                           const struct sw__loader_facts *facts,
+                                           double share);
+
+/* A stage that dominates making batches, if one does; whether it was told. */
+bool sw__loader_stages(sw_findings *all, const struct sw__loader_facts *facts,
+                       unsigned workers);
+/* The samples themselves, where nothing else explains the waiting. */
+void sw__loader_samples(sw_findings *all, const struct sw__loader_facts *facts);
+/* Workers that every epoch starts again. */
+void sw__loader_restart(sw_findings *all, const struct sw__loader_facts *facts);
+
 /* --- code --- */
 
 /* The innermost of the user's functions in most samples of those who make batches. */
