@@ -5,6 +5,7 @@ from stepwatch._compare import Comparison, compare
 from stepwatch._core import (
     Lines,
     MemorySnapshot,
+    Profiler,
     Run,
     Table,
     counter,
@@ -27,6 +28,7 @@ from stepwatch._core import (
     version,
 )
 from stepwatch._decorators import methods, profile
+from stepwatch._lazy import Lazy, LazyModule
 from stepwatch._record import record
 from stepwatch._report import Report
 
@@ -36,7 +38,7 @@ _torch_compile.install()
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from stepwatch._core import Profiler
+    from stepwatch import charts, hf, hydra, jax, keras, lightning, tensorboard, torch
     from stepwatch._monitor import monitor
     from stepwatch._sweeps import (
         benchmark_callable,
@@ -44,8 +46,20 @@ if TYPE_CHECKING:
         benchmark_training,
         find_batch_size,
     )
-
-_SWEEPS = ("benchmark_callable", "benchmark_dataloader", "benchmark_training", "find_batch_size")
+else:
+    charts = LazyModule("stepwatch.charts")
+    hf = LazyModule("stepwatch.hf")
+    hydra = LazyModule("stepwatch.hydra")
+    jax = LazyModule("stepwatch.jax")
+    keras = LazyModule("stepwatch.keras")
+    lightning = LazyModule("stepwatch.lightning")
+    tensorboard = LazyModule("stepwatch.tensorboard")
+    torch = LazyModule("stepwatch.torch")
+    monitor = Lazy("stepwatch._monitor", "monitor")
+    benchmark_callable = Lazy("stepwatch._sweeps", "benchmark_callable")
+    benchmark_dataloader = Lazy("stepwatch._sweeps", "benchmark_dataloader")
+    benchmark_training = Lazy("stepwatch._sweeps", "benchmark_training")
+    find_batch_size = Lazy("stepwatch._sweeps", "find_batch_size")
 
 
 def load_ipython_extension(shell: object) -> None:
@@ -56,27 +70,6 @@ def load_ipython_extension(shell: object) -> None:
     from stepwatch import _ipython
 
     _ipython.load(shell)
-
-
-def __getattr__(name: str) -> object:
-    """Import what is seldom asked for when it is; the face of a framework imports the framework."""
-    if name in ("charts", "hf", "hydra", "jax", "keras", "lightning", "tensorboard", "torch"):
-        __import__(f"{__name__}.{name}")
-        return globals()[name]
-    if name == "monitor":
-        from stepwatch._monitor import monitor
-
-        globals()[name] = monitor
-        return monitor
-    if name == "Profiler":
-        from stepwatch._core import Profiler
-
-        globals()[name] = Profiler
-        return Profiler
-    if name in _SWEEPS:
-        __import__(f"{__name__}._sweeps")
-        return getattr(globals()["_sweeps"], name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 __all__ = [
