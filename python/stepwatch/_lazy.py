@@ -32,7 +32,7 @@ class LazyModule(type(sys)):  # type: ignore[misc]
 
 
 class Lazy:
-    """A function or an object of a module that is imported when it is used."""
+    """A function or an object of a module until it is used; from then on it is in its place."""
 
     __slots__ = ("_module", "_name")
 
@@ -44,7 +44,11 @@ class Lazy:
     @property
     def __wrapped__(self) -> Any:
         """The thing itself: signatures and sources are its own."""
-        return _load(self._module, self._name)
+        found = _load(self._module, self._name)
+        package = sys.modules[__package__]
+        if vars(package).get(self._name) is self:
+            setattr(package, self._name, found)
+        return found
 
     @property
     def __doc__(self) -> Any:  # type: ignore[override]

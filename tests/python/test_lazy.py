@@ -9,6 +9,7 @@ import sys
 
 import pytest
 import stepwatch
+from stepwatch._lazy import Lazy
 
 SWEEPS = ["benchmark_callable", "benchmark_dataloader", "benchmark_training", "find_batch_size"]
 
@@ -56,18 +57,25 @@ print("auto" in dir(face))
 def test_functions_are_seen_through(name: str) -> None:
     from stepwatch import _sweeps
 
-    function = getattr(stepwatch, name)
+    function = Lazy("stepwatch._sweeps", name)
     real = getattr(_sweeps, name)
     assert inspect.signature(function) == inspect.signature(real)
     assert function.__doc__ == real.__doc__
     assert function.__name__ == name
-    assert inspect.unwrap(function) is real
+    assert inspect.unwrap(function) is real  # type: ignore[arg-type]
     assert repr(function) == repr(real)
+    assert set(dir(real)) <= set(dir(function))
     assert pickle.loads(pickle.dumps(function)) is real
 
 
-def test_the_monitor_is_one() -> None:
-    from stepwatch._monitor import monitor
-
-    assert stepwatch.monitor.__wrapped__ is monitor  # type: ignore[attr-defined]
-    assert set(dir(monitor)) <= set(dir(stepwatch.monitor))
+def test_what_was_used_is_in_its_place() -> None:
+    code = """
+import stepwatch
+early = stepwatch.monitor
+early.interval_of_a_test = 3
+from stepwatch._monitor import monitor
+print(stepwatch.monitor is monitor, monitor.interval_of_a_test, early is not monitor)
+with early() as block:
+    print(block is stepwatch.monitor)
+"""
+    assert told(code) == ["True", "3", "True", "True"]
