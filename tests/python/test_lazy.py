@@ -62,7 +62,7 @@ def test_functions_are_seen_through(name: str) -> None:
     assert inspect.signature(function) == inspect.signature(real)
     assert function.__doc__ == real.__doc__
     assert function.__name__ == name
-    assert inspect.unwrap(function) is real  # type: ignore[arg-type]
+    assert inspect.unwrap(function) is real
     assert repr(function) == repr(real)
     assert set(dir(real)) <= set(dir(function))
     assert pickle.loads(pickle.dumps(function)) is real
