@@ -35,24 +35,30 @@ static PyObject *profiler_new(PyTypeObject *type, PyObject *args, PyObject *kwar
     PyObject *name = NULL;
     int enabled = 1, memory = 0;
     Py_ssize_t values = MOST_VALUES;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|U$pnp:Profiler", keywords, &name,
-                                     &enabled, &values, &memory)) {
-        return NULL;
+    PyObject *own = NULL, *options = NULL;
+    profiler_object *self = NULL;
+    if (profiler_recording_split(kwargs, &own, &options) == 0 &&
+        PyArg_ParseTupleAndKeywords(args, own, "|U$pnp:Profiler", keywords, &name,
+                                    &enabled, &values, &memory)) {
+        if (values < 0) {
+            PyErr_SetString(PyExc_ValueError, "values should be 0 or more");
+        } else {
+            self = (profiler_object *)type->tp_alloc(type, 0);
+        }
     }
-    if (values < 0) {
-        PyErr_SetString(PyExc_ValueError, "values should be 0 or more");
-        return NULL;
-    }
-    profiler_object *self = (profiler_object *)type->tp_alloc(type, 0);
     if (!self) {
+        Py_XDECREF(own);
+        Py_XDECREF(options);
         return NULL;
     }
+    self->options = options;
     self->state = state_of(type);
     self->most_values = (size_t)values;
     self->enabled = enabled;
     self->memory = memory;
     self->started_ns = unix_ns();
     Py_XINCREF(name);
+    Py_DECREF(own); /* after the name, which may be in it */
     self->name = name ? name : PyUnicode_FromString("profiler");
     self->sections = PyDict_New();
     self->series = PyDict_New();
@@ -72,6 +78,7 @@ static int profiler_traverse(PyObject *object, visitproc visit, void *arg)
     Py_VISIT(self->sections);
     Py_VISIT(self->series);
     Py_VISIT(self->marks);
+    Py_VISIT(self->options);
     return 0;
 }
 
@@ -114,6 +121,7 @@ static void profiler_dealloc(PyObject *object)
     Py_CLEAR(self->sections);
     Py_CLEAR(self->series);
     Py_CLEAR(self->marks);
+    Py_CLEAR(self->options);
     Py_CLEAR(self->name);
     profiler_calls_free(self);
     type->tp_free(object);
@@ -497,6 +505,9 @@ static PyObject *profiler_reduce(PyObject *object, PyObject *Py_UNUSED(ignored))
     PyObject *settings = Py_BuildValue(
         "{sOsnsO}", "enabled", self->enabled ? Py_True : Py_False, "values",
         (Py_ssize_t)self->most_values, "memory", self->memory ? Py_True : Py_False);
+    if (settings && self->options && PyDict_Update(settings, self->options) != 0) {
+        Py_CLEAR(settings);
+    }
     PyObject *function = functools ? PyObject_GetAttrString(functools, "partial") : NULL;
     if (function && args && settings) {
         partial = PyObject_Call(function, args, settings);
@@ -510,6 +521,30 @@ static PyObject *profiler_reduce(PyObject *object, PyObject *Py_UNUSED(ignored))
     Py_XDECREF(settings);
     return made;
 }
+
+PyDoc_STRVAR(
+    start_doc,
+    "start($self, /, **options)\n--\n\n"
+    "Start a recording, as stepwatch.start does, named after the profiler.\n\n"
+    "Options are those that the profiler was made with, and these. Where something\n"
+    "is being recorded already, that goes on.\n\n"
+    "    p = stepwatch.Profiler(\"train\", sampler_hz=0)\n"
+    "    p.start()\n"
+    "    run = p.stop()\n");
+
+PyDoc_STRVAR(
+    stop_doc,
+    "stop($self)\n--\n\n"
+    "Stop the recording that this profiler started, and return its Run.\n\n"
+    "Where it started none the Run is empty and false; the recording of somebody\n"
+    "else goes on.\n\n"
+    "    p.start()\n"
+    "    print(p.stop().report())\n");
+
+PyDoc_STRVAR(record_doc, "record($self, name=None, /, **options)\n--\n\n"
+                         "Record what runs inside a block, as stepwatch.record does.\n\n"
+                         "    with p.record() as run:\n"
+                         "        pass\n");
 
 /* --- The type --------------------------------------------------------------------- */
 
@@ -606,6 +641,9 @@ static PyMethodDef profiler_methods_table[] = {
     {"calls", profiler_count, METH_O, calls_doc},
     {"values", profiler_values, METH_O, values_doc},
     {"memory_values", profiler_memory_values, METH_O, memory_values_doc},
+    {"start", KEYWORDS(profiler_start), METH_VARARGS | METH_KEYWORDS, start_doc},
+    {"stop", profiler_stop, METH_NOARGS, stop_doc},
+    {"record", KEYWORDS(profiler_record), METH_VARARGS | METH_KEYWORDS, record_doc},
     {"reset", profiler_reset, METH_NOARGS, reset_doc},
     {"close", profiler_close, METH_NOARGS, close_doc},
     {"__enter__", profiler_enter_method, METH_NOARGS, NULL},
@@ -644,6 +682,9 @@ int core_profiler_add(PyObject *module)
 {
     if (core_type_add(module, CORE_PROFILER_TYPE, &profiler_spec) != 0 ||
         profiler_section_add(module) != 0) {
+        return -1;
+    }
+    if (profiler_recording_add(module) != 0) {
         return -1;
     }
     return profiler_loops_add(module);

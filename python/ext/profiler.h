@@ -6,6 +6,7 @@
  *   profiler_stats.c    what is kept of a section: sums, extremes, quantiles, the newest values
  *   profiler_rows.c     the statistics as Python sees them
  *   profiler_loops.c    steps and waits for batches
+ *   profiler_recording.c  a recording that it starts, with its options
  *
  * Glossary: a *section* is a name; a *call* is one time it was open; a *path* is a section with those it was called
  * from, each of them once: a call within a call of the same section is *recursive* and counts for the outer one's path.
@@ -95,6 +96,8 @@ struct profiler_object {
     PyObject *sections; /* dict: name -> section, for as long as the profiler lives */
     PyObject *series;   /* dict: name -> list of (seconds, value) */
     PyObject *marks;    /* list of (seconds, text) */
+    PyObject *options;  /* dict: of recordings that it starts; NULL: none */
+    unsigned long recording; /* the number of the one that it started; 0: none */
     size_t most_values;
     bool enabled, memory; /* read at each call */
     uint64_t id;          /* never used again */
@@ -182,5 +185,15 @@ PyObject *profiler_memory_values(PyObject *self, PyObject *name);
 PyObject *profiler_data(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *profiler_steps(PyObject *self, PyObject *iterable);
 PyObject *profiler_step(PyObject *self, PyObject *ignored);
+
+/* --- profiler_recording.c --- */
+
+/* Two new dicts: what is the profiler's own, and options of a recording. 0, or -1 with an exception; the caller lets go of them in
+ * both cases. */
+int profiler_recording_split(PyObject *kwargs, PyObject **own, PyObject **options);
+PyObject *profiler_start(PyObject *object, PyObject *args, PyObject *kwargs);
+PyObject *profiler_stop(PyObject *object, PyObject *ignored);
+PyObject *profiler_record(PyObject *object, PyObject *args, PyObject *kwargs);
+int profiler_recording_add(PyObject *module);
 
 #endif
