@@ -489,6 +489,34 @@ static void operators_are_paid_for(void **state)
     assert_true(fabs(seconds[1] - seconds[0] - 0.25) < 1e-9);
 }
 
+/* Hooks in a framework take more than the sections that they make. */
+static void hooks_are_paid_for(void **state)
+{
+    (void)state;
+    double seconds[2];
+    uint64_t calls = 0;
+    for (unsigned with = 0; with < 2; with++) {
+        struct fixture *fixture = fixture_new();
+        struct tb *tb = two_level_trace(SW_CLOCK_MONOTONIC, 10);
+        if (with) {
+            const sw_row row = {.table = SW_TABLE_MODULE, .key = {1}};
+            tb_row(tb, &row);
+        }
+        write_trace(fixture, tb);
+        const sw_summary *summary = summarise(fixture);
+        const sw_summary_overhead *overhead = sw_summary_get_overhead(summary);
+        seconds[with] = overhead->seconds;
+        calls = overhead->calls;
+        assert_int_equal(strstr(overhead->how, "hooks in the framework") != NULL, with);
+        assert_true(overhead->low < overhead->percent);
+        assert_true(overhead->percent < overhead->high);
+        fixture_free(fixture);
+    }
+    /* At least those of modules, and no more than if all were hooks, in steps. */
+    assert_true(seconds[1] > seconds[0] + 1e-6);
+    assert_true(seconds[1] < seconds[0] + (double)calls * 30e-6);
+}
+
 static void the_supervisor_knows_more(void **state)
 {
     (void)state;
@@ -564,6 +592,7 @@ int main(void)
         cmocka_unit_test(an_empty_trace_has_a_summary),
         cmocka_unit_test(losses_become_notes),
         cmocka_unit_test(operators_are_paid_for),
+        cmocka_unit_test(hooks_are_paid_for),
         cmocka_unit_test(the_supervisor_knows_more),
         cmocka_unit_test(counters_are_merged),
     };
