@@ -102,3 +102,4 @@ def test_the_other_profilers_are_at_hand() -> None:
         return a + 1
 
     assert add() == 2
+    profiler.lines.remove(add)
