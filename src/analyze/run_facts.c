@@ -289,9 +289,27 @@ bool sw__summary_dismissed(const sw_summary *summary, size_t index)
         const sw_trace_lane *lane = sw_trace_get_lane(trace, i);
         works = works || lane->steps > 0 || lane->step_open;
     }
+    /* One that was ended before its first page was whole. */
+    const bool began = info->damaged && info->pid == 0 && sw_trace_lane_count(trace) == 0;
     return summary->run.exit_code == 0 && info->end == SW_TRACE_KILLED &&
-           !info->damaged && !info->hot_missing && !works &&
-           info->start_ns > summary->origin_ns;
+           !info->hot_missing && !works &&
+           (began || (!info->damaged && info->start_ns > summary->origin_ns));
+}
+
+/* Whether files of the run could not be read. One with nothing in it is that of a process that somebody ended while it began, as
+ * pools do with their workers: where the program ended well, nothing of it is lacking. */
+static bool lacks_files(const sw_summary *summary)
+{
+    static const char empty[] = " is empty";
+    const char *note;
+    for (size_t i = 0; (note = sw_run_note(summary->source, i)) != NULL; i++) {
+        const size_t length = strlen(note);
+        if (summary->run.exit_code != 0 || length < sizeof empty ||
+            strcmp(note + length - (sizeof empty - 1), empty) != 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 int sw__summary_run(sw_summary *summary)
@@ -347,11 +365,11 @@ int sw__summary_run(sw_summary *summary)
         run->duration_ns = sw__sub(end, begin);
         summary->origin_ns = begin;
     }
-    if (sw_run_note(summary->source, 0)) {
-        run->complete = false;
-    }
     run->ranks = count_ranks(summary);
     read_run_file(summary);
+    if (lacks_files(summary)) {
+        run->complete = false;
+    }
     for (size_t i = 0; i < summary->traces; i++) {
         const sw_summary_process *process = &summary->processes[i];
         if ((process->end != SW_TRACE_CLOSED || process->damaged) &&

@@ -517,6 +517,26 @@ static void hooks_are_paid_for(void **state)
     assert_true(seconds[1] < seconds[0] + (double)calls * 30e-6);
 }
 
+/* A process that is ended while it begins leaves a file with nothing in it. Only where the program ended well is that all right. */
+static void a_file_without_anything(void **state)
+{
+    (void)state;
+    for (unsigned code = 0; code < 2; code++) {
+        struct fixture *fixture = fixture_new();
+        char path[512];
+        write_trace(fixture, two_level_trace(SW_CLOCK_MONOTONIC, 10));
+        snprintf(path, sizeof path, "%s/worker-7.stepwatch", fixture->folder);
+        tb_write(path, "", 0);
+        write_run_json(
+            fixture, code ? "{\"schema\": \"stepwatch.run/1\", \"exit\": {\"code\": 1}}"
+                          : "{\"schema\": \"stepwatch.run/1\", \"exit\": {\"code\": 0}}");
+        const sw_summary *summary = summarise(fixture);
+        assert_int_equal(sw_summary_get_run(summary)->exit_code, code);
+        assert_int_equal(sw_summary_get_run(summary)->complete, code == 0);
+        fixture_free(fixture);
+    }
+}
+
 static void the_supervisor_knows_more(void **state)
 {
     (void)state;
@@ -593,6 +613,7 @@ int main(void)
         cmocka_unit_test(losses_become_notes),
         cmocka_unit_test(operators_are_paid_for),
         cmocka_unit_test(hooks_are_paid_for),
+        cmocka_unit_test(a_file_without_anything),
         cmocka_unit_test(the_supervisor_knows_more),
         cmocka_unit_test(counters_are_merged),
     };
