@@ -41,14 +41,14 @@ PROMISES = (
         "`with s`, in managers that only read the clock twice",
         ("kept", "clock"),
         share(KEPT, CLOCK),
-        limited(1.25),
+        limited(1.45),
     ),
     Promise(
         "named_clock",
         '`with stepwatch.section("a")`, in managers that only read the clock twice',
         ("named", "clock_named"),
         share(NAMED, CLOCK_NAMED),
-        limited(1.4),
+        limited(1.65),
     ),
     Promise(
         "kept_class",
