@@ -463,6 +463,10 @@ static void map_changed(const void *gone, size_t gone_length, const void *made,
     mapped_lock();
     const uintptr_t begin = (uintptr_t)gone;
     const size_t bytes = gone ? map_remove(begin, begin + whole_pages(gone_length)) : 0;
+    if (made) {
+        /* What the list has there went while nobody looked, or the place would not be free. */
+        (void)map_remove((uintptr_t)made, (uintptr_t)made + whole_pages(made_length));
+    }
     const bool added =
         made && map_add((uintptr_t)made, (uintptr_t)made + whole_pages(made_length));
     mapped_unlock();
