@@ -161,6 +161,8 @@ SW_API sw_trace *sw_run_trace(const sw_run *run, size_t index); /* owned by the 
 SW_API const char *sw_run_path(const sw_run *run);
 /* Files of the run that could not be opened, one sentence each; NULL past the last. */
 SW_API const char *sw_run_note(const sw_run *run, size_t index);
+/* How many of the notes are of files without anything in them: a process was ended while it began, and nothing is lost. */
+SW_API size_t sw_run_empty_count(const sw_run *run);
 
 /* A record met by a cursor. The record is valid until the next call. For records without an interval,
  * end_ns equals begin_ns. */

@@ -72,35 +72,45 @@ static double operators_ns(const sw_trace *trace)
 #define STEP_NS 11000.0
 #define SECTION_NS 30.0
 #define HOOKS_OFF 2.0
+#define SECTIONS_MOST (1u << 20)
 
 struct hooks {
     double ns;
-    uint64_t modules, others, steps;
+    uint64_t calls;
 };
 
-static bool is_module(const sw_trace *trace, uint32_t section)
-{
-    for (size_t i = 0; i < sw_trace_row_count(trace, SW_TABLE_MODULE); i++) {
-        const sw_row *row = sw_trace_get_row(trace, SW_TABLE_MODULE, i);
-        if (row && row->key[0] == section) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Sections that somebody writes by hand have no hook; where frameworks are watched, those of training phases are taken for theirs. */
-static void count_hooks(const sw_trace *trace, struct hooks *hooks)
+static int count_hooks(const sw_trace *trace, struct hooks *hooks)
 {
     const uint64_t phases = 1u << SW_PHASE_LOSS | 1u << SW_PHASE_BACKWARD |
                             1u << SW_PHASE_OPTIMIZER | 1u << SW_PHASE_ZERO_GRAD |
                             1u << SW_PHASE_DATA_WAIT | 1u << SW_PHASE_SYNC |
                             1u << SW_PHASE_H2D;
     const bool jax = sw_trace_fact(trace, "jax_backend") != NULL;
-    if (sw_trace_row_count(trace, SW_TABLE_MODULE) == 0 && !jax) {
-        return;
+    const size_t rows = sw_trace_row_count(trace, SW_TABLE_MODULE);
+    if (rows == 0 && !jax) {
+        return SW_OK;
     }
-    struct hooks here = {0};
+    struct {
+        uint64_t modules, others, steps;
+    } here = {0};
+    uint32_t most = 0;
+    for (size_t i = 0; i < rows; i++) {
+        const sw_row *row = sw_trace_get_row(trace, SW_TABLE_MODULE, i);
+        most = row && row->key[0] > most ? row->key[0] : most;
+    }
+    /* Sections are numbered one after the other; a damaged file may say otherwise. */
+    most = most < SECTIONS_MOST ? most : SECTIONS_MOST;
+    bool *module = sw__alloc_zero((size_t)most + 1, sizeof *module);
+    if (!module) {
+        return SW_ENOMEM;
+    }
+    for (size_t i = 0; i < rows; i++) {
+        const sw_row *row = sw_trace_get_row(trace, SW_TABLE_MODULE, i);
+        if (row && row->key[0] <= most) {
+            module[row->key[0]] = true;
+        }
+    }
     for (size_t l = 0; l < sw_trace_lane_count(trace); l++) {
         const sw_trace_lane *lane = sw_trace_get_lane(trace, l);
         here.steps = sw__add(here.steps, lane->steps);
@@ -111,7 +121,7 @@ static void count_hooks(const sw_trace *trace, struct hooks *hooks)
             if (!name) {
                 continue;
             }
-            if (is_module(trace, node->section)) {
+            if (node->section <= most && module[node->section]) {
                 here.modules = sw__add(here.modules, node->calls);
             } else if (name->phase < SW_PHASE_COUNT && phases >> name->phase & 1) {
                 here.others = sw__add(here.others, node->calls);
@@ -123,9 +133,9 @@ static void count_hooks(const sw_trace *trace, struct hooks *hooks)
     hooks->ns +=
         scale * (HOOK_NS * (double)here.others + MODULE_NS * (double)here.modules +
                  STEP_NS * (double)here.steps);
-    hooks->modules = sw__add(hooks->modules, here.modules);
-    hooks->others = sw__add(hooks->others, here.others);
-    hooks->steps = sw__add(hooks->steps, here.steps);
+    hooks->calls = sw__add(hooks->calls, sw__add(here.modules, here.others));
+    sw__free(module);
+    return SW_OK;
 }
 
 int sw__summary_overhead(sw_summary *summary)
@@ -173,7 +183,9 @@ int sw__summary_overhead(sw_summary *summary)
         low_ns += cost * ratio_low + waited;
         high_ns += cost * ratio_high + waited;
         torch_ns += waited;
-        count_hooks(trace, &hooks);
+        if (count_hooks(trace, &hooks)) {
+            return SW_ENOMEM;
+        }
         recorded_ns += (double)sw__sub(info->end_ns, info->start_ns);
         helper_ns += (double)info->helper_cpu_ns;
         sampler_ns += (double)sampler_ticks(trace) * sw_trace_ns_per_tick(trace);
@@ -202,7 +214,7 @@ int sw__summary_overhead(sw_summary *summary)
     if (hooks.ns > 0) {
         char time[24], count[32];
         sw_text_duration(time, hooks.ns, true);
-        sw_text_count(count, sw__add(hooks.modules, hooks.others));
+        sw_text_count(count, hooks.calls);
         snprintf(torch, sizeof torch,
                  ", and %s for %s hooks in the framework, reckoned from what they cost "
                  "elsewhere, half or twice that here",

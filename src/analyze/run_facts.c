@@ -300,16 +300,9 @@ bool sw__summary_dismissed(const sw_summary *summary, size_t index)
  * pools do with their workers: where the program ended well, nothing of it is lacking. */
 static bool lacks_files(const sw_summary *summary)
 {
-    static const char empty[] = " is empty";
-    const char *note;
-    for (size_t i = 0; (note = sw_run_note(summary->source, i)) != NULL; i++) {
-        const size_t length = strlen(note);
-        if (summary->run.exit_code != 0 || length < sizeof empty ||
-            strcmp(note + length - (sizeof empty - 1), empty) != 0) {
-            return true;
-        }
-    }
-    return false;
+    const size_t fine =
+        summary->run.exit_code == 0 ? sw_run_empty_count(summary->source) : 0;
+    return sw_run_note(summary->source, fine) != NULL;
 }
 
 int sw__summary_run(sw_summary *summary)

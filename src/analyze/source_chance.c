@@ -47,33 +47,6 @@ static const char *code_end(const line *at)
     return end;
 }
 
-/* The line with `def`, past decorators, and the last line of its head; false: this is no function. */
-static bool find_head(const char *text, size_t length, uint32_t first, line *head,
-                      uint32_t *last)
-{
-    for (uint32_t i = first; i < first + SW__STATEMENT_LINES; i++) {
-        const char *begin, *end;
-        if (!sw__source_line_get(text, length, i, head)) {
-            return false;
-        }
-        if (head->length && head->text[0] == '@') {
-            continue;
-        }
-        if ((!sw__source_starts(head, "def ") &&
-             !sw__source_starts(head, "async def ")) ||
-            !sw__source_statement(text, length, i, &begin, &end)) {
-            return false;
-        }
-        *last = i;
-        for (const char *c = begin; c < end; c++) {
-            *last += *c == '\n';
-        }
-        head->length = (size_t)(end - head->text);
-        return true;
-    }
-    return false;
-}
-
 /* Line `number` of the function, if it is still of it and code; NULL text: none, `*over`: it has ended. */
 static line line_of(const char *text, size_t length, uint32_t number, size_t indent,
                     bool *over)
@@ -95,7 +68,7 @@ bool sw__source_by_chance(const char *text, size_t length, uint32_t first)
     line head;
     uint32_t last;
     bool over = false;
-    if (!find_head(text, length, first, &head, &last) ||
+    if (!sw__source_head(text, length, first, &head, &last) ||
         holds_chance(head.text, head.text + head.length)) {
         return true;
     }
@@ -130,7 +103,7 @@ bool sw__source_uses_chance(const char *text, size_t length, uint32_t first,
     bool over = false;
     struct sw__names drawn = {.count = 0};
     const char *begin, *end;
-    if (!find_head(text, length, first, &head, &last) || number <= last ||
+    if (!sw__source_head(text, length, first, &head, &last) || number <= last ||
         number > last + LINES_MOST ||
         !sw__source_statement(text, length, number, &begin, &end)) {
         return true;

@@ -52,35 +52,19 @@ static bool flows(const struct sw__name *name)
     return false;
 }
 
-/* Arguments of the function at `first`; `*line_out` gets the last line of its head. */
+/* Arguments of the function at `first`; `*last` gets the last line of its head. */
 static bool scan_arguments(const char *text, size_t length, uint32_t first,
                            struct sw__names *changed, uint32_t *last)
 {
-    line at;
-    for (uint32_t i = first; i < first + SW__STATEMENT_LINES; i++) {
-        if (!sw__source_line_get(text, length, i, &at)) {
-            return false;
-        }
-        if (at.length && at.text[0] == '@') {
-            continue;
-        }
-        const char *begin = memchr(at.text, '(', at.length);
-        if ((!sw__source_starts(&at, "def ") && !sw__source_starts(&at, "async def ")) ||
-            !begin) {
-            return false;
-        }
-        const char *from, *end;
-        if (!sw__source_statement(text, length, i, &from, &end)) {
-            return false;
-        }
-        sw__names_scan(begin + 1, end, changed, NULL, NULL);
-        *last = i;
-        for (const char *c = from; c < end; c++) {
-            *last += *c == '\n';
-        }
-        return true;
+    line head;
+    if (!sw__source_head(text, length, first, &head, last)) {
+        return false;
     }
-    return false;
+    const char *begin = memchr(head.text, '(', head.length);
+    if (begin) {
+        sw__names_scan(begin + 1, head.text + head.length, changed, NULL, NULL);
+    }
+    return begin != NULL;
 }
 
 /* A statement of a loop, and what the rest of the loop names. */

@@ -288,3 +288,29 @@ bool sw__source_statement(const char *text, size_t length, uint32_t number,
     }
     return false;
 }
+
+bool sw__source_head(const char *text, size_t length, uint32_t first,
+                     struct sw__source_line *head, uint32_t *last)
+{
+    for (uint32_t i = first; i < first + SW__STATEMENT_LINES; i++) {
+        const char *begin, *end;
+        if (!sw__source_line_get(text, length, i, head)) {
+            return false;
+        }
+        if (head->length && head->text[0] == '@') {
+            continue;
+        }
+        if ((!sw__source_starts(head, "def ") &&
+             !sw__source_starts(head, "async def ")) ||
+            !sw__source_statement(text, length, i, &begin, &end)) {
+            return false;
+        }
+        *last = i;
+        for (const char *c = begin; c < end; c++) {
+            *last += *c == '\n';
+        }
+        head->length = (size_t)(end - head->text);
+        return true;
+    }
+    return false;
+}

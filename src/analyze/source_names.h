@@ -46,4 +46,9 @@ const char *sw__source_value(const char *at, const char *end, bool *adds);
 bool sw__source_statement(const char *text, size_t length, uint32_t number,
                           const char **begin, const char **end);
 
+/* The head of the function that begins at `first`, past its decorators: `*head` is all of it, `*last` its last line. False: this is
+ * no function. */
+bool sw__source_head(const char *text, size_t length, uint32_t first,
+                     struct sw__source_line *head, uint32_t *last);
+
 #endif

@@ -19,6 +19,7 @@ struct sw_run {
     sw_trace **traces;
     size_t count;
     struct list notes;
+    size_t empty; /* of the notes: files without anything in them */
 };
 
 static bool list_add(struct list *list, const char *text)
@@ -130,6 +131,8 @@ static int open_all(sw_run *run, struct list *files, sw_error_info *info)
         if (result == SW_ENOMEM || !list_add(&run->notes, why.message)) {
             return SW_ENOMEM;
         }
+        struct stat about;
+        run->empty += stat(files->items[i], &about) == 0 && about.st_size == 0;
         why.code = result;
         first = first.code ? first : why;
     }
@@ -243,4 +246,9 @@ const char *sw_run_path(const sw_run *run)
 const char *sw_run_note(const sw_run *run, size_t index)
 {
     return index < run->notes.count ? run->notes.items[index] : NULL;
+}
+
+size_t sw_run_empty_count(const sw_run *run)
+{
+    return run->empty;
 }

@@ -233,12 +233,12 @@ def test_growth_from_few_samples_is_known_badly(tmp_path: Path) -> None:
     run = stepwatch.stop()
     assert run is not None
     sites = run.report().to_dict()["memory"]["allocations"]["sites"]
-    site = max(sites, key=lambda row: row["live_bytes"])
+    site = max(sites, key=lambda row: row["live_bytes"] if Path(row["file"]).name == HERE else 0)
     growth = site["growth"]
     assert growth["low"] < growth["bytes_per_step"] < growth["high"]
     chance = site["samples"] / site["blocks"]
     error = 1.96 * ((1 - chance) / site["samples"]) ** 0.5
-    assert 0 < chance < 1
+    assert 0.2 < chance < 0.5
     assert growth["high"] - growth["low"] > 2 * error * growth["bytes_per_step"]
     findings = run.report().to_dict()["findings"]
     told = [f["evidence"] for f in findings if f["kind"] == "memory_growth" and growth["grows"]]

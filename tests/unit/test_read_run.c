@@ -112,6 +112,7 @@ static void test_folder(void **state)
     assert_non_null(strstr(sw_run_note(run, 0), "broken.stepwatch"));
     assert_non_null(strstr(sw_run_note(run, 1), "zero.stepwatch"));
     assert_null(sw_run_note(run, 2));
+    assert_int_equal(sw_run_empty_count(run), 1);
     sw_run_free(run);
     sw_run_free(NULL);
     assert_int_equal(sw_run_open(&run, path_of("b.stepwatch"), NULL), 0);
