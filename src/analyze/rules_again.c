@@ -1,7 +1,8 @@
 /* Rules: a model that is asked the same more than once in a step.
  *
  * Whether two calls have the same input is not recorded. The source tells where it reads so: `model(x)` in two lines between
- * which nothing is assigned to either name; or in two functions that the same function calls with the same names. */
+ * which nothing is assigned to either name; in two functions that the same function calls with the same names; or in a function and in
+ * one that it gives these names to. */
 #include <string.h>
 
 #include "analyze/frame_source.h"
@@ -19,6 +20,7 @@ struct site {
         *inside; /* inside: what of the user's it comes to first */
     uint64_t samples;
     bool chance;
+    bool no_grad; /* nobody goes back through what it computes */
     size_t group; /* the first one that asks the same */
 };
 
@@ -37,6 +39,16 @@ static bool left_to_chance(const sw_stack_frame *frame)
                                                               frame->first_line);
     sw__frame_source_free(&source);
     return chance;
+}
+
+static bool without_grad(const sw_stack_frame *frame)
+{
+    struct sw__frame_source source = sw__frame_source(frame);
+    const bool without =
+        source.text && sw__source_without_grad(source.text, source.length,
+                                               frame->first_line, frame->line);
+    sw__frame_source_free(&source);
+    return without;
 }
 
 /* The outermost call of a model in a stack. */
@@ -67,6 +79,7 @@ static void add_stack(struct sites *sites, const sw_stacks *stacks, const sw_sta
         *site = (struct site){
             .frame = frame,
             .caller = at > 0 ? sw_stacks_get_frame(stacks, frames[at - 1]) : NULL,
+            .no_grad = without_grad(frame),
             .group = i};
         sites->count++;
     }
@@ -108,25 +121,57 @@ static bool called_alike(const struct site *a, const struct site *b)
         a->caller->line < b->caller->line ? a->caller->line : b->caller->line;
     const uint32_t to =
         a->caller->line < b->caller->line ? b->caller->line : a->caller->line;
-    const bool alike =
-        source.text &&
-        sw__source_call_get(source.text, source.length, a->caller->line,
-                            last_part(a->frame->name), &first) &&
-        sw__source_call_get(source.text, source.length, b->caller->line,
-                            last_part(b->frame->name), &second) &&
-        first.inside_length == second.inside_length &&
-        memcmp(first.inside, second.inside, first.inside_length) == 0 &&
-        sw__source_call_keeps(source.text, source.length, from, to, &first);
+    const bool alike = source.text &&
+                       sw__source_call_get(source.text, source.length, a->caller->line,
+                                           last_part(a->frame->name), &first) &&
+                       sw__source_call_get(source.text, source.length, b->caller->line,
+                                           last_part(b->frame->name), &second) &&
+                       first.inside_length == second.inside_length &&
+                       memcmp(first.inside, second.inside, first.inside_length) == 0 &&
+                       sw__source_call_keeps(source.text, source.length, from, to, &first,
+                                             a->no_grad || b->no_grad);
     sw__frame_source_free(&source);
     return alike;
+}
+
+/* Whether function `outer` calls a model, and function `inner` to which it gives the same. */
+static bool passed_on(const struct site *outer, const struct site *inner,
+                      const struct sw__frame_source *source)
+{
+    struct sw__source_call ask, call, asked;
+    const sw_stack_frame *at = outer->frame, *caller = inner->caller;
+    if (!caller || !sw__same_function(caller, at) || caller->line == at->line ||
+        !sw__source_call_get(source->text, source->length, at->line, NULL, &ask) ||
+        !sw__source_call_get(source->text, source->length, inner->frame->line, NULL,
+                             &asked) ||
+        !sw__source_call_get(source->text, source->length, caller->line,
+                             last_part(inner->frame->name), &call)) {
+        return false;
+    }
+    const uint32_t from = caller->line < at->line ? caller->line : at->line;
+    const uint32_t to = caller->line < at->line ? at->line : caller->line;
+    return sw__source_call_passed(source->text, source->length, inner->frame->first_line,
+                                  &asked, &call, &ask) &&
+           sw__source_call_keeps(source->text, source->length,
+                                 inner->frame->first_line + 1, inner->frame->line, &asked,
+                                 false) &&
+           sw__source_call_keeps(source->text, source->length, from, to, &ask,
+                                 outer->no_grad || inner->no_grad);
+}
+
+/* Whether two lines come to the same model: to the same function of the user's, or to layers of torch's alone. */
+static bool same_model(const struct site *a, const struct site *b)
+{
+    return a->inside && b->inside ? sw__same_function(a->inside, b->inside)
+                                  : !a->inside && !b->inside;
 }
 
 static bool asks_the_same(const struct site *a, const struct site *b)
 {
     struct sw__source_call call, other;
     const sw_stack_frame *one = a->frame, *two = b->frame;
-    if (!same_file(one, two) || !a->inside || !b->inside || a->chance || b->chance ||
-        !sw__same_function(a->inside, b->inside)) {
+    const bool metric = a->no_grad || b->no_grad;
+    if (!same_file(one, two) || a->chance || b->chance || !same_model(a, b)) {
         return false;
     }
     struct sw__frame_source source = sw__frame_source(one);
@@ -138,15 +183,17 @@ static bool asks_the_same(const struct site *a, const struct site *b)
     if (same && sw__same_function(one, two)) {
         const uint32_t from = one->line < two->line ? one->line : two->line;
         const uint32_t to = one->line < two->line ? two->line : one->line;
-        same = from < to && sw__source_call_keeps(text, length, from, to, &call);
+        same = from < to && sw__source_call_keeps(text, length, from, to, &call, metric);
     } else if (same) {
-        same =
-            sw__source_call_given(text, length, one->first_line, two->first_line,
-                                  &call) &&
-            sw__source_call_keeps(text, length, one->first_line + 1, one->line, &call) &&
-            sw__source_call_keeps(text, length, two->first_line + 1, two->line, &call) &&
-            called_alike(a, b);
+        same = sw__source_call_given(text, length, one->first_line, two->first_line,
+                                     &call) &&
+               sw__source_call_keeps(text, length, one->first_line + 1, one->line, &call,
+                                     false) &&
+               sw__source_call_keeps(text, length, two->first_line + 1, two->line, &call,
+                                     false) &&
+               called_alike(a, b);
     }
+    same = same || (text && (passed_on(a, b, &source) || passed_on(b, a, &source)));
     sw__frame_source_free(&source);
     return same;
 }
@@ -157,19 +204,34 @@ struct calls {
     double backward;
 };
 
+static bool is_called(const sw_training_module *module)
+{
+    return module->root && module->calls > 0 && module->type && module->type[0];
+}
+
+/* Whether a function is a method of the module's class. */
+static bool has_method(const sw_training_module *module, const char *function)
+{
+    const size_t length = strlen(module->type);
+    return strncmp(function, module->type, length) == 0 && function[length] == '.';
+}
+
+/* `function`: the first of the user's that a call comes to, or NULL. A container of torch's has none: then it is the only model there is. */
 static struct calls calls_of(const sw_findings *all, const char *function)
 {
-    size_t count;
+    size_t count, models = 0, own = 0;
     uint64_t steps, total, roots = 0, here = 0;
     const sw_training_module *modules = sw_training_modules(all->it.training, &count);
     struct calls of = {0};
     sw_summary_all_steps(all->it.summary, &steps, &total);
+    for (size_t i = 0; i < count; i++) {
+        models += is_called(&modules[i]);
+        own += is_called(&modules[i]) && function && has_method(&modules[i], function);
+    }
     for (size_t i = 0; i < count && steps > 0; i++) {
         const sw_training_module *at = &modules[i];
-        const size_t length = at->type ? strlen(at->type) : 0;
         roots = sw__add(roots, at->root ? at->backward_ns : 0);
-        if (length == 0 || at->calls == 0 || !at->root ||
-            strncmp(function, at->type, length) != 0 || function[length] != '.') {
+        if (!is_called(at) || (own > 0 ? !has_method(at, function) : models > 1)) {
             continue;
         }
         const double calls = (double)at->calls / (double)steps;
@@ -208,6 +270,20 @@ static void find_groups(struct sites *sites)
     }
 }
 
+/* The other line of a group, that with the most samples of them. */
+static const struct site *second_of(const struct sites *sites, const struct site *first)
+{
+    const struct site *second = first;
+    for (size_t i = 0; i < sites->count; i++) {
+        const struct site *site = &sites->list[i];
+        if (site->group == first->group && site != first &&
+            (second == first || site->samples > second->samples)) {
+            second = site;
+        }
+    }
+    return second;
+}
+
 bool sw__rules_again(sw_findings *all)
 {
     const sw_stacks *stacks = sw_summary_stacks(all->it.summary);
@@ -233,24 +309,35 @@ bool sw__rules_again(sw_findings *all)
     uint64_t most = 0;
     const struct site *top = NULL;
     for (size_t i = 0; i < sites.count; i++) {
-        uint64_t samples = 0;
-        double asked = 0, all_sites = 0;
+        uint64_t samples = 0,
+                 aside = 0; /* aside: of calls that nobody goes back through */
+        double asked = 0, all_sites = 0, trained = 0;
         for (size_t k = 0; k < sites.count; k++) {
-            asked += sites.list[k].group == i;
-            all_sites += sites.list[i].inside && sites.list[k].inside &&
-                         sw__same_function(sites.list[k].inside, sites.list[i].inside);
-            samples += sites.list[k].group == i ? sites.list[k].samples : 0;
+            const struct site *site = &sites.list[k];
+            all_sites += same_model(site, &sites.list[i]);
+            if (site->group == i) {
+                asked += 1;
+                trained += !site->no_grad;
+                samples += site->samples;
+                aside += site->no_grad ? site->samples : 0;
+            }
         }
         if (sites.list[i].group != i || asked < 2) {
             continue;
         }
         /* Fewer calls than lines: it is one or the other of them. */
-        const struct calls of = calls_of(all, sites.list[i].inside->name);
+        const sw_stack_frame *inside = sites.list[i].inside;
+        const struct calls of = calls_of(all, inside ? inside->name : NULL);
         if (of.least < 0.95 * asked || of.sum < 0.95 * all_sites) {
             continue;
         }
-        again += (double)samples * (1 - 1 / asked);
-        const double goes = of.backward * (asked - 1) / of.least;
+        /* The one that stays is one that is gone back through, where there is such. */
+        again += trained > 0
+                     ? (double)aside + (double)(samples - aside) * (1 - 1 / trained)
+                     : (double)samples * (1 - 1 / asked);
+        const double gone_back = of.least - (asked - trained);
+        const double goes =
+            trained > 1 && gone_back > 0 ? of.backward * (trained - 1) / gone_back : 0;
         part_of_backward = goes > part_of_backward ? goes : part_of_backward;
         times = asked > times ? asked : times;
         if (samples > most) {
@@ -270,6 +357,7 @@ bool sw__rules_again(sw_findings *all)
     time.mean += part_of_backward * backward.mean;
     time.high += part_of_backward * backward.high;
     const sw_stack_frame *at = top->frame;
+    const struct site *other = second_of(&sites, top);
     struct sw__draft *draft = sw__draft(all, SW_FINDING_REDUNDANT_WORK, "RULE-44");
     sw__draft_rule(draft, "RULE-13");
     draft->group = SW__GROUP_COMPUTE;
@@ -288,9 +376,16 @@ bool sw__rules_again(sw_findings *all)
     draft->finding.confidence = 0.7;
     sw__draft_advise(all, draft,
                      "Call the model once, and give what it says to all that need it: by "
-                     "their names, what line %u of %s calls is given the same as in "
-                     "other lines.",
-                     at->line, sw__file_name(at->file));
+                     "their names, line %u of %s and line %u ask the same.",
+                     at->line, sw__file_name(at->file), other->frame->line);
+    if (other->no_grad != top->no_grad) {
+        const uint32_t asks = other->no_grad ? other->frame->line : at->line;
+        sw__draft_advise(
+            all, draft,
+            "Line %u does so without gradients: what the training pass gave, "
+            "with .detach(), tells as much.",
+            asks);
+    }
     sw__draft_saves_in_steps(all, draft, time, 0.95, 0.6, 1.05);
     return true;
 }

@@ -128,21 +128,25 @@ static bool assigns(const line *at, const struct sw__source_call *call)
     return false;
 }
 
-bool sw__source_call_keeps(const char *text, size_t length, uint32_t from, uint32_t to,
-                           const struct sw__source_call *call)
+static bool has(const line *at, const char *word)
 {
-    static const char *const words[] = {"backward(", ".step(", "_(",
-                                        ".update(",  ".eval(", ".train("};
+    return memmem(at->text, at->length, word, strlen(word)) != NULL;
+}
+
+bool sw__source_call_keeps(const char *text, size_t length, uint32_t from, uint32_t to,
+                           const struct sw__source_call *call, bool metric)
+{
     line at;
     for (uint32_t i = from; i < to; i++) {
         if (i - from > LINES_MOST || !sw__source_line_get(text, length, i, &at) ||
             assigns(&at, call)) {
             return false;
         }
-        for (size_t k = 0; k < sizeof words / sizeof words[0]; k++) {
-            if (memmem(at.text, at.length, words[k], strlen(words[k]))) {
-                return false;
-            }
+        const bool updates = has(&at, "backward(") || has(&at, ".step(");
+        const bool in_place = has(&at, "_(") && !(metric && has(&at, "clip_grad"));
+        if ((updates && !metric) || in_place || has(&at, ".update(") ||
+            has(&at, ".eval(") || has(&at, ".train(")) {
+            return false;
         }
     }
     return true;
@@ -191,6 +195,92 @@ bool sw__source_call_given(const char *text, size_t length, uint32_t first,
         }
     }
     return true;
+}
+
+/* The next name from `*at` on, with its attributes; false: there is none. */
+static bool next_path(const char **at, const char *end, struct sw__name *out)
+{
+    if (!next_name(at, end, out)) {
+        return false;
+    }
+    out->length = (size_t)(*at - out->text);
+    return true;
+}
+
+/* The name that stands at place `index` of a call's brackets. */
+static bool argument_at(const struct sw__source_call *call, size_t index,
+                        struct sw__name *out)
+{
+    const char *at = call->inside, *end = call->inside + call->inside_length;
+    bool there = next_path(&at, end, out);
+    for (size_t i = 0; i < index && there; i++) {
+        there = next_path(&at, end, out);
+    }
+    return there;
+}
+
+/* What a name inside a function is called where the function is called; `own`: as a method of the same object. */
+static bool name_outside(const struct sw__name *arguments, size_t count, bool own,
+                         const struct sw__source_call *call, struct sw__name name,
+                         struct sw__name *out)
+{
+    size_t i = 0;
+    while (i < count && !same(arguments[i], name)) {
+        i++;
+    }
+    if (own && i == 0) {
+        *out = name;
+        return true;
+    }
+    return i < count && argument_at(call, i - (own ? 1 : 0), out);
+}
+
+bool sw__source_call_passed(const char *text, size_t length, uint32_t first,
+                            const struct sw__source_call *inner,
+                            const struct sw__source_call *call,
+                            const struct sw__source_call *outer)
+{
+    struct sw__name list[ARGUMENTS_MOST], here, there, given;
+    const size_t count = arguments(text, length, first, list);
+    const bool own = count > 0 && same(list[0], (struct sw__name){"self", 4}) &&
+                     call->name_length > 5 && memcmp(call->name, "self.", 5) == 0;
+    const char *at = inner->name, *end = inner->inside + inner->inside_length;
+    const char *other = outer->name, *stop = outer->inside + outer->inside_length;
+    while (next_path(&at, end, &here)) {
+        const char *dot = memchr(here.text, '.', here.length);
+        const size_t root = dot ? (size_t)(dot - here.text) : here.length;
+        const size_t rest = here.length - root;
+        if (!next_path(&other, stop, &there) ||
+            !name_outside(list, count, own, call, (struct sw__name){here.text, root},
+                          &given) ||
+            there.length != given.length + rest ||
+            memcmp(there.text, given.text, given.length) != 0 ||
+            memcmp(there.text + given.length, here.text + root, rest) != 0) {
+            return false;
+        }
+    }
+    return !next_path(&other, stop, &there);
+}
+
+bool sw__source_without_grad(const char *text, size_t length, uint32_t first,
+                             uint32_t number)
+{
+    line at;
+    if (first == 0 || number < first || number - first > LINES_MOST ||
+        !sw__source_line_get(text, length, number, &at)) {
+        return false;
+    }
+    bool without = has(&at, ".detach()");
+    size_t indent = at.indent;
+    while (!without && number-- > first &&
+           sw__source_line_get(text, length, number, &at)) {
+        const bool around = sw__source_is_code(&at) && at.indent < indent;
+        const bool decorates = sw__source_starts(&at, "@");
+        without =
+            (around || decorates) && (has(&at, "no_grad") || has(&at, "inference_mode"));
+        indent = around ? at.indent : indent;
+    }
+    return without;
 }
 
 /* Whether one of the lines of the function that begins at `first` has one of these words; also where it cannot be read. */

@@ -29,10 +29,12 @@ static void look(const char *text, size_t length, uint32_t first, uint32_t line)
     (void)sw__source_by_chance(text, length, first);
     (void)sw__source_uses_chance(text, length, first, line);
     if (sw__source_call_get(text, length, line, NULL, &call)) {
-        (void)sw__source_call_keeps(text, length, first, line, &call);
+        (void)sw__source_call_keeps(text, length, first, line, &call, false);
+        (void)sw__source_without_grad(text, length, first, line);
         (void)sw__source_call_given(text, length, first, line, &call);
         if (sw__source_call_get(text, length, first, NULL, &other)) {
             (void)sw__source_call_same(&call, &other);
+            (void)sw__source_call_passed(text, length, first, &call, &other, &other);
         }
     }
     (void)sw__source_call_get(text, length, line, "forward", &call);

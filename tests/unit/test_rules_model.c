@@ -964,92 +964,10 @@ static void doubles_that_are_waited_for_inside(void **state)
     }
 }
 
-/* A model that is asked the same twice, as the source reads: in two lines, or in two functions that are given the same. */
-static const char ASKED[] = "def fit(model, batches):\n"
-                            "    for x in batches:\n"
-                            "        loss = one(model, x) + other(model, x)\n"
-                            "        loss = one(model, x) + other(model, y)\n"
-                            "        loss.backward()\n"
-                            "\n"
-                            "def one(model, x):\n"
-                            "    return far(model(x))\n"
-                            "\n"
-                            "def other(model, x):\n"
-                            "    out = near(model(x))\n"
-                            "    more = near(model(x))\n"
-                            "    x = turned(x)\n"
-                            "    more = near(model(x))\n"
-                            "\n"
-                            "class Net:\n"
-                            "    def forward(self, x):\n"
-                            "        return self.layer(x)\n"
-                            "\n"
-                            "class Other:\n"
-                            "    def forward(self, x):\n"
-                            "        return self.layer(x + noise(x))\n";
-
-static void a_model_that_is_asked_the_same(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *first, *second, *part; /* functions, and a part of the model */
-        unsigned begins[2], lines[2], calls, looped, body;
-        bool same;
-    } cases[] = {
-        {"one", "other", "ReLU", {7, 10}, {8, 11}, 2, 3, 18, true},
-        {"one", "other", "ReLU", {7, 10}, {8, 11}, 2, 4, 18, false}, /* not the same */
-        {"other", "other", "ReLU", {10, 10}, {11, 12}, 2, 3, 18, true},
-        {"other", "other", "ReLU", {10, 10}, {12, 14}, 2, 3, 18, false}, /* x is new */
-        {"one", "other", "Dropout", {7, 10}, {8, 11}, 2, 3, 18, false},
-        {"one", "other", "ReLU", {7, 10}, {8, 11}, 1, 3, 18, false}, /* by turns */
-        {"one", "other", "ReLU", {7, 10}, {8, 11}, 2, 3, 22, false}, /* chance */
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct scene *scene = scene_new();
-        const char *path = scene_source(scene, ASKED);
-        scene_steps(scene, 100, PHASES([SW_PHASE_FORWARD] = 8, [SW_PHASE_BACKWARD] = 8));
-        const bool net = cases[i].body == 18;
-        const uint32_t root =
-            scene_section(scene, net ? "Net" : "Other", SW_PHASE_FORWARD);
-        for (unsigned k = 0; k < 100 * cases[i].calls; k++) {
-            call(scene->tb, scene->lane, root, START + 5 * k * MS, 4 * MS);
-        }
-        (void)scene_row(scene, SW_TABLE_MODULE, SW_ROW_MODEL,
-                        KEY(root, scene_text(scene, net ? "Net" : "Other"), 0, 0),
-                        VALUE(0, 0, 0, 8 * MS, 1));
-        part(scene, net ? "Net.layer" : "Other.layer", cases[i].part, 1, 1, 1000);
-        for (unsigned k = 0; k < 2; k++) {
-            scene_samples(scene, SW_PHASE_FORWARD,
-                          FRAMES({"fit", path, 1, cases[i].looped},
-                                 {k ? cases[i].second : cases[i].first, path,
-                                  cases[i].begins[k], cases[i].lines[k]},
-                                 TORCH("call"),
-                                 {net ? "Net.forward" : "Other.forward", path,
-                                  cases[i].body - 1, cases[i].body},
-                                 TORCH("linear")),
-                          400, 400);
-        }
-        scene_samples(scene, SW_PHASE_BACKWARD,
-                      FRAMES({"fit", path, 1, 5}, TORCH("backward")), 800, 800);
-        scene_look(scene);
-        const sw_finding *finding = found(scene, SW_FINDING_REDUNDANT_WORK);
-        assert_int_equal(finding != NULL, cases[i].same);
-        if (finding) {
-            assert_int_equal(finding->line, cases[i].lines[0]);
-            assert_true(evidence(finding, "calls_alike") == 2);
-            assert_true(finding->speedup > 1.8 && finding->speedup < 2.3);
-        } else {
-            assert_silent(scene);
-        }
-        scene_free(scene);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(many_nodes),
-        cmocka_unit_test(a_model_that_is_asked_the_same),
         cmocka_unit_test(operations_outside_the_model),
         cmocka_unit_test(a_loss_one_by_one),
         cmocka_unit_test(a_function_for_one_element),

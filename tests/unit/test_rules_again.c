@@ -1,0 +1,183 @@
+/* Rules on a model that is asked the same more than once in a step, as the source reads. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "rules_scene.h"
+
+static const char ASKED[] = "def fit(model, batches):\n"
+                            "    for x in batches:\n"
+                            "        loss = one(model, x) + other(model, x)\n"
+                            "        loss = one(model, x) + other(model, y)\n"
+                            "        loss.backward()\n"
+                            "\n"
+                            "def one(model, x):\n"
+                            "    return far(model(x))\n"
+                            "\n"
+                            "def other(model, x):\n"
+                            "    out = near(model(x))\n"
+                            "    more = near(model(x))\n"
+                            "    x = turned(x)\n"
+                            "    more = near(model(x))\n"
+                            "\n"
+                            "class Net:\n"
+                            "    def forward(self, x):\n"
+                            "        return self.layer(x)\n"
+                            "\n"
+                            "class Other:\n"
+                            "    def forward(self, x):\n"
+                            "        return self.layer(x + noise(x))\n"
+                            "\n"
+                            "def loop(net, batches, optimizer):\n" /* 24 */
+                            "    for images, labels in batches:\n"
+                            "        loss = loss_of(net, images, labels)\n"
+                            "        loss.backward()\n"
+                            "        optimizer.step()\n"
+                            "        with torch.no_grad():\n"
+                            "            right = hits(net(images), labels)\n"
+                            "        more = hits(net(images), labels)\n"
+                            "        other = hits(net(labels), labels)\n"
+                            "\n"
+                            "def loss_of(model, x, y):\n" /* 34 */
+                            "    return entropy(model(x), y)\n"
+                            "\n"
+                            "def loss_of(model, y, x):\n" /* 37 */
+                            "    return entropy(model(x), y)\n";
+
+/* A line that calls a model, from within a line of another function; `caller` may be NULL. */
+struct asked {
+    const char *name;
+    unsigned begins, line;
+    const char *caller;
+    unsigned caller_begins, caller_line;
+};
+
+/* The model: its class, and the line of its own that runs; 0 for one that has layers of torch's alone. */
+struct model {
+    const char *class, *layer;
+    unsigned body, calls; /* calls in a step */
+};
+
+static const struct model NET = {"Net", "ReLU", 18, 2};
+static const struct model NET_ONCE = {"Net", "ReLU", 18, 1};
+static const struct model DROPS = {"Net", "Dropout", 18, 2};
+static const struct model NOISY = {"Other", "ReLU", 22, 2};
+static const struct model LAYERS = {"Sequential", "ReLU", 0, 2};
+
+static void add_model(struct scene *scene, const struct model *model)
+{
+    char layer[32];
+    (void)snprintf(layer, sizeof layer, "%s.layer", model->class);
+    const uint32_t root = scene_section(scene, model->class, SW_PHASE_FORWARD);
+    const uint32_t inner = scene_section(scene, layer, SW_PHASE_INHERIT);
+    for (unsigned k = 0; k < 100 * model->calls; k++) {
+        call(scene->tb, scene->lane, root, START + 5 * k * MS, 4 * MS);
+        call(scene->tb, scene->lane, inner, START + 5 * k * MS, MS);
+    }
+    (void)scene_row(scene, SW_TABLE_MODULE, SW_ROW_MODEL,
+                    KEY(root, scene_text(scene, model->class), 0, 0),
+                    VALUE(0, 0, 0, 8 * MS, 1));
+    (void)scene_row(scene, SW_TABLE_MODULE, 0,
+                    KEY(inner, scene_text(scene, model->layer), 0, 0),
+                    VALUE(1000, 4000, 1000, MS, 1));
+}
+
+static void add_samples(struct scene *scene, const char *path, const struct asked *asked,
+                        const struct model *model)
+{
+    char forward[32];
+    (void)snprintf(forward, sizeof forward, "%s.forward", model->class);
+    struct scene_frame frames[6] = {{0}};
+    size_t count = 0;
+    if (asked->caller) {
+        frames[count++] = (struct scene_frame){asked->caller, path, asked->caller_begins,
+                                               asked->caller_line};
+    }
+    frames[count++] = (struct scene_frame){asked->name, path, asked->begins, asked->line};
+    frames[count++] = (struct scene_frame)TORCH("call");
+    if (model->body) {
+        frames[count++] =
+            (struct scene_frame){forward, path, model->body - 1, model->body};
+    }
+    frames[count] = (struct scene_frame)TORCH("linear");
+    scene_samples(scene, SW_PHASE_FORWARD, frames, 400, 400);
+}
+
+/* Half of a step's forward is the one call, half the other; `gain`: the least that is predicted, 0 where nothing is to be said. */
+static void look_at(const struct asked *one, const struct asked *two,
+                    const struct model *model, double gain)
+{
+    struct scene *scene = scene_new();
+    const char *path = scene_source(scene, ASKED);
+    scene_steps(scene, 100, PHASES([SW_PHASE_FORWARD] = 8, [SW_PHASE_BACKWARD] = 8));
+    add_model(scene, model);
+    add_samples(scene, path, one, model);
+    add_samples(scene, path, two, model);
+    scene_samples(scene, SW_PHASE_BACKWARD,
+                  FRAMES({"fit", path, 1, 5}, TORCH("backward")), 800, 800);
+    scene_look(scene);
+    const sw_finding *finding = found(scene, SW_FINDING_REDUNDANT_WORK);
+    assert_int_equal(finding != NULL, gain > 0);
+    if (finding) {
+        assert_int_equal(finding->line, one->line);
+        assert_true(evidence(finding, "calls_alike") == 2);
+        assert_true(finding->speedup > gain && finding->speedup < 1.25 * gain);
+    } else {
+        assert_silent(scene);
+    }
+    scene_free(scene);
+}
+
+static void in_two_functions_that_are_given_the_same(void **state)
+{
+    (void)state;
+    const struct asked one = {"one", 7, 8, "fit", 1, 3};
+    const struct asked other = {"other", 10, 11, "fit", 1, 3};
+    const struct asked one_y = {"one", 7, 8, "fit", 1, 4};
+    const struct asked other_y = {"other", 10, 11, "fit", 1, 4};
+    look_at(&one, &other, &NET, 1.8);
+    look_at(&one_y, &other_y, &NET, 0);  /* they are given x and y */
+    look_at(&one, &other, &DROPS, 0);    /* never twice the same */
+    look_at(&one, &other, &NOISY, 0);    /* nor here */
+    look_at(&one, &other, &NET_ONCE, 0); /* by turns */
+}
+
+static void in_two_lines_of_a_function(void **state)
+{
+    (void)state;
+    const struct asked first = {"other", 10, 11, "fit", 1, 3};
+    const struct asked second = {"other", 10, 12, "fit", 1, 3};
+    const struct asked third = {"other", 10, 14, "fit", 1, 3};
+    look_at(&first, &second, &NET, 1.8);
+    look_at(&second, &third, &NET, 0); /* x is new */
+}
+
+/* A loop that asks for the loss and once more for a metric, after the update: nobody goes back through the second, so that only its
+ * forward is saved. */
+static void in_a_function_and_one_that_it_calls(void **state)
+{
+    (void)state;
+    const struct asked loss = {"loss_of", 34, 35, "loop", 24, 26};
+    const struct asked turned = {"loss_of", 37, 38, "loop", 24, 26};
+    const struct asked metric = {"loop", 24, 30, NULL, 0, 0};
+    const struct asked trained = {"loop", 24, 31, NULL, 0, 0};
+    const struct asked labels = {"loop", 24, 32, NULL, 0, 0};
+    look_at(&loss, &metric, &NET, 1.25);
+    look_at(&loss, &metric, &LAYERS, 1.25);
+    look_at(&turned, &metric, &NET, 0); /* its x are the labels */
+    look_at(&loss, &trained, &NET, 0);  /* with gradients, after the update */
+    look_at(&loss, &labels, &NET, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(in_two_functions_that_are_given_the_same),
+        cmocka_unit_test(in_two_lines_of_a_function),
+        cmocka_unit_test(in_a_function_and_one_that_it_calls),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
