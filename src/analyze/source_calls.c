@@ -270,7 +270,7 @@ bool sw__source_without_grad(const char *text, size_t length, uint32_t first,
         !sw__source_line_get(text, length, number, &at)) {
         return false;
     }
-    bool without = has(&at, ".detach()");
+    bool without = has(&at, ").detach()") || has(&at, ").argmax(");
     size_t indent = at.indent;
     while (!without && number-- > first &&
            sw__source_line_get(text, length, number, &at)) {

@@ -35,7 +35,7 @@ bool sw__source_call_passed(const char *text, size_t length, uint32_t first,
                             const struct sw__source_call *outer);
 
 /* Whether nobody goes back through what a line of the function that begins at `first` computes: it stands below `no_grad` or the
- * like, or detaches what it gets. */
+ * like, or makes of it what has no gradient. */
 bool sw__source_without_grad(const char *text, size_t length, uint32_t first,
                              uint32_t line);
 

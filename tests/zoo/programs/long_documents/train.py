@@ -43,6 +43,7 @@ def main():
     parser.add_argument("--prefetch", type=int, default=2)
     args = parser.parse_args()
     torch.set_num_threads(1)
+    torch.multiprocessing.set_sharing_strategy("file_system")
     torch.manual_seed(0)
     loader = DataLoader(
         Documents(9600),
