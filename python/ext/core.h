@@ -6,6 +6,15 @@
 #include <Python.h>
 #include <stdbool.h>
 
+/* What is rare is kept out of what is not. A few bytes of every thread are found without a call. */
+#if defined(__GNUC__)
+#define CORE_NOINLINE __attribute__((noinline))
+#define CORE_THREAD_LOCAL static __thread __attribute__((tls_model("initial-exec")))
+#else
+#define CORE_NOINLINE
+#define CORE_THREAD_LOCAL static _Thread_local
+#endif
+
 /* Objects that a module owns. */
 enum core_slot {
     CORE_SECTION_TYPE,

@@ -113,23 +113,11 @@ static inline struct call_function *calls_find(const struct calls *calls, const 
     return NULL;
 }
 
-static inline void calls_enter(struct calls *calls, struct call_function *function)
+/* Opens a call in the frame above the top, which there is. */
+static inline void calls_push(struct calls *calls, struct call_function *function,
+                              struct call_edge *edge)
 {
-    struct call_frame *top = calls->top;
-    struct call_edge *edge = function->last;
-    if (__builtin_expect(edge->caller != top->function, 0)) {
-        edge = calls_find_edge(calls, top->function, function);
-        if (!edge) {
-            return;
-        }
-        function->last = edge;
-    }
-    if (__builtin_expect(++top == calls->limit, 0)) {
-        if (calls_deepen(calls) != 0) {
-            return;
-        }
-        top = calls->top + 1;
-    }
+    struct call_frame *top = calls->top + 1;
     top->function = function;
     top->edge = edge;
     top->inside = 0;
@@ -138,6 +126,43 @@ static inline void calls_enter(struct calls *calls, struct call_function *functi
     calls->top = top;
     /* Last, so that the caller pays for what is above, as it pays for making the call. */
     top->begin = core_ticks();
+}
+
+/* What calls_enter does in steady state: the function is known, its caller is the one of last time, and there is room. False: it is
+ * something else, and nothing has been done. */
+static inline bool calls_enter_known(struct calls *calls, const void *key)
+{
+    struct call_frame *const top = calls->top;
+    struct call_function *function = top->function;
+    if (function->key != key) { /* it does not call itself */
+        const struct call_slot *slot = &calls->slots[calls_hash(key) & calls->mask];
+        function = slot->function;
+        if (slot->key != key) {
+            return false;
+        }
+    }
+    if (function->last->caller != top->function || top + 1 == calls->limit) {
+        return false;
+    }
+    calls_push(calls, function, function->last);
+    return true;
+}
+
+static inline void calls_enter(struct calls *calls, struct call_function *function)
+{
+    struct call_frame *const top = calls->top;
+    struct call_edge *edge = function->last;
+    if (__builtin_expect(edge->caller != top->function, 0)) {
+        edge = calls_find_edge(calls, top->function, function);
+        if (!edge) {
+            return;
+        }
+        function->last = edge;
+    }
+    if (__builtin_expect(top + 1 == calls->limit, 0) && calls_deepen(calls) != 0) {
+        return;
+    }
+    calls_push(calls, function, edge);
 }
 
 /* Ends the top call, which is not the bottom. */

@@ -27,6 +27,7 @@ struct functions_track {
  * of all running profiles. */
 struct functions_lane {
     uint64_t serial;
+    struct calls *only; /* of its track; NULL: it has none, or several */
     struct functions_track *tracks;
     functions_engine *engine; /* NULL: it is gone */
     atomic_int holders;
@@ -121,6 +122,29 @@ static inline void functions_leave(functions_engine *engine, const void *key,
     if (__builtin_expect(now > engine->due, 0)) {
         functions_keep(engine);
     }
+}
+
+/* Both as above, in steady state: one profile runs. False: it is something else, and nothing has been done. */
+static inline bool functions_enter_known(const functions_engine *engine, PyObject *code)
+{
+    const struct functions_lane *lane = functions_here;
+    return __builtin_expect(lane && lane->serial == engine->serial && lane->only, 1) &&
+           calls_enter_known(lane->only, code);
+}
+
+static inline bool functions_leave_known(const functions_engine *engine, const void *key)
+{
+    const struct functions_lane *lane = functions_here;
+    if (__builtin_expect(!lane || lane->serial != engine->serial || !lane->only, 0) ||
+        lane->only->top->function->key != key) {
+        return false;
+    }
+    const uint64_t now = core_ticks();
+    if (__builtin_expect(now > engine->due, 0)) {
+        return false;
+    }
+    calls_pop(lane->only, now, 0);
+    return true;
 }
 
 /* `function` is a builtin function, or a method descriptor called with `self`. */

@@ -149,6 +149,7 @@ struct functions_lane *functions_lane_find(functions_engine *engine)
         track->next = lane->tracks;
         lane->tracks = track;
     }
+    lane->only = lane->tracks && !lane->tracks->next ? &lane->tracks->calls : NULL;
     lane->serial = engine->serial;
     functions_here = lane;
     return lane;

@@ -17,13 +17,27 @@ static inline functions_engine *engine_of(PyObject *callback)
     return ((functions_callback *)callback)->engine;
 }
 
+/* What is not the steady state is apart, so that what is saves no registers for it. */
+static CORE_NOINLINE PyObject *enter_any(functions_engine *engine, PyObject *code)
+{
+    functions_enter_code(engine, code);
+    Py_RETURN_NONE;
+}
+
+static CORE_NOINLINE PyObject *leave_any(functions_engine *engine, const void *key)
+{
+    functions_leave(engine, key, 0);
+    Py_RETURN_NONE;
+}
+
 /* (code, offset, …) */
 static PyObject *on_enter(PyObject *self, PyObject *const *args, size_t count,
                           PyObject *names)
 {
     (void)names;
-    if (PyVectorcall_NARGS(count) >= 1) {
-        functions_enter_code(engine_of(self), args[0]);
+    if (PyVectorcall_NARGS(count) >= 1 &&
+        !functions_enter_known(engine_of(self), args[0])) {
+        return enter_any(engine_of(self), args[0]);
     }
     Py_RETURN_NONE;
 }
@@ -32,8 +46,9 @@ static PyObject *on_leave(PyObject *self, PyObject *const *args, size_t count,
                           PyObject *names)
 {
     (void)names;
-    if (PyVectorcall_NARGS(count) >= 1) {
-        functions_leave(engine_of(self), args[0], 0);
+    if (PyVectorcall_NARGS(count) >= 1 &&
+        !functions_leave_known(engine_of(self), args[0])) {
+        return leave_any(engine_of(self), args[0]);
     }
     Py_RETURN_NONE;
 }

@@ -5,15 +5,6 @@
 #include "core.h"
 #include <stepwatch/record.h>
 
-/* A few bytes of every thread: found without a call. */
-#if defined(__GNUC__)
-#define CORE_NOINLINE __attribute__((noinline))
-#define CORE_THREAD_LOCAL static __thread __attribute__((tls_model("initial-exec")))
-#else
-#define CORE_NOINLINE
-#define CORE_THREAD_LOCAL static _Thread_local
-#endif
-
 typedef struct core_section {
     PyObject_HEAD vectorcallfunc call;
     sw_section *handle; /* of the recorder; for ever */
