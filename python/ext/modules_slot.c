@@ -17,6 +17,7 @@ static struct {
     PyObject *compiler;   /* the dict in which torch keeps that something compiles */
     PyObject *flag;       /* the name of that */
     PyObject *subclasses; /* type.__subclasses__ */
+    int64_t looked;       /* the step of the last look at all classes */
 } taken;
 
 /* What runs then computes nothing: it is part of compiling. */
@@ -71,10 +72,12 @@ void core_module_slots_look(int64_t step)
 {
     /* Who sets the __call__ of all modules sets that of torch's. */
     const bool lost = taken.base && taken.base->tp_call == taken.usual;
-    if ((!lost && (!taken.base || step < 0 || (step & (step - 1)) != 0)) ||
-        !core_in_main_interpreter()) {
+    /* A batch that nothing is trained with leaves the number as it is. */
+    const bool due = step >= 0 && (step & (step - 1)) == 0 && step != taken.looked;
+    if (!taken.base || !(lost || due) || !core_in_main_interpreter()) {
         return;
     }
+    taken.looked = step;
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
     if (point_all(taken.base, true) != 0) {
@@ -104,6 +107,7 @@ PyObject *core_module_slots(PyObject *Py_UNUSED(self), PyObject *const *args,
     }
     Py_INCREF(base);
     taken.base = base;
+    taken.looked = -1;
     taken.usual = base->tp_call;
     taken.compiler = PyModule_Check(args[1]) ? PyModule_GetDict(args[1]) : NULL;
     Py_XINCREF(taken.compiler);
