@@ -57,8 +57,35 @@ class Row:
         return {**asdict(self), "error_percent": self.error, "within": self.within}
 
 
+def waited_between(report: Report, counted: int) -> float:
+    """Return the seconds of waiting outside of steps for what steps have handed out.
+
+    Where calls return before their results are there (JAX), a loop may hand out all of an
+    epoch and wait at its end: that is the time of its steps. Validation has its own waits.
+    """
+    phase_of = {
+        tuple(section["path"]): section.get("phase") for section in report.get("sections", ())
+    }
+
+    def within(path: Sequence[str]) -> set[str | None]:
+        return {phase_of.get(tuple(path[:length])) for length in range(1, len(path))}
+
+    waited: float = sum(
+        section["total_ms"]
+        for section in report.get("sections", ())
+        if section.get("phase") == "sync"
+        and not within(section["path"]) & {"sync", "validation", "checkpoint"}
+    )
+    inside: float = sum(
+        phase["ms"] or 0.0
+        for phase in report.get("steps", {}).get("phases", ())
+        if phase["phase"] == "sync"
+    )
+    return max(0.0, waited - inside * counted) / 1e3
+
+
 def seconds_a_step(report: Report) -> float | None:
-    """Return the time of a step, with its part of validation and checkpoints.
+    """Return the time of a step, with its part of validation, checkpoints and waits after it.
 
     Runs of the same length may differ in how many of their steps were warm-up.
     """
@@ -69,6 +96,7 @@ def seconds_a_step(report: Report) -> float | None:
     if counted <= 0 or "steps" not in parts:
         return None
     beside: float = parts.get("validation", 0.0) + parts.get("checkpoint", 0.0)
+    beside += waited_between(report, counted)
     return float(parts["steps"] / counted + beside / count)
 
 
