@@ -73,6 +73,15 @@ def test_a_step_has_its_part_of_validation_and_checkpoints() -> None:
     assert seconds_a_step(document) == pytest.approx(4.0 / 80 + 5.0 / 100)
 
 
+def test_a_step_has_its_part_of_what_lies_between_steps() -> None:
+    document = report(4.0, warmup=20)
+    document["timeline"] += [{"part": "between_epochs", "s": 3.0}]
+    document["timeline"] += [{"part": "between_steps", "s": 0.5}]
+    assert seconds_a_step(document) == pytest.approx(4.0 / 80 + 3.5 / 100)
+    document["sections"] = [{"path": ["sync"], "phase": "sync", "total_ms": 4000.0}]
+    assert seconds_a_step(document) == pytest.approx(4.0 / 80 + 4.0 / 100)  # 0.5 at the end
+
+
 def test_a_step_has_its_part_of_waits_at_the_end_of_an_epoch() -> None:
     document = report(4.0, phases=[{"phase": "sync", "ms": 10.0}, {"phase": "loss", "ms": None}])
     document["sections"] = [

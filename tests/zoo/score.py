@@ -57,7 +57,7 @@ class Row:
         return {**asdict(self), "error_percent": self.error, "within": self.within}
 
 
-def waited_between(report: Report, counted: int) -> float:
+def waited_outside(report: Report, counted: int) -> float:
     """Return the seconds of waiting outside of steps for what steps have handed out.
 
     Where calls return before their results are there (JAX), a loop may hand out all of an
@@ -85,7 +85,8 @@ def waited_between(report: Report, counted: int) -> float:
 
 
 def seconds_a_step(report: Report) -> float | None:
-    """Return the time of a step, with its part of validation, checkpoints and waits after it.
+    """Return the time of a step, with its part of what lies between steps, which is what
+    predictions are of: validation, checkpoints, the gaps between epochs, and the wait at the end.
 
     Runs of the same length may differ in how many of their steps were warm-up.
     """
@@ -95,8 +96,9 @@ def seconds_a_step(report: Report) -> float | None:
     counted = count - (steps.get("warmup") or 0)
     if counted <= 0 or "steps" not in parts:
         return None
+    between: float = parts.get("between_steps", 0.0) + parts.get("between_epochs", 0.0)
     beside: float = parts.get("validation", 0.0) + parts.get("checkpoint", 0.0)
-    beside += waited_between(report, counted)
+    beside += max(between, waited_outside(report, counted))
     return float(parts["steps"] / counted + beside / count)
 
 
