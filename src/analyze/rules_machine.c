@@ -96,6 +96,25 @@ double sw__core_wait(const sw_findings *all)
     return find_pressure(&all->it).delay.mean;
 }
 
+static double compute_threads(const sw_findings *all);
+
+double sw__core_wait_of_own(const sw_findings *all)
+{
+    const sw_monitor *monitor = sw_summary_monitor(all->it.summary, 0);
+    const sw_monitor_series *user = sw_monitor_find(monitor, "process.cpu_user");
+    const sw_monitor_series *system = sw_monitor_find(monitor, "process.cpu_system");
+    const sw_monitor_series *training = sw_monitor_find(monitor, "training.cpu");
+    const double wait = sw__core_wait(all);
+    const double threads = compute_threads(all);
+    if (!user || !system || !training || training->steps.samples < 2 || !(wait > 0) ||
+        !(threads > 0)) {
+        return 0;
+    }
+    /* Those that a framework computes with are there for what is computed. */
+    const double beside = user->steps.mean + system->steps.mean - training->steps.mean;
+    return fmax(0, fmin(wait, beside - (threads - 1)));
+}
+
 static double number_of(const char *text)
 {
     char *end = NULL;
@@ -455,12 +474,14 @@ static void cpu(sw_findings *all)
     } else if (wanted <= cores + 0.5 && pressure.delay.low > enough) {
         starved(all, &pressure, &seen);
     } else if (pressure.delay.low > DELAY_REMARK) {
-        sw__findings_note(
-            all,
-            "%.0f %% of the time the training thread was ready to run and had "
-            "no core: other processes were busy, and on a quiet machine "
-            "figures may be different.",
-            pressure.delay.mean * 100);
+        const bool by_own = 2 * sw__core_wait_of_own(all) > pressure.delay.mean;
+        sw__findings_note(all,
+                          "%.0f %% of the time the training thread was ready to run and "
+                          "had no core: %s.",
+                          pressure.delay.mean * 100,
+                          by_own ? "other threads of the program were busy"
+                                 : "other processes were busy, and on a quiet machine "
+                                   "figures may be different");
     }
     if (isnan(threads) && !too_many && isnan(counted)) {
         sw__findings_unchecked(all, SW_FINDING_CPU_OVERSUBSCRIBED,

@@ -113,6 +113,37 @@ static void used(struct scene *scene, double cores)
     used_by(scene, cores, cores);
 }
 
+/* Half of a step is logging, and the rest of it waits for a core: for threads of the logger's, for those that the framework computes
+ * with, or for other programs. */
+static void a_logger_with_threads_of_its_own(void **state)
+{
+    (void)state;
+    static const struct {
+        double used, training, threads;
+        bool own;
+    } cases[] = {{1.9, 0.6, 1, true}, {1.9, 0.6, 3, false}, {0.61, 0.6, 1, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct scene *scene = scene_new();
+        scene->run_delay_ns = 4 * MS;
+        scene_steps(scene, 100,
+                    PHASES([SW_PHASE_FORWARD] = 2, [SW_PHASE_BACKWARD] = 3,
+                           [SW_PHASE_LOGGING] = 5));
+        scene_setting(scene, "threads", "intraop", NULL, cases[i].threads);
+        used_by(scene, cases[i].used, cases[i].training);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_LOGGING);
+        assert_non_null(finding);
+        /* 5 of 10 ms go, or 7. */
+        assert_true(cases[i].own ? finding->speedup > 3 : finding->speedup < 2.3);
+        assert_true(finding->low < 1.8);
+        assert_int_equal(!isnan(evidence(finding, "waiting_for_threads_ms")),
+                         cases[i].own);
+        assert_int_equal(remarked(scene, "other threads of the program"), cases[i].own);
+        assert_int_equal(remarked(scene, "other processes were busy"), !cases[i].own);
+        scene_free(scene);
+    }
+}
+
 /* Threads that no framework speaks of: a thread that gets a tenth of a core beside others that get much more has many of them. */
 static void threads_of_the_program(void **state)
 {
@@ -442,6 +473,7 @@ int main(void)
         cmocka_unit_test(too_many_threads),
         cmocka_unit_test(threads_that_fit),
         cmocka_unit_test(others_have_the_cores),
+        cmocka_unit_test(a_logger_with_threads_of_its_own),
         cmocka_unit_test(threads_on_one_core),
         cmocka_unit_test(threads_of_the_program),
         cmocka_unit_test(who_takes_the_cores),
