@@ -29,6 +29,60 @@ static void too_many_threads(void **state)
     scene_free(scene);
 }
 
+/* A backward of many times its forward shows that threads wait for each other in it. */
+static void threads_that_wait_for_each_other(void **state)
+{
+    (void)state;
+    double speedup[2];
+    for (unsigned waits = 0; waits < 2; waits++) {
+        struct scene *scene = scene_new();
+        scene->run_delay_ns = 6 * MS;
+        scene_steps(scene, 100,
+                    PHASES([SW_PHASE_FORWARD] = waits ? 0.5 : 3.5,
+                           [SW_PHASE_BACKWARD] = waits ? 9.4 : 6.4,
+                           [SW_PHASE_OPTIMIZER] = 0.1));
+        scene_setting(scene, "threads", "intraop", NULL, 16);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_CPU_OVERSUBSCRIBED);
+        assert_non_null(finding);
+        speedup[waits] = finding->speedup;
+        scene_free(scene);
+    }
+    assert_true(speedup[1] > 1.4 * speedup[0] && speedup[1] < 4 * speedup[0]);
+}
+
+/* Workers have to wait for cores, too: they took 16 ms for a batch, two of them, and computed for 1 ms of it, or for all. */
+static void workers_beside_too_many_threads(void **state)
+{
+    (void)state;
+    double speedup[2], high[2];
+    for (unsigned computed = 0; computed < 2; computed++) {
+        struct scene *scene = scene_new();
+        scene->run_delay_ns = 6 * MS;
+        scene_steps(scene, 100, PHASES(COMPUTE, [SW_PHASE_DATA_WAIT] = 0.1));
+        scene_setting(scene, "threads", "intraop", NULL, 32);
+        const uint32_t loader = scene_text(scene, "DataLoader(Photos)");
+        const uint32_t photos = scene_text(scene, "Photos");
+        const uint32_t fetch = scene_text(scene, "fetch");
+        (void)scene_row(scene, SW_TABLE_LOADER, 0, KEY(loader, photos, 2, 8),
+                        VALUE(0, 2, 800, 1, 0));
+        for (uint32_t worker = 0; worker < 2; worker++) {
+            (void)scene_row(scene, SW_TABLE_STAGE, 0,
+                            KEY(loader, worker, SW_STAGE_FETCH, fetch),
+                            VALUE(50, 50 * 16 * MS, 50 * (computed ? 16 : 1) * MS,
+                                  16 * MS, 16 * MS));
+        }
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_CPU_OVERSUBSCRIBED);
+        assert_non_null(finding);
+        speedup[computed] = finding->speedup;
+        high[computed] = finding->high;
+        scene_free(scene);
+    }
+    assert_true(speedup[0] > 2);
+    assert_true(speedup[1] < 1.4 && high[1] < 0.5 * high[0]);
+}
+
 static void threads_that_fit(void **state)
 {
     (void)state;
@@ -471,6 +525,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(too_many_threads),
+        cmocka_unit_test(threads_that_wait_for_each_other),
+        cmocka_unit_test(workers_beside_too_many_threads),
         cmocka_unit_test(threads_that_fit),
         cmocka_unit_test(others_have_the_cores),
         cmocka_unit_test(a_logger_with_threads_of_its_own),
