@@ -116,8 +116,8 @@ static struct sw__estimate part_of(struct sw__estimate of, double part)
 /* Tables of vectors, where they are most of the model. */
 struct tables {
     const sw_training_module *largest; /* NULL: they are not */
-    double part;                       /* of the parameters, in all tables that are large */
-    double forward, back;              /* theirs, in ns a step */
+    double part;          /* of the parameters, in all tables that are large */
+    double forward, back; /* theirs, in ns a step */
 };
 
 static struct tables large_tables(const sw_findings *all)
@@ -141,10 +141,10 @@ static struct tables large_tables(const sw_findings *all)
             (double)modules[i].trainable > TABLE_LEAST * sum) {
             learns += (double)modules[i].trainable;
             found.forward += steps ? (double)modules[i].total_ns / (double)steps : 0;
-            found.back += modules[i].backward_calls
-                              ? (double)modules[i].backward_ns /
-                                    (double)modules[i].backward_calls
-                              : 0;
+            found.back +=
+                modules[i].backward_calls
+                    ? (double)modules[i].backward_ns / (double)modules[i].backward_calls
+                    : 0;
         }
     }
     found.part = sum > 0 ? learns / sum : 0;
@@ -165,10 +165,10 @@ static bool whole_table(sw_findings *all, struct sw__estimate share,
           3 * (double)table->total_ns / (double)(table->calls + 1))) {
         return false; /* It is sparse already. */
     }
-    const bool much = share.low > OPTIMIZER_TABLE_LEAST ||
-                      (share.low > OPTIMIZER_DEFAULT_LEAST &&
-                       tables.part * share.low + tables.back / step >
-                           OPTIMIZER_TABLE_LEAST);
+    const bool much =
+        share.low > OPTIMIZER_TABLE_LEAST ||
+        (share.low > OPTIMIZER_DEFAULT_LEAST &&
+         tables.part * share.low + tables.back / step > OPTIMIZER_TABLE_LEAST);
     const struct sw__estimate backward =
         sw__phase_time(all, SW__PHASE_BIT(SW_PHASE_BACKWARD));
     /* Beside one that is fused it is the tables' that is not, and takes several times as long for each number. */

@@ -409,8 +409,8 @@ static void oversubscribed(sw_findings *all, const struct pressure *pressure,
     const double most = compute.mean * (1 - cores / wanted);
     const double waited = pressure->delay.mean * step;
     const double less = waited < most ? waited : most;
-    const double left = without_barriers(
-        all, cbrt((step - less) * (step - less) * (step - most)));
+    const double left =
+        without_barriers(all, cbrt((step - less) * (step - less) * (step - most)));
     /* An operation ends when the last of its threads had a core, which may be much later than its share of the cores says. */
     const double beyond = most > waited ? most : waited;
     const struct sw__estimate saved = {.mean = most > 0 ? step - left : less,

@@ -316,7 +316,8 @@ static bool own_outlier(sw_findings *all, const struct model *model,
                         struct outlier *out)
 {
     const sw_training_module *module = part->module;
-    if (!(share > OWN_ALONE_LEAST) || !part->leaf || module->root || !module->type || sw__of_torch(module->type)) {
+    if (!(share > OWN_ALONE_LEAST) || !part->leaf || module->root || !module->type ||
+        sw__of_torch(module->type)) {
         return false;
     }
     size_t count = 0;

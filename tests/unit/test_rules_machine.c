@@ -37,10 +37,10 @@ static void threads_that_wait_for_each_other(void **state)
     for (unsigned waits = 0; waits < 2; waits++) {
         struct scene *scene = scene_new();
         scene->run_delay_ns = 6 * MS;
-        scene_steps(scene, 100,
-                    PHASES([SW_PHASE_FORWARD] = waits ? 0.5 : 3.5,
-                           [SW_PHASE_BACKWARD] = waits ? 9.4 : 6.4,
-                           [SW_PHASE_OPTIMIZER] = 0.1));
+        scene_steps(
+            scene, 100,
+            PHASES([SW_PHASE_FORWARD] = waits ? 0.5 : 3.5,
+                   [SW_PHASE_BACKWARD] = waits ? 9.4 : 6.4, [SW_PHASE_OPTIMIZER] = 0.1));
         scene_setting(scene, "threads", "intraop", NULL, 16);
         scene_look(scene);
         const sw_finding *finding = found(scene, SW_FINDING_CPU_OVERSUBSCRIBED);
@@ -67,10 +67,9 @@ static void workers_beside_too_many_threads(void **state)
         (void)scene_row(scene, SW_TABLE_LOADER, 0, KEY(loader, photos, 2, 8),
                         VALUE(0, 2, 800, 1, 0));
         for (uint32_t worker = 0; worker < 2; worker++) {
-            (void)scene_row(scene, SW_TABLE_STAGE, 0,
-                            KEY(loader, worker, SW_STAGE_FETCH, fetch),
-                            VALUE(50, 50 * 16 * MS, 50 * (computed ? 16 : 1) * MS,
-                                  16 * MS, 16 * MS));
+            (void)scene_row(
+                scene, SW_TABLE_STAGE, 0, KEY(loader, worker, SW_STAGE_FETCH, fetch),
+                VALUE(50, 50 * 16 * MS, 50 * (computed ? 16 : 1) * MS, 16 * MS, 16 * MS));
         }
         scene_look(scene);
         const sw_finding *finding = found(scene, SW_FINDING_CPU_OVERSUBSCRIBED);

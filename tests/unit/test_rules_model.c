@@ -595,12 +595,9 @@ static void a_table_beside_a_fused_update(void **state)
         bool two, dense;
         uint64_t rest; /* parameters of the layers */
         bool whole;
-    } cases[] = {{true, true, 10000, true},
-                 {false, true, 10000, true},
-                 {true, false, 10000, false},
-                 {true, true, 20000000, false},
-                 {true, true, 2000000, true},
-                 {false, true, 2000000, true}};
+    } cases[] = {{true, true, 10000, true},   {false, true, 10000, true},
+                 {true, false, 10000, false}, {true, true, 20000000, false},
+                 {true, true, 2000000, true}, {false, true, 2000000, true}};
     double speedup[sizeof cases / sizeof cases[0]] = {0};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct scene *scene = scene_new();
@@ -897,8 +894,7 @@ static void a_teacher_in_a_function(void **state)
         part(scene, "Net", "Net", 8, 4, 0);
         part(scene, "Net.encoder", "Linear", 2, 3, 100000);
         if (teacher) {
-            const uint32_t section =
-                scene_section(scene, "Net.target", SW_PHASE_INHERIT);
+            const uint32_t section = scene_section(scene, "Net.target", SW_PHASE_INHERIT);
             const uint32_t kind = scene_text(scene, "Linear");
             for (unsigned i = 0; i < 100; i++) {
                 call(scene->tb, scene->lane, section, START + 10 * i * MS, 2 * MS);
