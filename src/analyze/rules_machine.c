@@ -100,7 +100,19 @@ double sw__core_wait(const sw_findings *all)
     return find_pressure(&all->it).delay.mean;
 }
 
-static double compute_threads(const sw_findings *all);
+static double number_of(const char *text)
+{
+    char *end = NULL;
+    const double number = text ? strtod(text, &end) : NAN;
+    return text && end != text && number > 0 ? number : NAN;
+}
+
+/* Threads that one process computes with: what torch says, or the variable that sets it; NaN: unknown. */
+static double compute_threads(const sw_findings *all)
+{
+    const double torch = sw__setting_number(all, "threads", "intraop");
+    return torch > 0 ? torch : number_of(sw__fact(all, "env.OMP_NUM_THREADS"));
+}
 
 double sw__core_wait_of_own(const sw_findings *all)
 {
@@ -117,20 +129,6 @@ double sw__core_wait_of_own(const sw_findings *all)
     /* Those that a framework computes with are there for what is computed. */
     const double beside = user->steps.mean + system->steps.mean - training->steps.mean;
     return fmax(0, fmin(wait, beside - (threads - 1)));
-}
-
-static double number_of(const char *text)
-{
-    char *end = NULL;
-    const double number = text ? strtod(text, &end) : NAN;
-    return text && end != text && number > 0 ? number : NAN;
-}
-
-/* Threads that one process computes with: what torch says, or the variable that sets it; NaN: unknown. */
-static double compute_threads(const sw_findings *all)
-{
-    const double torch = sw__setting_number(all, "threads", "intraop");
-    return torch > 0 ? torch : number_of(sw__fact(all, "env.OMP_NUM_THREADS"));
 }
 
 static double busy_workers(const sw_findings *all)
