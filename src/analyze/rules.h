@@ -115,6 +115,8 @@ double sw__log_every(double share);
 bool sw__copies_to_device(const sw_findings *all, const sw_stack_frame *frame);
 /* Share of the time that the step thread was ready to run and had no core; NaN: unknown. */
 double sw__core_wait(const sw_findings *all);
+/* … while threads of the program itself had the cores that no framework computes with: those of a logger, of libraries. 0: unknown. */
+double sw__core_wait_of_own(const sw_findings *all);
 bool sw__has_draft(const sw_findings *all, enum sw_finding_kind kind);
 /* What a function is about, by the words of its own name: validation, checkpoint, logging; SW_FINDING_VARIANCE: they do not
  * say. */

@@ -593,11 +593,13 @@ static void variance(sw_findings *all)
     const bool far = tail.far >= FAR_LEAST && compute & SW__PHASE_BIT(phase) &&
                      concentrated > 0.9 && tail.delay < 0.1 * tail.excess &&
                      far_low > EXCESS_LEAST;
-    /* Where calls return early, one that waits now and then waits for many. */
+    /* Where calls return early, one that waits now and then waits for many: for a value, or for room among those that were handed
+     * out, which is told from what they take to compute. */
     const uint64_t waiting = SW__COMPUTE_PHASES | SW__PHASE_BIT(SW_PHASE_SYNC) |
                              SW__PHASE_BIT(SW_PHASE_OPTIMIZER);
     if ((!periodic && !heavy && !far) || updates_then(all, &tail, phase) ||
-        (waiting & SW__PHASE_BIT(phase) && sw__is_asynchronous(all))) {
+        (waiting & SW__PHASE_BIT(phase) && sw__is_asynchronous(all)) ||
+        sw__computes_throughout(all)) {
         return;
     }
     struct sw__slow_code code = {0};

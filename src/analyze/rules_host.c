@@ -16,6 +16,8 @@
 #define BATCH_LEAST 0.05
 #define ASYNCHRONOUS_LEAST 0.2 /* where it may be hidden */
 #define LOGGING_LEAST 0.03
+/* What the rest of a step waits for the threads of loggers, of a step: less is little. */
+#define WAITS_LEAST 0.03
 #define GC_LEAST 0.01
 /* Fewer samples show nothing. */
 #define SAMPLES_LEAST 50
@@ -582,6 +584,14 @@ static void logging_in_steps(sw_findings *all)
     }
     sw__draft_advise(all, draft,
                      "Gather values in a list or a tensor, and write them together.");
+    /* Loggers write in threads of their own, and libraries compute for them in others: what the rest of a step waits for those
+     * goes with them. */
+    const double waits = sw__core_wait_of_own(all) * fmax(0, step - time.mean);
+    if (waits > WAITS_LEAST * step) {
+        sw__draft_number(draft, "waiting_for_threads_ms", waits / 1e6);
+        time.mean += waits;
+        time.high += waits;
+    }
     sw__draft_saves_in_steps(all, draft, time, 1 - 1 / n, 0.8, 1);
 }
 

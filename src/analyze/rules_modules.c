@@ -18,6 +18,9 @@
 /* A convolution after a halving of the picture has a quarter of the positions of one before it. */
 #define POSITIONS 5.0
 #define OWN_LEAST 0.35
+/* … or this, of one that learns nothing, where none that learns takes half as long. */
+#define OWN_ALONE_LEAST 0.2
+#define OWN_ALONE_TIMES 2.0
 #define OWN_TIMES 8.0
 /* Calls of layers in a step, and what share of the forward the interpreter has between them. */
 #define CALLS_LEAST 100
@@ -32,8 +35,9 @@
 #define BETWEEN_NODES_LEAST 0.05
 /* Of nodes of one function so many stay, whatever is put together. */
 #define STAY_LEAST 4
-/* Of a node that takes longer than this the rest is what it computes. */
-#define CALL_NS 15e3
+/* Of a node that takes longer than this the rest is what it computes: of those of 14 us nearly all went in the twins of recorded
+ * programs, of those of 21 and 30 us 80 and 60 %. */
+#define CALL_NS 18e3
 
 /* --- what modules cost --- */
 
@@ -306,23 +310,36 @@ static bool out_of_proportion(const struct model *model, const struct part *part
            part->step_ns / (double)part->module->parameters > LAYER_TIMES * dearest;
 }
 
-/* A layer of the program's own that has next to nothing to learn and takes longer than those that have. */
-static bool own_outlier(const struct model *model, const struct part *part,
-                        double *scratch, struct outlier *out)
+/* A layer of the program's own that has next to nothing to learn and takes longer than those that have. What is a smaller share
+ * of the model has to stand out more: the only one of its class, with nothing to learn, and longer than any that learns. */
+static bool own_outlier(sw_findings *all, const struct model *model,
+                        const struct part *part, double share, double *scratch,
+                        struct outlier *out)
 {
     const sw_training_module *module = part->module;
-    if (!part->leaf || module->root || !module->type || sw__of_torch(module->type)) {
+    if (!(share > OWN_ALONE_LEAST) || !part->leaf || module->root || !module->type ||
+        sw__of_torch(module->type)) {
         return false;
     }
     size_t count = 0;
     uint64_t largest = 0;
+    double slowest = 0;
+    bool only = true;
     for (size_t i = 0; i < model->count; i++) {
         const struct part *other = &model->parts[i];
+        only = only && (other == part || !same_type(part, other));
         if (other != part && other->leaf && other->module->parameters > 0) {
             largest =
                 other->module->parameters > largest ? other->module->parameters : largest;
+            slowest = fmax(slowest, other->forward_ns);
             scratch[count++] = other->forward_ns;
         }
+    }
+    const bool alone = only && module->parameters == 0 &&
+                       part->forward_ns > OWN_ALONE_TIMES * slowest &&
+                       sw__module_code(all, module) != NULL;
+    if (!(share > OWN_LEAST) && !alone) {
+        return false;
     }
     if (count < 3 ||
         (module->parameters > largest / 10 && !out_of_proportion(model, part))) {
@@ -406,7 +423,7 @@ static void slow_module(sw_findings *all, const struct model *model)
             (share > BLOCK_LEAST && block_outlier(model, part, scratch, &found)) ||
             (share > LAYER_LEAST && layer_outlier(model, part, &found)) ||
             (share > LAYER_LEAST && other_outlier(model, part, &found)) ||
-            (share > OWN_LEAST && own_outlier(model, part, scratch, &found)) ||
+            own_outlier(all, model, part, share, scratch, &found) ||
             own_work(model, part, compute.mean, &found);
         if (is && worse(&found, &worst)) {
             worst = found;
@@ -470,6 +487,10 @@ static void slow_module(sw_findings *all, const struct model *model)
             ? "Most of it is computed outside its layers: give it fewer positions (a "
               "smaller resolution, a window), or, if it is an attention, use "
               "torch.nn.functional.scaled_dot_product_attention."
+        : module->parameters == 0 && module->type && !sw__of_torch(module->type)
+            ? "It learns nothing: compute the same in a cheaper way (channel by channel "
+              "with groups=, one axis after the other, at a smaller resolution), or "
+              "before the loop if its input is always the same."
             : "Make it as wide as its siblings, or use a cheaper kind of "
               "layer.");
     /* The backward of modules is measured in few steps. */

@@ -287,6 +287,25 @@ static bool told_as_slow(sw_findings *all, const char *part, const char *method)
     return false;
 }
 
+/* Time of a step in layers that are called with parameters none of which learns, in ns: those of a teacher, which another one's
+ * may be given from step to step, so that nobody knows that it answers the same. */
+static double frozen_layers(const sw_findings *all)
+{
+    size_t count;
+    uint64_t steps;
+    uint64_t total;
+    double ns = 0;
+    const sw_training_module *modules = sw_training_modules(all->it.training, &count);
+    sw_summary_all_steps(all->it.summary, &steps, &total);
+    for (size_t i = 0; i < count; i++) {
+        const sw_training_module *at = &modules[i];
+        ns += at->parameters > 0 && at->trainable == 0 && at->backward_calls == 0
+                  ? (double)at->self_ns
+                  : 0;
+    }
+    return steps > 0 ? ns / (double)steps : 0;
+}
+
 /* What learns takes longer in the backward than in the forward. A function that is much of the forward, of a model whose
  * backward is short, depends on nothing that learns: its result is the same whenever its input is. */
 static bool not_in_backward(sw_findings *all)
@@ -310,7 +329,8 @@ static bool not_in_backward(sw_findings *all)
     const double step = all->it.mean_ns;
     if (!top || !(forward.low > 1.2 * backward.high) ||
         !(time.low > 0.3 * forward.mean) || !(time.low / step > 2 * REDUNDANT_LEAST) ||
-        backward.high > 3 * (forward.mean - time.low)) {
+        backward.high > 3 * (forward.mean - time.low) ||
+        2 * frozen_layers(all) > time.mean) {
         return false;
     }
     if (told_as_slow(all, NULL, top->frame.name)) {

@@ -73,6 +73,30 @@ def test_a_step_has_its_part_of_validation_and_checkpoints() -> None:
     assert seconds_a_step(document) == pytest.approx(4.0 / 80 + 5.0 / 100)
 
 
+def test_a_step_has_its_part_of_what_lies_between_steps() -> None:
+    document = report(4.0, warmup=20)
+    document["timeline"] += [{"part": "between_epochs", "s": 3.0}]
+    document["timeline"] += [{"part": "between_steps", "s": 0.5}]
+    assert seconds_a_step(document) == pytest.approx(4.0 / 80 + 3.5 / 100)
+    document["sections"] = [{"path": ["sync"], "phase": "sync", "total_ms": 4000.0}]
+    assert seconds_a_step(document) == pytest.approx(4.0 / 80 + 4.0 / 100)  # 0.5 at the end
+
+
+def test_a_step_has_its_part_of_waits_at_the_end_of_an_epoch() -> None:
+    document = report(4.0, phases=[{"phase": "sync", "ms": 10.0}, {"phase": "loss", "ms": None}])
+    document["sections"] = [
+        {"path": ["sync"], "phase": "sync", "total_ms": 2500.0},
+        {"path": ["sync", "sync"], "phase": "sync", "total_ms": 900.0},  # a part of it
+        {"path": ["validation"], "phase": "validation", "total_ms": 800.0},
+        {"path": ["validation", "step", "sync"], "phase": "sync", "total_ms": 700.0},
+        {"path": ["fit"], "phase": None, "total_ms": 9000.0},
+        {"path": ["fit", "sync"], "phase": "sync", "total_ms": 500.0},
+    ]
+    assert seconds_a_step(document) == pytest.approx((4.0 + 2.5 + 0.5 - 1.0) / 100)
+    document["sections"] = document["sections"][2:4]
+    assert seconds_a_step(document) == pytest.approx(4.0 / 100)
+
+
 @pytest.mark.parametrize(
     "change",
     [

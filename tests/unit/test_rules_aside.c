@@ -281,6 +281,23 @@ static void slow_steps_with_a_period(void **state)
     scene_free(scene);
 }
 
+/* Where calls return early, a step is long now and then because too many before it are not computed yet: a wait for them says so. */
+static void slow_steps_that_wait_for_room(void **state)
+{
+    (void)state;
+    for (unsigned full = 0; full < 2; full++) {
+        struct scene *scene = periodic(120, 20, SW_PHASE_OTHER, 60);
+        tb_fact(scene->tb, "jax_backend", "cpu");
+        if (full) {
+            call(scene->tb, scene->lane, scene_section(scene, "sync", SW_PHASE_SYNC),
+                 scene->at, 200 * MS);
+        }
+        scene_look(scene);
+        assert_int_equal(found(scene, SW_FINDING_VARIANCE) != NULL, !full);
+        scene_free(scene);
+    }
+}
+
 /* Gradients of four steps are added up; the backward before the update exchanges them, or another one is slow. */
 static void updates_have_to_come(void **state)
 {
@@ -516,6 +533,7 @@ int main(void)
         cmocka_unit_test(few_checkpoints),
         cmocka_unit_test(checkpoints),
         cmocka_unit_test(slow_steps_with_a_period),
+        cmocka_unit_test(slow_steps_that_wait_for_room),
         cmocka_unit_test(updates_have_to_come),
         cmocka_unit_test(slow_steps_that_wait_for_a_core_are_not_the_programs),
         cmocka_unit_test(slow_steps_do_something_else),

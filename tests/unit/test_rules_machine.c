@@ -29,6 +29,59 @@ static void too_many_threads(void **state)
     scene_free(scene);
 }
 
+/* A backward of many times its forward shows that threads wait for each other in it. */
+static void threads_that_wait_for_each_other(void **state)
+{
+    (void)state;
+    double speedup[2];
+    for (unsigned waits = 0; waits < 2; waits++) {
+        struct scene *scene = scene_new();
+        scene->run_delay_ns = 6 * MS;
+        scene_steps(
+            scene, 100,
+            PHASES([SW_PHASE_FORWARD] = waits ? 0.5 : 3.5,
+                   [SW_PHASE_BACKWARD] = waits ? 9.4 : 6.4, [SW_PHASE_OPTIMIZER] = 0.1));
+        scene_setting(scene, "threads", "intraop", NULL, 16);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_CPU_OVERSUBSCRIBED);
+        assert_non_null(finding);
+        speedup[waits] = finding->speedup;
+        scene_free(scene);
+    }
+    assert_true(speedup[1] > 1.4 * speedup[0] && speedup[1] < 4 * speedup[0]);
+}
+
+/* Workers have to wait for cores, too: they took 16 ms for a batch, two of them, and computed for 1 ms of it, or for all. */
+static void workers_beside_too_many_threads(void **state)
+{
+    (void)state;
+    double speedup[2], high[2];
+    for (unsigned computed = 0; computed < 2; computed++) {
+        struct scene *scene = scene_new();
+        scene->run_delay_ns = 6 * MS;
+        scene_steps(scene, 100, PHASES(COMPUTE, [SW_PHASE_DATA_WAIT] = 0.1));
+        scene_setting(scene, "threads", "intraop", NULL, 32);
+        const uint32_t loader = scene_text(scene, "DataLoader(Photos)");
+        const uint32_t photos = scene_text(scene, "Photos");
+        const uint32_t fetch = scene_text(scene, "fetch");
+        (void)scene_row(scene, SW_TABLE_LOADER, 0, KEY(loader, photos, 2, 8),
+                        VALUE(0, 2, 800, 1, 0));
+        for (uint32_t worker = 0; worker < 2; worker++) {
+            (void)scene_row(
+                scene, SW_TABLE_STAGE, 0, KEY(loader, worker, SW_STAGE_FETCH, fetch),
+                VALUE(50, 50 * 16 * MS, 50 * (computed ? 16 : 1) * MS, 16 * MS, 16 * MS));
+        }
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_CPU_OVERSUBSCRIBED);
+        assert_non_null(finding);
+        speedup[computed] = finding->speedup;
+        high[computed] = finding->high;
+        scene_free(scene);
+    }
+    assert_true(speedup[0] > 2);
+    assert_true(speedup[1] < 1.4 && high[1] < 0.5 * high[0]);
+}
+
 static void threads_that_fit(void **state)
 {
     (void)state;
@@ -111,6 +164,37 @@ static void used_by(struct scene *scene, double cores, double training)
 static void used(struct scene *scene, double cores)
 {
     used_by(scene, cores, cores);
+}
+
+/* Half of a step is logging, and the rest of it waits for a core: for threads of the logger's, for those that the framework computes
+ * with, or for other programs. */
+static void a_logger_with_threads_of_its_own(void **state)
+{
+    (void)state;
+    static const struct {
+        double used, training, threads;
+        bool own;
+    } cases[] = {{1.9, 0.6, 1, true}, {1.9, 0.6, 3, false}, {0.61, 0.6, 1, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct scene *scene = scene_new();
+        scene->run_delay_ns = 4 * MS;
+        scene_steps(scene, 100,
+                    PHASES([SW_PHASE_FORWARD] = 2, [SW_PHASE_BACKWARD] = 3,
+                           [SW_PHASE_LOGGING] = 5));
+        scene_setting(scene, "threads", "intraop", NULL, cases[i].threads);
+        used_by(scene, cases[i].used, cases[i].training);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_LOGGING);
+        assert_non_null(finding);
+        /* 5 of 10 ms go, or 7. */
+        assert_true(cases[i].own ? finding->speedup > 3 : finding->speedup < 2.3);
+        assert_true(finding->low < 1.8);
+        assert_int_equal(!isnan(evidence(finding, "waiting_for_threads_ms")),
+                         cases[i].own);
+        assert_int_equal(remarked(scene, "other threads of the program"), cases[i].own);
+        assert_int_equal(remarked(scene, "other processes were busy"), !cases[i].own);
+        scene_free(scene);
+    }
 }
 
 /* Threads that no framework speaks of: a thread that gets a tenth of a core beside others that get much more has many of them. */
@@ -440,8 +524,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(too_many_threads),
+        cmocka_unit_test(threads_that_wait_for_each_other),
+        cmocka_unit_test(workers_beside_too_many_threads),
         cmocka_unit_test(threads_that_fit),
         cmocka_unit_test(others_have_the_cores),
+        cmocka_unit_test(a_logger_with_threads_of_its_own),
         cmocka_unit_test(threads_on_one_core),
         cmocka_unit_test(threads_of_the_program),
         cmocka_unit_test(who_takes_the_cores),

@@ -40,13 +40,16 @@ static void many_nodes(void **state)
         double nodes, functions;
         uint64_t in_call;
         bool small;
-        double ms; /* the backward */
-    } cases[] = {{1000, 10, 300, true, 5},
-                 {1000, 10, 400, false, 5},  /* one call: nn.GRU */
-                 {100, 10, 300, false, 5},   /* 50 us each: worth their calls */
-                 {1000, 200, 300, false, 5}, /* all different: nothing to put together */
-                 {1000, 10, 300, false, 30},
-                 {2500, 10, 300, true, 75}}; /* 30 us each, but so many */
+        double ms;      /* the backward */
+        double speedup; /* at least */
+    } cases[] = {
+        {1000, 10, 300, true, 5, 3},
+        {1000, 10, 400, false, 5, 0},  /* one call: nn.GRU */
+        {100, 10, 300, false, 5, 0},   /* 50 us each: worth their calls */
+        {250, 10, 300, true, 5, 1.9},  /* 20 us, of which a call takes most */
+        {1000, 200, 300, false, 5, 0}, /* all different: nothing to put together */
+        {1000, 10, 300, false, 30, 0},
+        {2500, 10, 300, true, 75, 1.5}}; /* 30 us each, but so many */
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct scene *scene = scene_new();
         scene_steps(scene, 100,
@@ -64,7 +67,7 @@ static void many_nodes(void **state)
         if (finding) {
             assert_string_equal(finding->name, "Cell.forward");
             assert_true(evidence(finding, "graph_nodes") == cases[i].nodes);
-            assert_true(finding->speedup > (cases[i].ms > 5 ? 1.5 : 3));
+            assert_true(finding->speedup > cases[i].speedup);
         }
         scene_free(scene);
     }
@@ -397,6 +400,48 @@ static void a_layer_out_of_proportion(void **state)
     }
 }
 
+/* A layer of the program's own that learns nothing and is a quarter of the model: it has to be longer than any that learns, the only
+ * one of its class, and in the program's own files. */
+static void a_layer_that_learns_nothing(void **state)
+{
+    (void)state;
+    static const struct {
+        double forward, largest; /* its own, and of the slowest that learns */
+        const char *second, *file;
+        bool slow;
+    } cases[] = {{2, 0.8, "ReLU", "/home/u/layers.py", true},
+                 {2, 1.2, "ReLU", "/home/u/layers.py", false},
+                 {2, 0.8, "Blur", "/home/u/layers.py", false},
+                 {1, 0.4, "ReLU", "/home/u/layers.py", false}, /* it is little */
+                 {2, 0.8, "ReLU", "/v/site-packages/blurs/layers.py", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct scene *scene = scene_new();
+        scene_steps(scene, 100, PHASES([SW_PHASE_FORWARD] = 7, [SW_PHASE_BACKWARD] = 8));
+        part(scene, "Net", "Net", 7, 8, 0);
+        part(scene, "Net.blur", "Blur", cases[i].forward, cases[i].forward, 0);
+        part(scene, "Net.other", cases[i].second, 0.1, 0.1, 0);
+        part(scene, "Net.a", "Conv2d", cases[i].largest, 2, 10000);
+        part(scene, "Net.b", "Conv2d", 0.3, 1, 10000);
+        part(scene, "Net.c", "Conv2d", 0.3, 1, 10000);
+        scene_samples(scene, SW_PHASE_FORWARD,
+                      FRAMES(TRAIN(20), TORCH("call"),
+                             {"Blur.forward", cases[i].file, 5, 9}, TORCH("conv2d")),
+                      400, 400);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_SLOW_MODULE);
+        assert_int_equal(finding != NULL, cases[i].slow);
+        if (finding) {
+            assert_string_equal(finding->name, "Net.blur");
+            assert_int_equal(finding->line, 9);
+            assert_non_null(strstr(finding->advice[1], "learns nothing"));
+            assert_true(finding->speedup > 1.2 && finding->speedup < 1.4);
+        } else {
+            assert_silent(scene);
+        }
+        scene_free(scene);
+    }
+}
+
 /* A layer over the words of a language, for every position or for those alone that are asked for. */
 static void a_layer_of_which_little_is_used(void **state)
 {
@@ -537,7 +582,8 @@ static void a_table_that_is_updated_whole(void **state)
         if (finding) {
             assert_int_equal(finding->line, 14);
             assert_non_null(strstr(finding->advice[0], "sparse=True"));
-            assert_true(finding->speedup > 2);
+            /* 9 + 3 ms, less what a sparse update of those rows takes, of 17. */
+            assert_true(finding->speedup > 1.6 && finding->speedup < 2);
         }
         scene_free(scene);
     }
@@ -552,10 +598,10 @@ static void a_table_beside_a_fused_update(void **state)
         bool two, dense;
         uint64_t rest; /* parameters of the layers */
         bool whole;
-    } cases[] = {{true, true, 10000, true},
-                 {false, true, 10000, true},
-                 {true, false, 10000, false},
-                 {true, true, 20000000, false}};
+    } cases[] = {{true, true, 10000, true},   {false, true, 10000, true},
+                 {true, false, 10000, false}, {true, true, 20000000, false},
+                 {true, true, 2000000, true}, {false, true, 2000000, true}};
+    double speedup[sizeof cases / sizeof cases[0]] = {0};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct scene *scene = scene_new();
         scene_steps(scene, 100,
@@ -579,7 +625,46 @@ static void a_table_beside_a_fused_update(void **state)
         assert_int_equal(finding != NULL, cases[i].whole);
         if (finding) {
             assert_non_null(strstr(finding->advice[0], "sparse=True"));
-            assert_true(finding->speedup > 1.8);
+            assert_true(finding->speedup > 1.5);
+            speedup[i] = finding->speedup;
+        }
+        scene_free(scene);
+    }
+    assert_true(speedup[0] > 1.8 && speedup[1] > 1.8);
+    /* A quarter of the parameters is updated in next to no time where that is fused and the table's is not. */
+    assert_true(speedup[4] > 1.1 * speedup[5]);
+}
+
+/* The update is a third of a step: with a backward that fills the gradient of all rows the table is most of it, with rows that are
+ * many in a batch nothing is gained, and a short backward is none of a large gradient. */
+static void a_table_that_is_much_of_two_phases(void **state)
+{
+    (void)state;
+    static const struct {
+        double forward, backward; /* of the table */
+        bool whole;
+    } cases[] = {{0.2, 2.5, true}, {0.05, 0.5, false}, {0.55, 2.5, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct scene *scene = scene_new();
+        scene_steps(scene, 100,
+                    PHASES([SW_PHASE_FORWARD] = 4, [SW_PHASE_BACKWARD] = 9,
+                           [SW_PHASE_OPTIMIZER] = 7));
+        part(scene, "Net", "Net", 4, 9, 0);
+        part(scene, "Net.table", "EmbeddingBag", cases[i].forward, cases[i].backward,
+             6000000);
+        part(scene, "Net.out", "Linear", 3, 6, 300000);
+        scene_setting(scene, "optimizer", "class", "Adam", NAN);
+        scene_setting(scene, "optimizer", "foreach", "None", NAN);
+        scene_setting(scene, "optimizer", "fused", "True", NAN);
+        scene_setting(scene, "optimizer", "tensors", NULL, 7);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_OPTIMIZER);
+        assert_int_equal(finding != NULL, cases[i].whole);
+        if (finding) { /* 6.7 + 2.5 - 3.6 of 20 ms */
+            assert_non_null(strstr(finding->advice[0], "sparse=True"));
+            assert_true(finding->speedup > 1.3 && finding->speedup < 1.5);
+        } else {
+            assert_silent(scene);
         }
         scene_free(scene);
     }
@@ -801,6 +886,41 @@ static void a_slow_part_that_the_backward_leaves_out(void **state)
     }
 }
 
+/* A function that asks a teacher is much of the forward, and no backward goes through it: its parameters follow those that learn. One
+ * without layers computes a constant. */
+static void a_teacher_in_a_function(void **state)
+{
+    (void)state;
+    for (unsigned teacher = 0; teacher < 2; teacher++) {
+        struct scene *scene = scene_new();
+        scene_steps(scene, 100, PHASES([SW_PHASE_FORWARD] = 8, [SW_PHASE_BACKWARD] = 4));
+        part(scene, "Net", "Net", 8, 4, 0);
+        part(scene, "Net.encoder", "Linear", 2, 3, 100000);
+        if (teacher) {
+            const uint32_t section = scene_section(scene, "Net.target", SW_PHASE_INHERIT);
+            const uint32_t kind = scene_text(scene, "Linear");
+            for (unsigned i = 0; i < 100; i++) {
+                call(scene->tb, scene->lane, section, START + 10 * i * MS, 2 * MS);
+            }
+            (void)scene_row(scene, SW_TABLE_MODULE, 0, KEY(section, kind, 0, 0),
+                            VALUE(100000, 400000, 0, 0, 0));
+        }
+        scene_samples(
+            scene, SW_PHASE_FORWARD,
+            FRAMES(TRAIN(20), TORCH("f"), {"Net.forward", "/home/u/net.py", 5, 7}), 450,
+            450);
+        scene_samples(scene, SW_PHASE_FORWARD,
+                      FRAMES(TRAIN(20), TORCH("f"),
+                             {"Net.forward", "/home/u/net.py", 5, 8},
+                             {"Net.keys", "/home/u/net.py", 12, 14}, TORCH("linear")),
+                      350, 350);
+        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 400, 400);
+        scene_look(scene);
+        assert_int_equal(found(scene, SW_FINDING_REDUNDANT_WORK) != NULL, !teacher);
+        scene_free(scene);
+    }
+}
+
 /* A teacher whose parameters want gradients, of which no optimizer knows. */
 static void a_backward_for_nobody(void **state)
 {
@@ -976,11 +1096,13 @@ int main(void)
         cmocka_unit_test(tables_of_columns),
         cmocka_unit_test(small_nodes_on_a_busy_machine),
         cmocka_unit_test(a_layer_out_of_proportion),
+        cmocka_unit_test(a_layer_that_learns_nothing),
         cmocka_unit_test(a_layer_of_which_little_is_used),
         cmocka_unit_test(jax_outside_jit),
         cmocka_unit_test(jax_outside_jit_of_torn_stacks),
         cmocka_unit_test(a_table_that_is_updated_whole),
         cmocka_unit_test(a_table_beside_a_fused_update),
+        cmocka_unit_test(a_table_that_is_much_of_two_phases),
         cmocka_unit_test(a_module_that_the_backward_leaves_out),
         cmocka_unit_test(a_module_that_is_long_in_the_forward_only),
         cmocka_unit_test(a_layer_of_an_unusual_kind),
@@ -988,6 +1110,7 @@ int main(void)
         cmocka_unit_test(parts_that_compute_by_themselves),
         cmocka_unit_test(a_slow_part_that_the_backward_leaves_out),
         cmocka_unit_test(a_frozen_model),
+        cmocka_unit_test(a_teacher_in_a_function),
         cmocka_unit_test(a_backward_for_nobody),
         cmocka_unit_test(an_update_that_computes),
         cmocka_unit_test(doubles_in_jax),

@@ -57,8 +57,36 @@ class Row:
         return {**asdict(self), "error_percent": self.error, "within": self.within}
 
 
+def waited_outside(report: Report, counted: int) -> float:
+    """Return the seconds of waiting outside of steps for what steps have handed out.
+
+    Where calls return before their results are there (JAX), a loop may hand out all of an
+    epoch and wait at its end: that is the time of its steps. Validation has its own waits.
+    """
+    phase_of = {
+        tuple(section["path"]): section.get("phase") for section in report.get("sections", ())
+    }
+
+    def within(path: Sequence[str]) -> set[str | None]:
+        return {phase_of.get(tuple(path[:length])) for length in range(1, len(path))}
+
+    waited: float = sum(
+        section["total_ms"]
+        for section in report.get("sections", ())
+        if section.get("phase") == "sync"
+        and not within(section["path"]) & {"sync", "validation", "checkpoint"}
+    )
+    inside: float = sum(
+        phase["ms"] or 0.0
+        for phase in report.get("steps", {}).get("phases", ())
+        if phase["phase"] == "sync"
+    )
+    return max(0.0, waited - inside * counted) / 1e3
+
+
 def seconds_a_step(report: Report) -> float | None:
-    """Return the time of a step, with its part of validation and checkpoints.
+    """Return the time of a step, with its part of what lies between steps, which is what
+    predictions are of: validation, checkpoints, the gaps between epochs, and the wait at the end.
 
     Runs of the same length may differ in how many of their steps were warm-up.
     """
@@ -68,7 +96,9 @@ def seconds_a_step(report: Report) -> float | None:
     counted = count - (steps.get("warmup") or 0)
     if counted <= 0 or "steps" not in parts:
         return None
+    between: float = parts.get("between_steps", 0.0) + parts.get("between_epochs", 0.0)
     beside: float = parts.get("validation", 0.0) + parts.get("checkpoint", 0.0)
+    beside += max(between, waited_outside(report, counted))
     return float(parts["steps"] / counted + beside / count)
 
 
