@@ -21,7 +21,8 @@ struct relief {
 
 static struct relief relief_of(const sw_findings *all, enum sw_finding_kind kind)
 {
-    static const struct relief none = {0, 0.1}, less = {0.15, 0.4}, asleep = {0.3, 0.5};
+    static const struct relief none = {0, 0.1}, less = {0.15, 0.4}, asleep = {0.3, 0.5},
+                               seldom = {0, 0.4}; /* asleep now and then */
     if (sw__has_device(all)) {
         return none;
     }
@@ -43,6 +44,8 @@ static struct relief relief_of(const sw_findings *all, enum sw_finding_kind kind
         return less;
     case SW_FINDING_LOADER_IO:
         return asleep;
+    case SW_FINDING_LOADER_BURSTY:
+        return seldom;
     default:
         return none; /* work that goes elsewhere, or is only scaled */
     }
