@@ -450,6 +450,46 @@ static void python_on_batches(void **state)
     scene_free(scene);
 }
 
+/* A function that works on one sample after the other with native calls is work to move; with Python between its calls, or a loop
+ * of its own, it is Python. */
+static void native_work_on_samples(void **state)
+{
+    (void)state;
+    static const char text[] = "def augment(picture):\n"
+                               "    picture = picture / 255\n"
+                               "    return picture ** 0.7\n"
+                               "\n"
+                               "def flips(picture):\n"
+                               "    for row in picture:\n"
+                               "        row[:] = row[::-1]\n";
+    static const struct {
+        const char *name;
+        unsigned first, line, native;
+        bool python;
+    } cases[] = {{"augment", 1, 3, 520, false},
+                 {"augment", 1, 3, 350, true},
+                 {"flips", 5, 7, 500, true}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct scene *scene = scene_new();
+        const char *path = scene_source(scene, text);
+        scene_steps(scene, 100, PHASES(COMPUTE, [SW_PHASE_OTHER] = 6));
+        usual_samples(scene);
+        scene_samples(scene, SW_PHASE_OTHER,
+                      FRAMES(TRAIN(17), OWN(cases[i].name, cases[i].first, cases[i].line)),
+                      590, cases[i].native);
+        scene_look(scene);
+        const sw_finding *work = found(scene, SW_FINDING_LOADER_MAIN_PROCESS);
+        const sw_finding *python = found(scene, SW_FINDING_PYTHON_OVERHEAD);
+        assert_int_equal(python != NULL, cases[i].python);
+        assert_int_equal(work != NULL, !cases[i].python);
+        if (work) {
+            assert_string_equal(work->name, "augment");
+            assert_true(work->also >> SW_FINDING_PYTHON_OVERHEAD & 1);
+        }
+        scene_free(scene);
+    }
+}
+
 /* A copy of the weights after each update is a checkpoint, by copy.deepcopy or by name; other work is not. */
 static void copies_of_the_state(void **state)
 {
@@ -1051,6 +1091,7 @@ int main(void)
         cmocka_unit_test(python_beside_jax),
         cmocka_unit_test(a_tensor_of_what_a_loop_gathered),
         cmocka_unit_test(python_on_batches),
+        cmocka_unit_test(native_work_on_samples),
         cmocka_unit_test(copies_of_the_state),
         cmocka_unit_test(stacks_without_their_callers),
         cmocka_unit_test(journal_of_a_framework),
