@@ -247,8 +247,8 @@ static struct sw__draft *python_overhead(sw_findings *all)
 static bool on_batches(const sw_findings *all, const struct sw__hot_line *line)
 {
     if (line->outside || line->as == SW__HOT_TOLD ||
-        sw__copies_to_device(all, line->frame)) {
-        return false;
+        sw__copies_to_device(all, line->frame) || 2 * line->follows > line->samples) {
+        return false; /* … or nobody can do it ahead */
     }
     if (SW__BATCH_PHASES & SW__PHASE_BIT(line->phase)) {
         return !sw__batches_made_inside(all);

@@ -272,6 +272,42 @@ static void a_rollout(void **state)
     }
 }
 
+/* What takes turns with the model and is given what it gave cannot be done ahead; samples that the model is given can. */
+static void work_between_calls_of_the_model(void **state)
+{
+    (void)state;
+    for (unsigned follows = 0; follows < 2; follows++) {
+        struct scene *scene = scene_new();
+        const char *path = scene_source(scene, "def train(env):\n"
+                                               "    for _ in range(100):\n"
+                                               "        collect(env)\n"
+                                               "        net(x).backward()\n"
+                                               "def collect(env):\n"
+                                               "    for view in views:\n"
+                                               "        crop = env.step(view)\n"
+                                               "        policy, value = net(crop)\n"
+                                               "        action = policy.sample()\n"
+                                               "        state, reward = env.step(action)\n"
+                                               "class Env:\n"
+                                               "    def step(self, action):\n"
+                                               "        return self.state + action\n");
+        scene_steps(scene, 100, PHASES(COMPUTE, [SW_PHASE_OTHER] = 6));
+        scene_samples(scene, SW_PHASE_FORWARD,
+                      FRAMES(OWN("train", 1, 3), OWN("collect", 5, 8), TORCH("call"),
+                             {"Net.forward", "/home/u/net.py", 3, 5}, TORCH("linear")),
+                      400, 400);
+        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(OWN("train", 1, 4), TORCH("b")),
+                      500, 500);
+        scene_samples(scene, SW_PHASE_OTHER,
+                      FRAMES(OWN("train", 1, 3), OWN("collect", 5, follows ? 10 : 7),
+                             OWN("Env.step", 12, 13)),
+                      600, 600);
+        scene_look(scene);
+        assert_int_equal(found(scene, SW_FINDING_LOADER_MAIN_PROCESS) != NULL, !follows);
+        scene_free(scene);
+    }
+}
+
 /* JAX computes in threads of its own while the program goes on: half a core here. The step cannot get shorter than that. */
 static void what_is_computed_beside_stays(void **state)
 {
@@ -1085,6 +1121,7 @@ int main(void)
         cmocka_unit_test(a_loop_over_few_large_arrays),
         cmocka_unit_test(small_functions_do_not_add_up),
         cmocka_unit_test(a_rollout),
+        cmocka_unit_test(work_between_calls_of_the_model),
         cmocka_unit_test(what_is_computed_beside_stays),
         cmocka_unit_test(work_on_batches),
         cmocka_unit_test(work_on_batches_beside_jax),
