@@ -23,7 +23,7 @@ struct relief {
 static struct relief relief_of(const sw_findings *all, enum sw_finding_kind kind)
 {
     static const struct relief none = {0, 0.1, 1}, less = {0.15, 0.4, 1},
-                               asleep = {0.3, 0.5, 0.5},
+                               asleep = {0.3, 0.5, 0.55},
                                seldom = {0, 0.4, 1}; /* asleep now and then */
     if (sw__has_device(all)) {
         return none;

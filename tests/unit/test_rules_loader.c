@@ -581,7 +581,7 @@ static void samples_wait_for_files(void **state)
     const sw_finding *it = assert_one(&result, SW_FINDING_LOADER_IO);
     assert_true(number(it, "workers_proposed") > 2); /* more than cores */
     assert_true(number(it, "blocked_share") > 0.9);
-    /* 13.5 ms are left of 70, and get faster by no more than what sleeping half of the time costs: by 15 %. */
+    /* 13.5 ms are left of 70, and get faster by no more than what sleeping somewhat over half of the time costs: by 16 %. */
     assert_true(it->speedup > 5.9 && it->speedup < 6.4);
     assert_true(advises(it, "DataLoader(num_workers=0)"));
     done(&result);
