@@ -39,12 +39,22 @@ static void advise_cheaper(sw_findings *all, struct sw__draft *draft, const char
                      how, what);
 }
 
+static double more_workers(const sw_findings *all, const struct sw__loader_facts *facts,
+                           unsigned workers)
+{
+    const struct sw__loader_change change = {
+        .workers = workers, .prefetch = facts->prefetch, .make_scale = {1, 1, 1}};
+    return workers > facts->workers ? sw__loader_saves(all, facts, &change).mean : 0;
+}
+
 static bool transform_dominates(sw_findings *all, const struct sw__loader_facts *facts,
                                 const struct sw__loader_stage *part, const char *name,
                                 unsigned workers)
 {
     const struct sw__replay_range range = sw__loader_cheaper(all, facts, part->share);
-    if (!worth_it(facts, &range)) {
+    /* Of a stage that is half of a batch the other half stays: workers may gain far more. */
+    if (!worth_it(facts, &range) ||
+        REWRITE_TIMES * range.mean < more_workers(all, facts, workers)) {
         return false;
     }
     struct sw__draft *draft =
@@ -68,14 +78,6 @@ static bool transform_dominates(sw_findings *all, const struct sw__loader_facts 
     sw__loader_common(all, draft, facts);
     sw__loader_draft_saves(all, draft, &range);
     return true;
-}
-
-static double more_workers(const sw_findings *all, const struct sw__loader_facts *facts,
-                           unsigned workers)
-{
-    const struct sw__loader_change change = {
-        .workers = workers, .prefetch = facts->prefetch, .make_scale = {1, 1, 1}};
-    return workers > facts->workers ? sw__loader_saves(all, facts, &change).mean : 0;
 }
 
 /* Whether a line reads a file as a whole, as its source reads. What it takes is time of files then, though the system has them in

@@ -221,6 +221,10 @@ static void a_transform_dominates(void **state)
     assert_true(it->high > 60.0 / (60 - 25.0) - 0.02);
     assert_true(advises(it, "a tenth"));
     done(&result);
+    plan.decode = 16; /* the half of it: workers gain more than twice as much */
+    result = find(&plan);
+    assert_one(&result, SW_FINDING_LOADER_WORKERS);
+    done(&result);
     plan.decode = 5; /* among others */
     result = find(&plan);
     assert_one(&result, SW_FINDING_LOADER_WORKERS);
