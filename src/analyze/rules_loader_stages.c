@@ -186,9 +186,8 @@ static bool line_dominates(sw_findings *all, const struct sw__loader_facts *fact
     const struct sw__replay_range range = sw__loader_cheaper(all, facts, share.share);
     const sw_stack_frame *at = &top->frame;
     const bool seeks = searches(top);
-    if (!worth_it(facts, &range) ||
-        range.mean < (seeks ? REWRITE_SEEN : REWRITE_TIMES) *
-                         more_workers(all, facts, workers)) {
+    if (!worth_it(facts, &range) || range.mean < (seeks ? REWRITE_SEEN : REWRITE_TIMES) *
+                                                     more_workers(all, facts, workers)) {
         return false;
     }
     const bool reads = reads_file(at);
@@ -206,10 +205,9 @@ static bool line_dominates(sw_findings *all, const struct sw__loader_facts *fact
     advise_cheaper(all, draft, "it",
                    sw__findings_format(
                        all,
-                       seeks
-                           ? "Line %u of %s searches a list from its beginning for one "
-                             "element after the other: make a dict of their positions "
-                             "once, and look them up"
+                       seeks ? "Line %u of %s searches a list from its beginning for one "
+                               "element after the other: make a dict of their positions "
+                               "once, and look them up"
                        : reads
                            ? "Line %u of %s reads a file for each sample: open it once, "
                              "and read no more of it than the sample needs "
@@ -250,10 +248,11 @@ static bool made_again(sw_findings *all, const struct sw__loader_facts *facts,
         sw__loader_draft(all, SW_FINDING_LOADER_TRANSFORM, "RULE-38", SW__TRANSFORMS);
     sw__draft_rule(draft, "RULE-13");
     sw__draft_where(all, draft, at->file, at->line, at->name);
-    sw__draft_title(all, draft,
-                    "%s (%s:%u) makes the same again for each sample: %.0f %% of making a "
-                    "batch, and training waits for it",
-                    at->name, sw__file_name(at->file), at->line, share * 100);
+    sw__draft_title(
+        all, draft,
+        "%s (%s:%u) makes the same again for each sample: %.0f %% of making a "
+        "batch, and training waits for it",
+        at->name, sw__file_name(at->file), at->line, share * 100);
     sw__draft_number(draft, "stage_share", share);
     sw__draft_number(draft, "samples", (double)code.samples);
     sw__draft_advise(all, draft,

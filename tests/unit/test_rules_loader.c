@@ -351,10 +351,14 @@ static void made_again_for_each_sample(void **state)
         const char *source;
         bool again;
     } cases[] = {
-        {PARSE "def getitem(self, i):\n    w = parse(self.size)\n    return w * i\n", true},
-        {PARSE "def getitem(self, i):\n    w = parse(self.rows[i])\n    return w\n", false},
-        {PARSE "def getitem(self, i):\n    w = np.load(self.p)\n    return w[i]\n", false},
-        {PARSE "def getitem(self, i):\n    self.w = parse(self.size)\n    return 1\n", false},
+        {PARSE "def getitem(self, i):\n    w = parse(self.size)\n    return w * i\n",
+         true},
+        {PARSE "def getitem(self, i):\n    w = parse(self.rows[i])\n    return w\n",
+         false},
+        {PARSE "def getitem(self, i):\n    w = np.load(self.p)\n    return w[i]\n",
+         false},
+        {PARSE "def getitem(self, i):\n    self.w = parse(self.size)\n    return 1\n",
+         false},
         {"def parse(x):\n    y = random(x)\n    out = f(y)\n"
          "def getitem(self, i):\n    w = parse(self.size)\n    return w * i\n",
          false}};
