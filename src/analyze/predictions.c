@@ -15,7 +15,7 @@ double sw__saved_per_step(const sw_findings *all, double ns)
 /* What is taken out of the training thread has also driven the rest from the caches, and its memory from the allocator: steps
  * right after a validation or a checkpoint take some percent longer than others. So the rest gets faster too, by so much of the
  * share that was taken out; more where the thread slept meanwhile, for its core then slows down, and others use it. One that
- * sleeps more than half of the time gets no slower: `until`. */
+ * sleeps most of the time gets no slower: `until`. */
 struct relief {
     double usual, most, until;
 };
@@ -23,7 +23,7 @@ struct relief {
 static struct relief relief_of(const sw_findings *all, enum sw_finding_kind kind)
 {
     static const struct relief none = {0, 0.1, 1}, less = {0.15, 0.4, 1},
-                               asleep = {0.3, 0.5, 0.55},
+                               asleep = {0.3, 0.5, 0.6},
                                seldom = {0, 0.4, 1}; /* asleep now and then */
     if (sw__has_device(all)) {
         return none;

@@ -228,8 +228,10 @@ static bool made_again(sw_findings *all, const struct sw__loader_facts *facts,
                        unsigned workers)
 {
     struct sw__loader_code code;
-    if (facts->blocked >= SW__DOMINATES || !sw__loader_same(all, &code) ||
-        code.samples < SAMPLES_LEAST || !(code.share.low > SW__DOMINATES) ||
+    /* A stream goes on from where it was, whatever it is given. */
+    if (all->it.loader->bits & SW_LOADER_ITERABLE || facts->blocked >= SW__DOMINATES ||
+        !sw__loader_same(all, &code) || code.samples < SAMPLES_LEAST ||
+        !(code.share.low > SW__DOMINATES) ||
         reads_file(code.frame)) { /* of which a sample may need a part */
         return false;
     }
