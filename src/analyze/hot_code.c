@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyze/frame_source.h"
+#include "analyze/source_inputs.h"
 #include "analyze/summary.h"
 
 enum { DEEPEST = 512, REFERENCES = 256, CALLERS = 64, TAGS = 256 };
@@ -411,7 +412,13 @@ static bool in_jax(const sw_stacks *stacks, const uint32_t *frames, size_t depth
 }
 
 /* What a frame says of how often the one that it calls is called in a step. */
-enum repeats { REPEATS_UNSEEN, REPEATS_SAME, REPEATS_ONCE, REPEATS_OFTEN };
+enum repeats {
+    REPEATS_UNSEEN,
+    REPEATS_SAME,
+    REPEATS_FOLLOWS, /* the same, and it is given what the model gave just now */
+    REPEATS_ONCE,
+    REPEATS_OFTEN
+};
 
 /* Python code through which a call goes once: of modules, of decorators, of the recorder. */
 static bool passes_on(const sw_stack_frame *frame)
@@ -423,8 +430,8 @@ static bool passes_on(const sw_stack_frame *frame)
 }
 
 /* Whether the loop around a line calls the model in another one, as a rollout does. What the line calls then takes turns with
- * the model, each waits for what the other gives, and nothing can be put together. */
-static bool takes_turns(const struct reading *reading, const sw_stack_frame *frame)
+ * the model, each waits for what the other gives, and nothing can be put together. The line that calls the model; 0: none. */
+static uint32_t takes_turns(const struct reading *reading, const sw_stack_frame *frame)
 {
     const struct references *from = &reading->forward;
     const uint32_t loop = sw__frame_loop(frame);
@@ -439,11 +446,21 @@ static bool takes_turns(const struct reading *reading, const sw_stack_frame *fra
             }
             if (calls && sw__same_function(other, frame) && other->line != frame->line &&
                 sw__frame_loop(other) == loop) {
-                return true;
+                return other->line;
             }
         }
     }
-    return false;
+    return 0;
+}
+
+static bool follows_model(const sw_stack_frame *frame, uint32_t model)
+{
+    struct sw__frame_source source = sw__frame_source(frame);
+    const bool follows =
+        source.text && sw__source_follows(source.text, source.length, frame->first_line,
+                                          model, frame->line);
+    sw__frame_source_free(&source);
+    return follows;
 }
 
 static enum repeats repeats_of(struct reading *reading, uint32_t number)
@@ -453,8 +470,9 @@ static enum repeats repeats_of(struct reading *reading, uint32_t number)
         return passes_on(frame) ? REPEATS_SAME : REPEATS_OFTEN;
     }
     const enum sw__hot_loop loop = sw__hot_loop(reading->all, frame);
-    if (loop == SW__LOOP_INNER && takes_turns(reading, frame)) {
-        return REPEATS_SAME;
+    const uint32_t model = loop == SW__LOOP_INNER ? takes_turns(reading, frame) : 0;
+    if (model > 0) {
+        return follows_model(frame, model) ? REPEATS_FOLLOWS : REPEATS_SAME;
     }
     if (loop == SW__LOOP_UNKNOWN || loop == SW__LOOP_INNER || sw__hot_hands_over(frame)) {
         return REPEATS_OFTEN;
@@ -463,8 +481,9 @@ static enum repeats repeats_of(struct reading *reading, uint32_t number)
 }
 
 /* Whether a loop inside the step comes to the innermost of the user's functions, which is frame `inner` - 1; what is not known
- * may be one. */
-static bool comes_again(struct reading *reading, const uint32_t *frames, size_t inner)
+ * may be one. `*follows`: what comes to it is given what the model gave. */
+static bool comes_again(struct reading *reading, const uint32_t *frames, size_t inner,
+                        bool *follows)
 {
     const sw_stack_frame *at = sw_stacks_get_frame(reading->stacks, frames[inner - 1]);
     bool often = false;
@@ -473,7 +492,9 @@ static bool comes_again(struct reading *reading, const uint32_t *frames, size_t 
         if (*known == REPEATS_UNSEEN) {
             *known = (uint8_t)repeats_of(reading, frames[i]);
         }
-        often = *known == REPEATS_OFTEN || (often && *known == REPEATS_SAME) ||
+        *follows = *follows || *known == REPEATS_FOLLOWS;
+        const bool same = *known == REPEATS_SAME || *known == REPEATS_FOLLOWS;
+        often = *known == REPEATS_OFTEN || (often && same) ||
                 sw__same_function(sw_stacks_get_frame(reading->stacks, frames[i]), at);
     }
     return often || !reading->repeats || at->name[0] == '<' ||
@@ -600,14 +621,17 @@ static void add_stack(struct reading *reading, const sw_stack *stack, int phase,
     }
     struct sw__hot_line *line = line_of(reading, &key);
     if (line) {
+        bool follows = false;
+        const bool again = comes_again(reading, frames, inner, &follows);
         line->samples += samples;
+        line->follows += follows ? samples : 0;
         line->own += package ? 0 : samples;
         line->interpreted += package ? 0 : sw__sub(samples, stack->in_call);
         line->copied += copies ? samples : 0;
         line->waiting += stack->waiting;
         line->pooled += pools ? stack->waiting : 0;
         line->logged += logs && phase == SW_PHASE_VALIDATION ? samples : 0;
-        line->repeated += !package && comes_again(reading, frames, inner) ? samples : 0;
+        line->repeated += !package && again ? samples : 0;
     }
 }
 

@@ -33,8 +33,9 @@ struct sw__hot_line {
     uint64_t interpreted; /* of `own`, outside native calls */
     uint64_t copied;      /* of `samples`, in copy.deepcopy */
     uint64_t waiting;     /* of `samples`, without wanting a core */
-    uint64_t pooled; /* of `waiting`, for threads or processes of the program itself */
-    uint64_t logged; /* of `samples` of validation, in packages that draw or keep logs */
+    uint64_t pooled;  /* of `waiting`, for threads or processes of the program itself */
+    uint64_t logged;  /* of `samples` of validation, in packages that draw or keep logs */
+    uint64_t follows; /* of `samples`, for what the model gave within the same step */
     uint64_t
         repeated; /* of `own`, where a loop inside the step comes to it, or may do so */
 };

@@ -14,14 +14,17 @@ double sw__saved_per_step(const sw_findings *all, double ns)
 #define RUNS_DIFFER 0.07
 /* What is taken out of the training thread has also driven the rest from the caches, and its memory from the allocator: steps
  * right after a validation or a checkpoint take some percent longer than others. So the rest gets faster too, by so much of the
- * share that was taken out; more where the thread slept meanwhile, for its core then slows down, and others use it. */
+ * share that was taken out; more where the thread slept meanwhile, for its core then slows down, and others use it. One that
+ * sleeps most of the time gets no slower: `until`. */
 struct relief {
-    double usual, most;
+    double usual, most, until;
 };
 
 static struct relief relief_of(const sw_findings *all, enum sw_finding_kind kind)
 {
-    static const struct relief none = {0, 0.1}, less = {0.15, 0.4}, asleep = {0.3, 0.5};
+    static const struct relief none = {0, 0.1, 1}, less = {0.15, 0.4, 1},
+                               asleep = {0.3, 0.5, 0.6},
+                               seldom = {0, 0.4, 1}; /* asleep now and then */
     if (sw__has_device(all)) {
         return none;
     }
@@ -43,16 +46,20 @@ static struct relief relief_of(const sw_findings *all, enum sw_finding_kind kind
         return less;
     case SW_FINDING_LOADER_IO:
         return asleep;
+    case SW_FINDING_LOADER_BURSTY:
+        return seldom;
     default:
         return none; /* work that goes elsewhere, or is only scaled */
     }
 }
 
-/* Old time over new, when `saved` goes and the rest gets faster by `relief` of that share; never below `least` of the time. */
-static double speedup_of(double base, double saved, double relief, double least)
+/* Old time over new, when `saved` goes and the rest gets faster by `relief` of that share, as far as that counts; never below
+ * `least` of the time. */
+static double speedup_of(double base, double saved, double relief, double until,
+                         double least)
 {
     const double share = saved < base * SAVED_MOST ? saved / base : SAVED_MOST;
-    const double left = (1 - share) * (1 - relief * share);
+    const double left = (1 - share) * (1 - relief * (share < until ? share : until));
     const double bound = least / base < 1 - share ? least / base : 1 - share;
     return 1 / (left > bound ? left : bound);
 }
@@ -70,11 +77,11 @@ void sw__draft_saves_down_to(sw_findings *all, struct sw__draft *draft, double s
     high_ns = high_ns > saved_ns ? high_ns : saved_ns;
     const struct relief relief = relief_of(all, finding->kind);
     finding->predicted = true;
-    finding->speedup = speedup_of(base, saved_ns, relief.usual, least_ns);
+    finding->speedup = speedup_of(base, saved_ns, relief.usual, relief.until, least_ns);
     const double low =
-        speedup_of(base, low_ns > 0 ? low_ns : 0, 0, 0) * (1 - RUNS_DIFFER);
+        speedup_of(base, low_ns > 0 ? low_ns : 0, 0, 1, 0) * (1 - RUNS_DIFFER);
     finding->low = low > 1 ? low : 1;
-    finding->high = speedup_of(base, high_ns, relief.most, 0) * (1 + RUNS_DIFFER);
+    finding->high = speedup_of(base, high_ns, relief.most, 1, 0) * (1 + RUNS_DIFFER);
     const double step =
         all->it.steps->mean_ns - base * (1 - 1 / finding->speedup) / counted;
     finding->step_ns = step > 0 ? (uint64_t)step : 0;

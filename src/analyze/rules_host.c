@@ -23,6 +23,8 @@
 #define SAMPLES_LEAST 50
 /* A function that is more than this in the interpreter itself is Python, not calls of something small. */
 #define MOSTLY_PYTHON 0.4
+/* One without a loop that is less than this in the interpreter works on a sample with native calls. */
+#define MOSTLY_NATIVE 0.2
 /* The same inside the model, where calls of layers have some by themselves. */
 #define PYTHON_IN_MODEL 0.65
 /* Of calls of packages from such a function, what goes with it. */
@@ -30,6 +32,8 @@
 /* Of a step that is nothing but such code, what its replacement takes: as a rule, and at least. */
 #define STAYS 0.12
 #define STAYS_LEAST 0.03
+/* Moving work gains nearly what making it cheaper would: then it is moved. */
+#define TELL_WORK 0.9
 #define CALLS_TOLD 0.05 /* of a step: worth a word in the title */
 
 static double percent(double share)
@@ -245,13 +249,21 @@ static struct sw__draft *python_overhead(sw_findings *all)
 static bool on_batches(const sw_findings *all, const struct sw__hot_line *line)
 {
     if (line->outside || line->as == SW__HOT_TOLD ||
-        sw__copies_to_device(all, line->frame)) {
-        return false;
+        sw__copies_to_device(all, line->frame) || 2 * line->follows > line->samples) {
+        return false; /* … or nobody can do it ahead */
     }
     if (SW__BATCH_PHASES & SW__PHASE_BIT(line->phase)) {
         return !sw__batches_made_inside(all);
     }
     return line->as == SW_PHASE_OTHER && line->when == SW__HOT_BEFORE;
+}
+
+/* Whether a function, called for one sample after the other, does with native calls what has to be done for each: it has no loop
+ * that could become one operation, and workers can do it as well. */
+static bool works_on_samples(sw_findings *all, const struct sw__hot_function *function)
+{
+    return (double)function->interpreted < MOSTLY_NATIVE * (double)function->own &&
+           sw__hot_loop(all, &function->frame) == SW__LOOP_NONE;
 }
 
 /* Of the samples on batches, those that are the interpreter's own. */
@@ -264,7 +276,7 @@ static uint64_t interpreted_on_batches(sw_findings *all)
                           SW__HOT_ANY, false, &count);
     const struct sw__hot *hot = sw__hot_code(all);
     for (size_t i = 0; i < count; i++) {
-        if (!sw__hot_interpreted(all, &list[i])) {
+        if (!sw__hot_interpreted(all, &list[i]) || works_on_samples(all, &list[i])) {
             continue;
         }
         for (size_t k = 0; k < hot->count; k++) {
@@ -435,6 +447,36 @@ static bool line_makes_batches(sw_findings *all, const struct sw__hot_line *top,
     return true;
 }
 
+/* Of Python code and work on batches that are one and the same, one is told: the work, unless moving it gains less. */
+static void tell_work(sw_findings *all, struct sw__draft *work, struct sw__draft *python)
+{
+    const sw_finding *finding = &python->finding;
+    bool same = false;
+    size_t count;
+    const struct sw__hot_function *list =
+        sw__hot_functions(all, python_phases(all), SW__HOT_BEFORE, false, &count);
+    for (size_t i = 0; i < count && !same; i++) {
+        same = finding->name && strcmp(list[i].frame.name, finding->name) == 0 &&
+               strcmp(list[i].frame.file, finding->file) == 0 &&
+               works_on_samples(all, &list[i]);
+    }
+    if (!same) {
+        return;
+    }
+    struct sw__draft *told = work, *left = python;
+    if (work->finding.speedup < TELL_WORK * finding->speedup) {
+        told = python;
+        left = work;
+    }
+    told->finding.also |= (uint64_t)1 << left->finding.kind;
+    for (struct sw__draft **at = &all->first; *at; at = &(*at)->next) {
+        if (*at == left) {
+            *at = left->next;
+            return;
+        }
+    }
+}
+
 static void loader_main_process(sw_findings *all, struct sw__draft *python)
 {
     const struct sw__hot *hot = sw__hot_code(all);
@@ -527,6 +569,9 @@ static void loader_main_process(sw_findings *all, struct sw__draft *python)
     sw__draft_saves(all, draft, sw__saved_per_step(all, saved.mean),
                     0.6 * sw__saved_per_step(all, saved.low),
                     sw__saved_per_step(all, saved.high));
+    if (python) {
+        tell_work(all, draft, python);
+    }
 }
 
 /* --- logging --- */

@@ -107,10 +107,9 @@ static bool waits_for_workers(sw_findings *all, const struct sw__loader_facts *f
 
 static bool comes_in_bursts(sw_findings *all, const struct sw__loader_facts *facts)
 {
-    /* Enough on average, and some waits are far longer than the usual one: however few there are, they hold most of it. */
-    const double each = facts->made_ns / facts->workers;
+    /* Some waits are far longer than the usual one: however few there are, they hold most of it. */
     if (facts->way != SW__LOADER_WORKERS || !facts->distinct ||
-        each > 0.9 * facts->compute_ns || !(facts->bursts > SW__DOMINATES)) {
+        !(facts->bursts > SW__DOMINATES)) {
         return false;
     }
     struct sw__replay_range range = {0};
@@ -124,7 +123,10 @@ static bool comes_in_bursts(sw_findings *all, const struct sw__loader_facts *fac
             prefetch = next;
         }
     }
-    if (range.mean < SW__LOADER_GAIN || range.low <= 0) {
+    /* Enough on average: with room, or so that a longer queue alone takes most of the waiting away. */
+    const bool enough = facts->made_ns / facts->workers <= 0.9 * facts->compute_ns ||
+                        range.mean > SW__DOMINATES * facts->share.mean;
+    if (!enough || range.mean < SW__LOADER_GAIN || range.low <= 0) {
         return false;
     }
     struct sw__draft *draft =

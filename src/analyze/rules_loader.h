@@ -143,6 +143,10 @@ bool sw__loader_code(const sw_findings *all, struct sw__loader_code *out);
  * and that of its callers read: what it gives can be kept. `frame` is its line with most samples. False: there is none. */
 bool sw__loader_repeats(const sw_findings *all, struct sw__loader_code *out);
 
+/* The line of the user's that takes most of making batches and computes the same for each sample, as its source reads: it is given
+ * nothing that differs, and nothing that it calls draws. False: there is none. */
+bool sw__loader_same(const sw_findings *all, struct sw__loader_code *out);
+
 /* --- words --- */
 
 /* The line that builds the loader: "train.py:41", or NULL. */

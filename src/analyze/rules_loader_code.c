@@ -7,7 +7,9 @@
 #include "analyze/rules.h"
 #include "analyze/rules_loader.h"
 #include "analyze/source_chance.h"
+#include "analyze/source_inputs.h"
 #include "analyze/source_loops.h"
+#include "analyze/source_names.h"
 
 /* Share of a function's own samples outside native calls from which on those calls are short. */
 #define SHORT_CALLS 0.12
@@ -39,6 +41,12 @@ static bool is_package(const char *file)
     return strstr(file, "/site-packages/") || strstr(file, "/dist-packages/");
 }
 
+/* Where the loader asks for a sample. */
+static bool is_fetch(const sw_stack_frame *at)
+{
+    return strstr(at->file, "/torch/utils/data/_utils/fetch.py") != NULL;
+}
+
 /* A stack, from its innermost frame to where the loader asks for samples. */
 struct way {
     const sw_stack_frame *inner; /* of the user's frames */
@@ -53,7 +61,7 @@ static struct way read_stack(const sw_stacks *stacks, uint32_t id)
     struct way way = {0};
     while (depth-- > 0 && !way.fetches) {
         const sw_stack_frame *at = sw_stacks_get_frame(stacks, frames[depth]);
-        way.fetches = strstr(at->file, "/torch/utils/data/_utils/fetch.py") != NULL;
+        way.fetches = is_fetch(at);
         const bool user = !way.fetches && sw__user_file(at->file);
         way.package |= !way.inner && !user && is_package(at->file);
         way.inner = !way.inner && user ? at : way.inner;
@@ -136,6 +144,7 @@ struct reading {
     const sw_stack_frame *frame;
     bool chance; /* its function draws */
     bool given;  /* what the line calls is given something that was drawn */
+    bool same;   /* its line computes from nothing that differs between calls */
 };
 
 struct repeats {
@@ -168,15 +177,21 @@ static const struct reading *read_frame(struct repeats *of, const sw_stack_frame
         .chance = !source.text ||
                   sw__source_by_chance(source.text, source.length, frame->first_line),
         .given = !source.text || sw__source_uses_chance(source.text, source.length,
-                                                        frame->first_line, frame->line)};
+                                                        frame->first_line, frame->line),
+        .same = source.text && !sw__source_starts(&source.line, "self.") /* kept */ &&
+                sw__source_same_inputs(source.text, source.length, frame->first_line,
+                                       frame->line)};
     sw__frame_source_free(&source);
     return made;
 }
 
-static struct repeat *repeat_of(struct repeats *of, const sw_stack_frame *frame)
+/* The one of a function, or of that line of it alone. */
+static struct repeat *repeat_of(struct repeats *of, const sw_stack_frame *frame,
+                                bool line)
 {
     for (size_t i = 0; i < of->count; i++) {
-        if (sw__same_function(of->list[i].frame, frame)) {
+        if (sw__same_function(of->list[i].frame, frame) &&
+            (!line || of->list[i].frame->line == frame->line)) {
             return &of->list[i];
         }
     }
@@ -200,7 +215,7 @@ static void read_repeats(struct repeats *of, const sw_stacks *stacks,
     *fetches = false;
     for (size_t i = 0; i < depth; i++) {
         const sw_stack_frame *at = sw_stacks_get_frame(stacks, frames[i]);
-        if (strstr(at->file, "/torch/utils/data/_utils/fetch.py")) {
+        if (is_fetch(at)) {
             *fetches = true;
             count = 0;
             drawn = false;
@@ -219,7 +234,7 @@ static void read_repeats(struct repeats *of, const sw_stacks *stacks,
             }
         }
         struct repeat *repeat =
-            user && !drawn && !said->chance ? repeat_of(of, at) : NULL;
+            user && !drawn && !said->chance ? repeat_of(of, at, false) : NULL;
         if (repeat) {
             const uint64_t samples = stack->running + stack->waiting;
             bool met = false; /* one that calls itself counts once */
@@ -237,6 +252,63 @@ static void read_repeats(struct repeats *of, const sw_stacks *stacks,
         }
         drawn = drawn || (user && said->given);
     }
+}
+
+static bool draws(struct repeats *of, const sw_stack_frame *at)
+{
+    return sw__user_file(at->file)
+               ? read_frame(of, at)->chance
+               : sw__named_by_chance(at->name) || strstr(at->file, "/random.py") != NULL;
+}
+
+/* The outermost line on the way to a sample that computes the same each time; what it calls must not draw. */
+static void read_same(struct repeats *of, const sw_stacks *stacks, const sw_stack *stack,
+                      bool *fetches)
+{
+    uint32_t frames[DEEPEST];
+    const size_t depth = sw_stacks_frames(stacks, stack->id, frames, DEEPEST);
+    struct repeat *line = NULL;
+    *fetches = false;
+    for (size_t i = 0; i < depth; i++) {
+        const sw_stack_frame *at = sw_stacks_get_frame(stacks, frames[i]);
+        if (is_fetch(at)) {
+            *fetches = true;
+        } else if (line) {
+            line->chance = line->chance || draws(of, at);
+        } else if (*fetches && sw__user_file(at->file) && read_frame(of, at)->same) {
+            line = repeat_of(of, at, true);
+        }
+    }
+    if (line) {
+        line->samples += stack->running + stack->waiting;
+    }
+}
+
+bool sw__loader_same(const sw_findings *all, struct sw__loader_code *out)
+{
+    struct repeats of = {.count = 0};
+    uint64_t sum = 0;
+    const sw_stacks *stacks = sw_summary_stacks(all->it.summary);
+    sw_stacks_cursor cursor = {0};
+    sw_stack stack;
+    while (stacks && sw_stacks_next(stacks, &cursor, &stack)) {
+        bool fetches = false;
+        if (makes_batches(all, stack.tag)) {
+            read_same(&of, stacks, &stack, &fetches);
+        }
+        sum += fetches ? stack.running + stack.waiting : 0;
+    }
+    const struct repeat *top = NULL;
+    for (size_t i = 0; i < of.count; i++) {
+        const struct repeat *it = &of.list[i];
+        top = !it->chance && (!top || it->samples > top->samples) ? it : top;
+    }
+    if (!top) {
+        return false;
+    }
+    *out = (struct sw__loader_code){
+        .frame = top->frame, .share = sw_share_of(top->samples, sum), .samples = sum};
+    return true;
 }
 
 bool sw__loader_repeats(const sw_findings *all, struct sw__loader_code *out)

@@ -14,8 +14,10 @@
 #define SAMPLES_ENOUGH 50
 /* Of a function's own samples outside native calls: then Python has a part in what it does. */
 #define PYTHON_LEAST 0.03
-/* What cheaper code has to gain, where more workers gain something. */
+/* What cheaper code has to gain, where more workers gain something: they need no other code, and where cores do not slow each
+ * other they gain more than is usual. Less where it is seen that the code does what it need not do. */
 #define REWRITE_TIMES 1.4
+#define REWRITE_SEEN 0.9
 /* What is the same in so many epochs is worth keeping; of its time so much goes then, for it is still made once. */
 #define KEPT_EPOCHS 6
 #define KEPT 0.95
@@ -37,12 +39,22 @@ static void advise_cheaper(sw_findings *all, struct sw__draft *draft, const char
                      how, what);
 }
 
+static double more_workers(const sw_findings *all, const struct sw__loader_facts *facts,
+                           unsigned workers)
+{
+    const struct sw__loader_change change = {
+        .workers = workers, .prefetch = facts->prefetch, .make_scale = {1, 1, 1}};
+    return workers > facts->workers ? sw__loader_saves(all, facts, &change).mean : 0;
+}
+
 static bool transform_dominates(sw_findings *all, const struct sw__loader_facts *facts,
                                 const struct sw__loader_stage *part, const char *name,
                                 unsigned workers)
 {
     const struct sw__replay_range range = sw__loader_cheaper(all, facts, part->share);
-    if (!worth_it(facts, &range)) {
+    /* Of a stage that is half of a batch the other half stays: workers may gain far more. */
+    if (!worth_it(facts, &range) ||
+        REWRITE_TIMES * range.mean < more_workers(all, facts, workers)) {
         return false;
     }
     struct sw__draft *draft =
@@ -68,26 +80,33 @@ static bool transform_dominates(sw_findings *all, const struct sw__loader_facts 
     return true;
 }
 
-static double more_workers(const sw_findings *all, const struct sw__loader_facts *facts,
-                           unsigned workers)
+/* Whether a line reads a file as a whole, as its source reads. What it takes is time of files then, though the system has them in
+ * memory; texts are parsed as well, and that is work. */
+static bool reads_file(const sw_stack_frame *at)
 {
-    const struct sw__loader_change change = {
-        .workers = workers, .prefetch = facts->prefetch, .make_scale = {1, 1, 1}};
-    /* They need no other code, and where cores do not slow each other they gain more than is usual. */
-    return workers > facts->workers
-               ? REWRITE_TIMES * sw__loader_saves(all, facts, &change).mean
-               : 0;
+    static const char *const calls[] = {"np.load(",   "numpy.load(",  "torch.load(",
+                                        "jnp.load(",  "fromfile(",    "pickle.load(",
+                                        ".read()",    "read_bytes()", "h5py.File(",
+                                        "load_file(", "read_parquet("};
+    struct sw__frame_source source = sw__frame_source(at);
+    bool reads = false;
+    for (size_t i = 0; source.line.text && i < sizeof calls / sizeof calls[0]; i++) {
+        reads = reads || memmem(source.line.text, source.line.length, calls[i],
+                                strlen(calls[i])) != NULL;
+    }
+    sw__frame_source_free(&source);
+    return reads;
 }
 
-/* A stage of the dataset's that no transform of a library is: workers spend most of a batch in one function, on short calls in a
- * loop. Cheaper code gains more than more workers that go on doing it. */
+/* A stage of the dataset's that no transform of a library is: most of a batch is spent in one function, on short calls in a loop.
+ * Cheaper code gains more than more workers that go on doing it. */
 static bool function_dominates(sw_findings *all, const struct sw__loader_facts *facts,
                                unsigned workers)
 {
     struct sw__loader_code code;
-    if (facts->way != SW__LOADER_WORKERS || facts->blocked >= SW__DOMINATES ||
-        !sw__loader_code(all, &code) || code.samples < SAMPLES_LEAST || !code.stage ||
-        !code.pieces || !(code.share.low > SW__DOMINATES)) {
+    if (facts->blocked >= SW__DOMINATES || !sw__loader_code(all, &code) ||
+        code.samples < SAMPLES_LEAST || !code.stage || !code.pieces ||
+        !(code.share.low > SW__DOMINATES)) {
         return false;
     }
     const struct sw__replay_range range =
@@ -97,7 +116,7 @@ static bool function_dominates(sw_findings *all, const struct sw__loader_facts *
         facts->delay_ns > SW__LOADER_BUSY * (facts->compute_ns + facts->wait.mean) &&
         range.mean >= SW__LOADER_REWRITE;
     if ((!crowded && !worth_it(facts, &range)) ||
-        range.mean < more_workers(all, facts, workers)) {
+        range.mean < REWRITE_SEEN * more_workers(all, facts, workers)) {
         return false;
     }
     const sw_stack_frame *at = code.frame;
@@ -123,22 +142,18 @@ static bool function_dominates(sw_findings *all, const struct sw__loader_facts *
     return true;
 }
 
-/* Whether a line reads a file as a whole, as its source reads. What it takes is time of files then, though the system has them in
- * memory; texts are parsed as well, and that is work. */
-static bool reads_file(const sw_stack_frame *at)
+/* Whether a line goes through a list from its beginning to find one element after the other, in a loop: a dict knows where it is.
+ * A long search is native time; short ones, which leave the interpreter most of it, are not what takes long. */
+static bool searches(const struct sw__hot_function *function)
 {
-    static const char *const calls[] = {"np.load(",   "numpy.load(",  "torch.load(",
-                                        "jnp.load(",  "fromfile(",    "pickle.load(",
-                                        ".read()",    "read_bytes()", "h5py.File(",
-                                        "load_file(", "read_parquet("};
-    struct sw__frame_source source = sw__frame_source(at);
-    bool reads = false;
-    for (size_t i = 0; source.line.text && i < sizeof calls / sizeof calls[0]; i++) {
-        reads = reads || memmem(source.line.text, source.line.length, calls[i],
-                                strlen(calls[i])) != NULL;
+    if (10 * function->interpreted > function->own) {
+        return false;
     }
+    struct sw__frame_source source = sw__frame_source(&function->frame);
+    const bool found = source.loop > 0 && source.line.text &&
+                       memmem(source.line.text, source.line.length, ".index(", 7) != NULL;
     sw__frame_source_free(&source);
-    return reads;
+    return found;
 }
 
 /* One line of the user's takes most of making a batch on the training thread: cheaper code gains more than workers that go on
@@ -169,10 +184,12 @@ static bool line_dominates(sw_findings *all, const struct sw__loader_facts *fact
         return false;
     }
     const struct sw__replay_range range = sw__loader_cheaper(all, facts, share.share);
-    if (!worth_it(facts, &range) || range.mean < more_workers(all, facts, workers)) {
+    const sw_stack_frame *at = &top->frame;
+    const bool seeks = searches(top);
+    if (!worth_it(facts, &range) || range.mean < (seeks ? REWRITE_SEEN : REWRITE_TIMES) *
+                                                     more_workers(all, facts, workers)) {
         return false;
     }
-    const sw_stack_frame *at = &top->frame;
     const bool reads = reads_file(at);
     struct sw__draft *draft =
         sw__loader_draft(all, reads ? SW_FINDING_LOADER_IO : SW_FINDING_LOADER_TRANSFORM,
@@ -188,13 +205,62 @@ static bool line_dominates(sw_findings *all, const struct sw__loader_facts *fact
     advise_cheaper(all, draft, "it",
                    sw__findings_format(
                        all,
-                       reads
+                       seeks ? "Line %u of %s searches a list from its beginning for one "
+                               "element after the other: make a dict of their positions "
+                               "once, and look them up"
+                       : reads
                            ? "Line %u of %s reads a file for each sample: open it once, "
                              "and read no more of it than the sample needs "
                              "(mmap_mode=\"r\", one file a sample)"
                            : "Make line %u of %s cheaper, do it for many samples at "
                              "once, or once beforehand and keep the result",
                        at->line, sw__file_name(at->file)));
+    if (workers > facts->workers) { /* which hides a part of it */
+        sw__loader_advise_workers(all, draft, facts, workers, facts->prefetch);
+    }
+    sw__loader_common(all, draft, facts);
+    sw__loader_draft_saves(all, draft, &range);
+    return true;
+}
+
+/* What a line makes again for each sample takes most of it, though it is always the same. */
+static bool made_again(sw_findings *all, const struct sw__loader_facts *facts,
+                       unsigned workers)
+{
+    struct sw__loader_code code;
+    /* A stream goes on from where it was, whatever it is given. */
+    if (all->it.loader->bits & SW_LOADER_ITERABLE || facts->blocked >= SW__DOMINATES ||
+        !sw__loader_same(all, &code) || code.samples < SAMPLES_LEAST ||
+        !(code.share.low > SW__DOMINATES) ||
+        reads_file(code.frame)) { /* of which a sample may need a part */
+        return false;
+    }
+    const double share = fmin(code.share.share, 1);
+    const struct sw__loader_change change = {
+        .workers = facts->workers,
+        .prefetch = facts->prefetch,
+        .make_scale = {1 - share * 0.5, 1 - share * KEPT, 1 - share}};
+    const struct sw__replay_range range = sw__loader_saves(all, facts, &change);
+    if (!worth_it(facts, &range) ||
+        range.mean < REWRITE_SEEN * more_workers(all, facts, workers)) {
+        return false;
+    }
+    const sw_stack_frame *at = code.frame;
+    struct sw__draft *draft =
+        sw__loader_draft(all, SW_FINDING_LOADER_TRANSFORM, "RULE-38", SW__TRANSFORMS);
+    sw__draft_rule(draft, "RULE-13");
+    sw__draft_where(all, draft, at->file, at->line, at->name);
+    sw__draft_title(
+        all, draft,
+        "%s (%s:%u) makes the same again for each sample: %.0f %% of making a "
+        "batch, and training waits for it",
+        at->name, sw__file_name(at->file), at->line, share * 100);
+    sw__draft_number(draft, "stage_share", share);
+    sw__draft_number(draft, "samples", (double)code.samples);
+    sw__draft_advise(all, draft,
+                     "Line %u of %s computes from nothing that differs between samples: "
+                     "do it once, in __init__ of the dataset, and keep the result.",
+                     at->line, sw__file_name(at->file));
     if (workers > facts->workers) { /* which hides a part of it */
         sw__loader_advise_workers(all, draft, facts, workers, facts->prefetch);
     }
@@ -222,7 +288,8 @@ static bool could_be_kept(sw_findings *all, const struct sw__loader_facts *facts
         .prefetch = facts->prefetch,
         .make_scale = {1 - share * 0.5, 1 - share * KEPT, 1 - share}};
     const struct sw__replay_range range = sw__loader_saves(all, facts, &change);
-    if (!worth_it(facts, &range) || range.mean < more_workers(all, facts, workers)) {
+    if (!worth_it(facts, &range) ||
+        range.mean < REWRITE_TIMES * more_workers(all, facts, workers)) {
         return false;
     }
     const sw_stack_frame *at = code.frame;
@@ -344,7 +411,7 @@ bool sw__loader_stages(sw_findings *all, const struct sw__loader_facts *facts,
         told |= transform_dominates(all, facts, &facts->transform,
                                     name ? name : "a transform", workers);
     } else if (facts->collate.share < SW__DOMINATES) {
-        told |= could_be_kept(all, facts, workers) ||
+        told |= made_again(all, facts, workers) || could_be_kept(all, facts, workers) ||
                 line_dominates(all, facts, workers) ||
                 function_dominates(all, facts, workers);
     }

@@ -165,3 +165,54 @@ bool sw__source_uses_model(const char *text, size_t length, uint32_t first,
     }
     return false;
 }
+
+static bool uses_one_of(const char *begin, const char *end, const struct sw__names *names)
+{
+    struct sw__names used = {.count = 0};
+    sw__names_scan(begin, end, &used, NULL, NULL);
+    for (size_t i = 0; i < used.count && !names->full; i++) {
+        if (sw__names_has(names, &used.list[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool sw__source_follows(const char *text, size_t length, uint32_t first, uint32_t from,
+                        uint32_t number)
+{
+    const char *begin, *end, *value;
+    struct sw__names made = {.count = 0};
+    bool adds;
+    line head, at;
+    const uint32_t loop = sw__source_loop(text, length, first, number);
+    if (loop == 0 || loop != sw__source_loop(text, length, first, from) ||
+        !sw__source_line_get(text, length, loop, &head) ||
+        !sw__source_statement(text, length, from, &begin, &end) ||
+        !(value = sw__source_value(begin, end, &adds))) {
+        return false;
+    }
+    sw__names_scan(begin, value - 1, &made, NULL, NULL);
+    /* Twice: what the end of one round makes, the next may begin with. */
+    for (unsigned round = 0; round < 2; round++) {
+        for (uint32_t i = loop + 1;
+             i < loop + LINES_MOST && sw__source_line_get(text, length, i, &at); i++) {
+            if (!sw__source_is_code(&at)) {
+                continue;
+            }
+            if (at.indent <= head.indent) {
+                break;
+            }
+            if (i != number && sw__source_statement(text, length, i, &begin, &end) &&
+                (value = sw__source_value(begin, end, &adds)) &&
+                uses_one_of(value, end, &made)) {
+                sw__names_scan(begin, value - 1, &made, NULL, NULL);
+            }
+        }
+    }
+    if (!sw__source_statement(text, length, number, &begin, &end)) {
+        return false;
+    }
+    value = sw__source_value(begin, end, &adds);
+    return uses_one_of(value ? value : begin, end, &made);
+}

@@ -18,4 +18,9 @@ bool sw__source_same_inputs(const char *text, size_t length, uint32_t first,
 bool sw__source_uses_model(const char *text, size_t length, uint32_t first,
                            uint32_t line);
 
+/* Whether the statement at `line` uses what the one at `from` gives, or what others of the innermost loop around both make of it:
+ * `action = policy.sample()` between `policy = net(state)` and `env.step(action)`. */
+bool sw__source_follows(const char *text, size_t length, uint32_t first, uint32_t from,
+                        uint32_t line);
+
 #endif

@@ -55,7 +55,7 @@ struct plan {
     double gc;    /* of a step, while its batch is made */
     unsigned line, others;        /* samples of making: of one line, and of the rest */
     unsigned reads, small, times; /* calls of another process, and how often over */
-    /* Samples of a worker in a function that its dataset calls, and of those in native code. */
+    /* Samples of whoever makes batches in a function that the dataset calls, and of those in native code. */
     unsigned function, in_call;
     unsigned itself;    /* and of the dataset itself, in native code; 0: 10 */
     unsigned asleep;    /* and of the function, while it waits */
@@ -233,15 +233,15 @@ static inline void sampled(struct tb *tb, const struct plan *plan)
     }
 }
 
-/* Samples of a worker: the loader asks the dataset, which calls a function. */
-static inline void sampled_worker(struct tb *tb, const struct plan *plan)
+/* Samples of a worker, or of the training thread: the loader asks the dataset, which calls a function. */
+static inline void sampled_making(struct tb *tb, const struct plan *plan)
 {
     const uint64_t itself = plan->itself ? plan->itself : 10;
     const uint64_t all = plan->function + itself;
     const sw_row rows[] = {
         {.table = SW_TABLE_SAMPLER, .key = {100}, .value = {1000, 1000}},
         {.table = SW_TABLE_CONTEXT,
-         .key = {0, 0, SW_PHASE_INHERIT},
+         .key = {0, 0, plan->workers ? SW_PHASE_INHERIT : SW_PHASE_PREPROCESS},
          .value = {all, plan->asleep}},
         {.table = SW_TABLE_CODE, .key = {T_FETCHER, T_FETCH, 40, T_FETCH}},
         {.table = SW_TABLE_CODE,
@@ -316,6 +316,8 @@ static inline struct tb *training_trace(const struct plan *plan)
     }
     if (plan->line + plan->others > 0) {
         sampled(tb, plan);
+    } else if (plan->workers == 0 && plan->function) {
+        sampled_making(tb, plan);
     }
     if (plan->threads > 0) {
         uint64_t bits;
@@ -361,7 +363,7 @@ static inline struct tb *worker_trace(const struct plan *plan, uint32_t worker)
     }
     making(tb, plan, worker, calls);
     if (plan->function) {
-        sampled_worker(tb, plan);
+        sampled_making(tb, plan);
     }
     return tb;
 }

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "analyze/source_chance.h"
+#include "analyze/source_inputs.h"
 #include "analyze/source_picks.h"
 #include "analyze/source_rounds.h"
 
@@ -194,12 +195,45 @@ static void parts_of_a_result(void **state)
     assert_false(sw__source_picks("", 0, 1, "head"));
 }
 
+/* What a statement of a loop has from another one, and what it has from elsewhere. */
+static void what_follows_from_another_line(void **state)
+{
+    (void)state;
+    static const char text[] = "def collect(env, views):\n"
+                               "    before = net(env)\n"
+                               "    for view in views:\n"
+                               "        crop = cut(view, state)\n"
+                               "        policy, value = net(crop)\n"
+                               "        action = policy.sample()\n"
+                               "        # env.step(value)\n"
+                               "        env.step(action)\n"
+                               "        state = value + 1\n"
+                               "        other = load(view,\n"
+                               "                     before)\n"
+                               "        values.append(value)\n"
+                               "    env.step(action)\n";
+    static const bool follows[] = {
+        [4] = true, [6] = true, [8] = true, [9] = true, [12] = true};
+    for (uint32_t line = 0; line < 15; line++) {
+        const bool is = sw__source_follows(text, sizeof text - 1, 1, 5, line);
+        const bool expected = line < sizeof follows && follows[line];
+        if (line != 5 && is != expected) {
+            print_message("line %u\n", line);
+        }
+        assert_true(line == 5 || is == expected);
+    }
+    assert_false(
+        sw__source_follows(text, sizeof text - 1, 1, 8, 12)); /* it gives nothing */
+    assert_false(sw__source_follows(text, sizeof text - 1, 1, 90, 8));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rounds_of_a_loop),
         cmocka_unit_test(told_by_chance),
         cmocka_unit_test(parts_of_a_result),
+        cmocka_unit_test(what_follows_from_another_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

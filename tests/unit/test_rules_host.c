@@ -272,6 +272,49 @@ static void a_rollout(void **state)
     }
 }
 
+/* What takes turns with the model and is given what it gave cannot be done ahead; samples that the model is given can. */
+static void work_between_calls_of_the_model(void **state)
+{
+    (void)state;
+    for (unsigned follows = 0; follows < 2; follows++) {
+        struct scene *scene = scene_new();
+        const char *path =
+            scene_source(scene, "def train(env):\n"
+                                "    for _ in range(100):\n"
+                                "        collect(env)\n"
+                                "        net(x).backward()\n"
+                                "def collect(env):\n"
+                                "    for view in views:\n"
+                                "        crop = env.step(view)\n"
+                                "        policy, value = net(crop)\n"
+                                "        action = policy.sample()\n"
+                                "        state, reward = env.step(action)\n"
+                                "class Env:\n"
+                                "    def step(self, action):\n"
+                                "        s = self.state + action\n"
+                                "        return s\n");
+        scene_steps(scene, 100, PHASES(COMPUTE, [SW_PHASE_OTHER] = 6));
+        scene_samples(scene, SW_PHASE_FORWARD,
+                      FRAMES(OWN("train", 1, 3), OWN("collect", 5, 8), TORCH("call"),
+                             {"Net.forward", "/home/u/net.py", 3, 5}, TORCH("linear")),
+                      400, 400);
+        /* One look came when the phase had not changed yet: it does not say where the model is called. */
+        scene_samples(scene, SW_PHASE_FORWARD,
+                      FRAMES(OWN("train", 1, 3), OWN("collect", 5, follows ? 10 : 7),
+                             OWN("Env.step", 12, 14)),
+                      1, 1);
+        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(OWN("train", 1, 4), TORCH("b")),
+                      500, 500);
+        scene_samples(scene, SW_PHASE_OTHER,
+                      FRAMES(OWN("train", 1, 3), OWN("collect", 5, follows ? 10 : 7),
+                             OWN("Env.step", 12, 13)),
+                      600, 600);
+        scene_look(scene);
+        assert_int_equal(found(scene, SW_FINDING_LOADER_MAIN_PROCESS) != NULL, !follows);
+        scene_free(scene);
+    }
+}
+
 /* JAX computes in threads of its own while the program goes on: half a core here. The step cannot get shorter than that. */
 static void what_is_computed_beside_stays(void **state)
 {
@@ -448,6 +491,47 @@ static void python_on_batches(void **state)
     assert_true(finding->also >> SW_FINDING_LOADER_MAIN_PROCESS & 1);
     assert_null(found(scene, SW_FINDING_LOADER_MAIN_PROCESS));
     scene_free(scene);
+}
+
+/* A function that works on one sample after the other with native calls is work to move; with Python between its calls, or a loop
+ * of its own, it is Python. */
+static void native_work_on_samples(void **state)
+{
+    (void)state;
+    static const char text[] = "def augment(picture):\n"
+                               "    picture = picture / 255\n"
+                               "    return picture ** 0.7\n"
+                               "\n"
+                               "def flips(picture):\n"
+                               "    for row in picture:\n"
+                               "        row[:] = row[::-1]\n";
+    static const struct {
+        const char *name;
+        unsigned first, line, native;
+        bool python;
+    } cases[] = {{"augment", 1, 3, 520, false},
+                 {"augment", 1, 3, 350, true},
+                 {"flips", 5, 7, 500, true}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct scene *scene = scene_new();
+        const char *path = scene_source(scene, text);
+        scene_steps(scene, 100, PHASES(COMPUTE, [SW_PHASE_OTHER] = 6));
+        usual_samples(scene);
+        scene_samples(
+            scene, SW_PHASE_OTHER,
+            FRAMES(TRAIN(17), OWN(cases[i].name, cases[i].first, cases[i].line)), 590,
+            cases[i].native);
+        scene_look(scene);
+        const sw_finding *work = found(scene, SW_FINDING_LOADER_MAIN_PROCESS);
+        const sw_finding *python = found(scene, SW_FINDING_PYTHON_OVERHEAD);
+        assert_int_equal(python != NULL, cases[i].python);
+        assert_int_equal(work != NULL, !cases[i].python);
+        if (work) {
+            assert_string_equal(work->name, "augment");
+            assert_true(work->also >> SW_FINDING_PYTHON_OVERHEAD & 1);
+        }
+        scene_free(scene);
+    }
 }
 
 /* A copy of the weights after each update is a checkpoint, by copy.deepcopy or by name; other work is not. */
@@ -1045,12 +1129,14 @@ int main(void)
         cmocka_unit_test(a_loop_over_few_large_arrays),
         cmocka_unit_test(small_functions_do_not_add_up),
         cmocka_unit_test(a_rollout),
+        cmocka_unit_test(work_between_calls_of_the_model),
         cmocka_unit_test(what_is_computed_beside_stays),
         cmocka_unit_test(work_on_batches),
         cmocka_unit_test(work_on_batches_beside_jax),
         cmocka_unit_test(python_beside_jax),
         cmocka_unit_test(a_tensor_of_what_a_loop_gathered),
         cmocka_unit_test(python_on_batches),
+        cmocka_unit_test(native_work_on_samples),
         cmocka_unit_test(copies_of_the_state),
         cmocka_unit_test(stacks_without_their_callers),
         cmocka_unit_test(journal_of_a_framework),

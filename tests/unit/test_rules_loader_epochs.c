@@ -142,6 +142,61 @@ static void bursts_that_are_few(void **state)
     done(&result);
 }
 
+/* A shard is read and unpacked at once, then its batches are there: nearly as much work as training, all of it at one place. */
+static double shard_made(unsigned i)
+{
+    return i % 16 == 0 ? 270 : 1;
+}
+
+static double shard_wait(unsigned i)
+{
+    return i >= 16 && i % 16 == 0 ? 225 : 0.2;
+}
+
+static void bursts_with_little_to_spare(void **state)
+{
+    (void)state;
+    struct plan plan = bursts;
+    plan.compute = 18;
+    plan.workers = 1;
+    plan.getitem = plan.getitem_cpu = 17.8;
+    plan.bits = SW_LOADER_ITERABLE;
+    plan.made_of = shard_made;
+    plan.wait_of = shard_wait;
+    struct result result = find(&plan);
+    const sw_finding *it = assert_one(&result, SW_FINDING_LOADER_BURSTY);
+    assert_true(number(it, "prefetch_proposed") >= 16);
+    assert_true(it->speedup > 1.3 && it->speedup < 2);
+    /* The core that slept between shards gets faster, too: recorded programs of this kind gained 1.9 times. */
+    assert_true(it->high > 1.95 && it->high < 2.5);
+    done(&result);
+}
+
+/* Far more work than training: a longer queue runs empty all the same. */
+static double too_much_made(unsigned i)
+{
+    return i % 16 == 0 ? 800 : 1;
+}
+
+static double too_much_wait(unsigned i)
+{
+    return i >= 16 && i % 16 == 0 ? 760 : 0.2;
+}
+
+static void bursts_that_no_queue_bridges(void **state)
+{
+    (void)state;
+    struct plan plan = bursts;
+    plan.compute = 18;
+    plan.workers = 1;
+    plan.getitem = plan.getitem_cpu = 51;
+    plan.made_of = too_much_made;
+    plan.wait_of = too_much_wait;
+    struct result result = find(&plan);
+    assert_one(&result, SW_FINDING_LOADER_WORKERS);
+    done(&result);
+}
+
 static void bursts_that_the_queue_bridges(void **state)
 {
     (void)state;
@@ -320,6 +375,8 @@ int main(void)
         cmocka_unit_test(batches_come_in_bursts),
         cmocka_unit_test(bursts_of_waiting),
         cmocka_unit_test(bursts_that_are_few),
+        cmocka_unit_test(bursts_with_little_to_spare),
+        cmocka_unit_test(bursts_that_no_queue_bridges),
         cmocka_unit_test(bursts_that_the_queue_bridges),
         cmocka_unit_test(batches_that_wait_in_workers),
         cmocka_unit_test(a_loader_of_someone_else),
