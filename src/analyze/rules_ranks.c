@@ -347,6 +347,9 @@ static double longer_with_update(const sw_findings *all)
     double sum[2] = {0}, steps[2] = {0};
     for (size_t i = 0; i < all->it.count; i++) {
         const sw_summary_step *step = &all->it.step[i];
+        if (!step->phase_ns[SW_PHASE_BACKWARD]) {
+            continue;
+        }
         const bool update = step->phase_ns[SW_PHASE_OPTIMIZER] > 0;
         sum[update] += (double)step->phase_ns[SW_PHASE_BACKWARD];
         steps[update]++;
@@ -370,9 +373,11 @@ static struct adding find_adding(const sw_findings *all, double exposed)
         return adding;
     }
     const double longer = longer_with_update(all);
-    if (updates > 0 && steps / updates > 1.9 && !isnan(longer)) {
+    /* Counted by DDP itself, the first ten at least: enough to tell where there are few updates. */
+    const double exchanges = sw__setting_number(all, "ddp", "iteration");
+    if (updates > 0 && steps / updates > 1.9 && (!isnan(longer) || exchanges > 0)) {
         adding.passes = steps / updates;
-        adding.each = longer < exposed / 2;
+        adding.each = isnan(longer) ? exchanges > updates + 1 : longer < exposed / 2;
     }
     return adding;
 }
