@@ -427,6 +427,38 @@ static void exchanges_of_added_gradients(void **state)
     }
 }
 
+/* DDP has measured exchanges that are longer than a backward takes: ranks waited for each other at first. */
+static void exchanges_last_no_longer_than_the_backward(void **state)
+{
+    (void)state;
+    struct scene *scene = scene_new();
+    for (unsigned k = 0; k < 2; k++) {
+        if (!scene->tb) {
+            scene_process(scene);
+        }
+        tb_fact(scene->tb, "rank", k ? "1" : "0");
+        tb_fact(scene->tb, "world_size", "2");
+        for (unsigned step = 0; step < 80; step++) {
+            scene_step(scene,
+                       PHASES([SW_PHASE_FORWARD] = 4, [SW_PHASE_BACKWARD] = 12,
+                              [SW_PHASE_OPTIMIZER] = step % 20 == 19 ? 1 : 0),
+                       0);
+        }
+        scene->lane->file->updates = 4;
+        scene_setting(scene, "ddp", "iteration", NULL, 10);
+        scene_setting(scene, "ddp", "avg_backward_comm_time", NULL, 17e6);
+        scene_setting(scene, "ddp", "avg_backward_compute_comm_overlap_time", NULL, 3e6);
+        scene_close(scene);
+    }
+    scene_look(scene);
+    const sw_finding *finding = found(scene, SW_FINDING_COMMUNICATION);
+    assert_non_null(finding);
+    /* 6 to 8 ms of 16. */
+    assert_true(finding->speedup > 1.5 && finding->speedup < 1.9);
+    assert_true(finding->high < 3);
+    scene_free(scene);
+}
+
 static void what_was_not_watched_is_not_checked(void **state)
 {
     (void)state;
@@ -462,6 +494,7 @@ int main(void)
         cmocka_unit_test(ranks_that_are_alike),
         cmocka_unit_test(collectives_that_take_long),
         cmocka_unit_test(exchanges_of_added_gradients),
+        cmocka_unit_test(exchanges_last_no_longer_than_the_backward),
         cmocka_unit_test(what_was_not_watched_is_not_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
