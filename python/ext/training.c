@@ -367,6 +367,11 @@ void core_train_works(bool backward)
     }
     validation_end(state);
     state->forwards |= !backward;
+    if (state->awaited && !core_loop_is_here(&state->gathered)) {
+        /* That loop was left with the update: what led to it stays one step. */
+        state->awaited = false;
+        step_begin(state, TRAIN_UPDATE, NULL, NULL, SW_STEP_UPDATE);
+    }
     if (backward && state->rank <= TRAIN_UPDATE && !state->hosted) {
         core_loop_backward(&state->gathered);
         state->backwards++;

@@ -973,3 +973,51 @@ def counts_steps(rows: Any) -> None:
 def test_what_items_are_called() -> None:
     loops = sorted(_loop_code.find(counts_steps.__code__), key=lambda one: one.line)
     assert [loop.steps for loop in loops] == [True, True, False, False, True]
+
+
+# What integrations say: a forward, a backward, and an update for several of them.
+GATHERS = """
+from stepwatch import _core
+
+class Optimizer:
+    pass
+
+optimizer = Optimizer()
+_core.train_optimizer()
+
+def compute():
+    _core.train_works(False)
+    work()
+    _core.train_works(True)
+
+def train():
+    for i in range(22):  # STEP
+        compute()
+        if i % 4 == 3:
+            _core.train_update(optimizer)
+
+train()
+"""
+
+
+def test_several_iterations_lead_to_an_update(run: Runner) -> None:
+    outcome = run(GATHERS)
+    assert outcome.line == outcome.marked
+    # From 3.12 on the first may have no known beginning.
+    assert len(outcome.steps) in ((21, 22) if sys.version_info >= (3, 12) else (22,))
+    assert {step["unit"] for step in outcome.steps} == {"batch"}
+    assert outcome.run.report().to_dict()["steps"]["updates"] == 5
+
+
+def test_a_loop_that_is_left_after_its_first_update(run: Runner) -> None:
+    """Its iterations are one step, as what leads to an update is."""
+    outcome = run(
+        GATHERS.replace("optimizer)\n\ntrain()", "optimizer)\n            break\n\ntrain()")
+        + """
+for _ in range(6):
+    compute()
+    _core.train_update(optimizer)
+"""
+    )
+    assert len(outcome.steps) == 7
+    assert {step["unit"] for step in outcome.steps} == {"update"}
