@@ -131,6 +131,19 @@ def train():
 train()
 """
 
+# What is checked with comes from a loader, which says nothing of the samples in a step.
+CHECKED = (
+    ACCUMULATED
+    + """
+from torch.utils.data import DataLoader, TensorDataset
+
+model.eval()
+with torch.no_grad():
+    for x, y in DataLoader(TensorDataset(torch.randn(24, 3), torch.randn(24, 1)), batch_size=8):
+        model(x)
+"""
+)
+
 # Nothing is waited for, and two optimizers step.
 ACCUMULATED_BY_NUMBER = """
 head = torch.nn.Linear(1, 1)
@@ -145,11 +158,13 @@ for i in range(22):
 """
 
 
-def test_gradients_of_several_batches(tmp_path: Path, stepwatch_cli: Path) -> None:
+@pytest.mark.parametrize("text", [ACCUMULATED, CHECKED])
+def test_gradients_of_several_batches(tmp_path: Path, stepwatch_cli: Path, text: str) -> None:
     """A step is a batch, however few of them have an update; the first ones have phases, too."""
-    result = report(tmp_path, stepwatch_cli, ACCUMULATED)
+    result = report(tmp_path, stepwatch_cli, text)
     steps = result["steps"]
     assert (steps["count"], steps["unit"], steps["updates"]) == (22, "batch", 5)
+    assert steps["samples_per_s"] is None
     phases = {row["phase"]: row["ms"] or 0 for row in steps["phases"]}
     assert phases["data_wait"] >= 5
     assert phases["other"] < phases["data_wait"] / 4
