@@ -208,6 +208,13 @@ SW_API void sw_step_next(int unit);
 /* A step of this thread that is over, from the tick `begin` to `end`, of which `wait` ticks at its beginning were waiting for
  * data: one that was known to be a step only later. Not while a step is open. */
 SW_API void sw_step_past(int unit, uint64_t begin, uint64_t end, uint64_t wait);
+/* The same, with the ticks of each phase but that of waiting (SW_PHASE_COUNT of them; NULL: unknown). What they leave is
+ * `other`. */
+SW_API void sw_step_past_phases(int unit, uint64_t begin, uint64_t end, uint64_t wait,
+                                const uint64_t *phase_ticks);
+/* Ticks of each phase of this thread's open step so far (SW_PHASE_COUNT of them). Returns the tick at which it began; 0: none
+ * is open. */
+SW_API uint64_t sw_step_phases(uint64_t *phase_ticks);
 /* Forgets the open step, as if it had not begun: there was no batch. */
 SW_API void sw_step_cancel(void);
 /* Within a step: what this thread did since the tick `since` under the phase that is running counts as `phase` instead. For

@@ -35,6 +35,29 @@ static inline core_frame *core_frame_now(void)
 #endif
 }
 
+/* Its code, borrowed; NULL: it has none. */
+static inline PyCodeObject *core_frame_code(const core_frame *frame)
+{
+#if PY_VERSION_HEX >= 0x030e0000
+    PyObject *code = PyStackRef_AsPyObjectBorrow(frame->f_executable);
+    return PyCode_Check(code) ? (PyCodeObject *)code : NULL;
+#elif PY_VERSION_HEX >= 0x030d0000
+    return PyCode_Check(frame->f_executable) ? (PyCodeObject *)frame->f_executable : NULL;
+#else
+    return frame->f_code;
+#endif
+}
+
+/* The frame that called it, or NULL. */
+static inline core_frame *core_frame_back(const core_frame *frame)
+{
+#if PY_VERSION_HEX >= 0x030b0000
+    return frame->previous;
+#else
+    return frame->f_back;
+#endif
+}
+
 #if PY_VERSION_HEX < 0x030c0000
 /* A variable of a frame by its place among plain variables, then those in cells, then those of functions around it; borrowed,
  * NULL: it has no value. Nothing is changed, as f_locals would, which keeps what it shows. */

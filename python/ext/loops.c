@@ -1,5 +1,6 @@
 /* Which loop of the program is its training loop, and its steps. See loops.h. */
 #include "loops.h"
+#include "frames.h"
 #include "sampler.h"
 #include "section.h"
 #include "ticks.h"
@@ -16,9 +17,14 @@ enum {
     LONG_PASS = 50, /* a pass this long is chosen before its outer loop has gone on */
     STRANGERS = 64, /* iterations on other threads after which a loop is given up */
     SWITCHES = 3,   /* other choices that are made */
-    PAST = 8192,    /* iterations before the choice that are remembered */
     REFUSALS = 3    /* steps that somebody else gives, after which all is given up */
 };
+
+#if PY_VERSION_HEX >= 0x030b0000
+#define CORE_QUALNAME(code) ((code)->co_qualname)
+#else
+#define CORE_QUALNAME(code) ((code)->co_name)
+#endif
 
 bool core_loops_on;
 core_loop *core_chosen;
@@ -35,7 +41,7 @@ static uint64_t patience;    /* ticks of a loop before it is chosen, at least */
 /* The steps of the chosen loop. Invariant: `waiting` only while `open`. */
 static struct {
     PyObject *owner, *train_step, *train_step_end, *train_end, *train_failed, *source;
-    PyObject *unit, *hosted_unit;
+    PyObject *units[SW_STEP_LOOP + 1];
     sw_section *wait;
     bool open, waiting;
     bool again; /* the same recording goes on with another loop */
@@ -52,11 +58,7 @@ core_loop *core_loop_new(PyCodeObject *code, uint32_t line, bool is_for)
     core_loop *loop = calloc(1, sizeof *loop);
     if (loop) {
         loop->file = code->co_filename;
-#if PY_VERSION_HEX >= 0x030b0000
-        loop->function = code->co_qualname;
-#else
-        loop->function = code->co_name;
-#endif
+        loop->function = CORE_QUALNAME(code);
         Py_INCREF(loop->file);
         Py_INCREF(loop->function);
         loop->line = line;
@@ -92,9 +94,7 @@ void core_loop_free(core_loop *loop)
             other->parent = NULL;
         }
     }
-    free(loop->past);
-    loop->past = NULL;
-    loop->past_count = loop->past_room = 0;
+    core_past_forget(loop);
     if (loop == core_chosen) {
         /* Of a notebook's cell that is gone, or a text that was run. It cannot come back, and another may be chosen. */
         loop->next = NULL;
@@ -191,56 +191,20 @@ static void wait_end(void)
     }
 }
 
-/* --- Iterations before the choice ---
-
- * When a loop is chosen, some of its iterations are over. They were steps, too. */
-
+/* An iteration before the choice has ended. */
 static void past_add(const core_pass *pass, uint64_t now)
 {
-    core_loop *loop = pass->loop;
-    const uint32_t recording = SW_GATE(emit.wait) ? sw_recording_number() : 0;
-    if (recording != loop->past_recording) {
-        loop->past_recording = recording;
-        loop->past_count = 0;
-    }
-    if (!recording || loop->past_count == PAST) {
-        return;
-    }
-    if (loop->past_count == loop->past_room) {
-        const uint32_t room = loop->past_room ? 2 * loop->past_room : 32;
-        loop_past *more = realloc(loop->past, room * sizeof *more);
-        if (!more) {
-            return;
-        }
-        loop->past = more;
-        loop->past_room = room;
-    }
     const bool within = pass > passes && (pass - 1)->loop;
-    loop->past[loop->past_count++] =
-        (loop_past){.begin = pass->asked,
-                    .end = now,
-                    .wait = pass->got > pass->asked ? pass->got - pass->asked : 0,
-                    .epoch = within ? (pass - 1)->count : UINT32_MAX};
+    const loop_past past = {.begin = pass->asked,
+                            .end = now,
+                            .wait = pass->got > pass->asked ? pass->got - pass->asked : 0,
+                            .epoch = within ? (pass - 1)->count : UINT32_MAX};
+    core_past_add(pass->loop, &past, SW_GATE(emit.wait) ? sw_recording_number() : 0);
 }
 
-/* Puts them into the trace. */
-static void past_put(core_loop *loop)
+static int unit_of(const core_loop *loop)
 {
-    const bool mine = loop->past_recording == sw_recording_number();
-    for (uint32_t i = 0; mine && i < loop->past_count; i++) {
-        const loop_past *at = &loop->past[i];
-        if (at->epoch != UINT32_MAX) {
-            sw_epoch(at->epoch);
-        }
-        if (core_train_past(loop->hosts ? SW_STEP_UPDATE : SW_STEP_LOOP, at->begin,
-                            at->end, at->wait)) {
-            emit.steps++;
-            emit.skipped -= emit.skipped > 0;
-        }
-    }
-    free(loop->past);
-    loop->past = NULL;
-    loop->past_count = loop->past_room = 0;
+    return loop->gathers ? SW_STEP_BATCH : loop->hosts ? SW_STEP_UPDATE : SW_STEP_LOOP;
 }
 
 static void step_ask(core_pass *pass)
@@ -252,10 +216,10 @@ static void step_ask(core_pass *pass)
     if (emit.recording != sw_recording_number()) {
         emit.site = emit.settings[0] = emit.settings[1] = emit.settings[2] = 0;
         emit.open = emit.waiting = false;
-        emit.steps = 0;
         emit.abandoned = emit.again ? emit.abandoned : 0;
         emit.again = false;
-        past_put(pass->loop);
+        emit.steps = core_past_put(pass->loop, unit_of(pass->loop));
+        emit.skipped -= emit.steps < emit.skipped ? emit.steps : emit.skipped;
         rows_put(pass->loop);
     }
     wait_end();
@@ -264,7 +228,7 @@ static void step_ask(core_pass *pass)
     }
     pass->told = true;
     PyObject *args[] = {emit.source, emit.owner, Py_None,
-                        pass->loop->hosts ? emit.hosted_unit : emit.unit};
+                        emit.units[unit_of(pass->loop)]};
     bool began_one = false;
     call(emit.train_step, args, 4, &began_one);
     if (!began_one) {
@@ -357,6 +321,33 @@ static bool is_within_part(const core_pass *pass)
     return false;
 }
 
+/* Whether the loop is part of what a step computes, by the names of the functions between it and the outermost loop around
+ * it: nobody trains within a forward, a loss or a backward. `frame` is its own. */
+static bool is_within_computing(const core_frame *frame)
+{
+    const core_loop *outermost = depth > 1 ? passes[0].loop : NULL;
+    for (; outermost && frame; frame = core_frame_back(frame)) {
+        PyCodeObject *code = core_frame_code(frame);
+        if (!code) {
+            continue;
+        }
+        if (code->co_filename == outermost->file &&
+            PyUnicode_Compare(CORE_QUALNAME(code), outermost->function) == 0) {
+            return false;
+        }
+        Py_ssize_t length = 0;
+        const char *name = PyUnicode_AsUTF8AndSize(code->co_name, &length);
+        const int phase =
+            name ? sw_phase_of_name(name, (size_t)length) : SW_PHASE_INHERIT;
+        PyErr_Clear();
+        if (phase == SW_PHASE_FORWARD || phase == SW_PHASE_LOSS ||
+            phase == SW_PHASE_BACKWARD) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool qualifies(const core_pass *pass, uint64_t now)
 {
     const core_loop *loop = pass->loop;
@@ -417,6 +408,9 @@ static bool is_other_cell(const core_loop *loop)
  * itself within another has batches more likely than epochs: of epochs, little is not spent with their batches. */
 static double part_of_step(const core_pass *pass)
 {
+    if (pass->loop->counts_steps && !core_chosen->counts_steps) {
+        return 2; /* The program says so. */
+    }
     return pass > passes && pass->loop->longest >= ENOUGH ? 0.85 : 0.3;
 }
 
@@ -574,6 +568,12 @@ void core_pass_end(core_pass *pass, enum pass_end how)
     }
 }
 
+static void loop_give_up(core_loop *loop)
+{
+    loop->state = LOOP_GIVEN_UP;
+    core_past_forget(loop);
+}
+
 bool core_pass_ask(core_pass *pass)
 {
     const unsigned index = (unsigned)(pass - passes);
@@ -604,16 +604,18 @@ bool core_pass_ask(core_pass *pass)
     const bool too_short = !loop->hosts && loop->intervals >= TRIALS &&
                            loop->ticks < loop->intervals * least;
     if (loop->state == LOOP_SEARCHED && too_short) {
-        loop->state = LOOP_GIVEN_UP;
-        free(loop->past);
-        loop->past = NULL;
-        loop->past_count = loop->past_room = 0;
+        loop_give_up(loop);
         core_pass_end(pass, PASS_COMPLETE);
         return false;
     }
     if (loop->state == LOOP_SEARCHED &&
         (loop->hosts ? core_train_host()
                      : loop->intervals >= ENOUGH && is_better(pass, now))) {
+        if (!loop->hosts && is_within_computing(core_frame_now())) {
+            loop_give_up(loop);
+            core_pass_end(pass, PASS_COMPLETE);
+            return false;
+        }
         choose(pass);
         step_ask(pass);
         return core_loops_on;
@@ -637,6 +639,8 @@ void core_pass_got(core_pass *pass)
 
 enum {
     HOSTED = 2, /* calls in iterations of their own after which a loop is believed */
+    GATHERED =
+        2, /* backwards in iterations of their own that lead to one update, at least */
     WAITED = 3, /* iterations whose waiting is looked at, at least and at most */
     WAITED_MOST = 64
 };
@@ -652,24 +656,58 @@ static const core_pass *around(void)
     return NULL;
 }
 
-void core_loop_noted(loop_place *place)
+static bool is_same_iteration(const loop_place *place, const core_pass *pass)
+{
+    return pass->loop == place->loop && pass->begun == place->begun &&
+           pass->count == place->count;
+}
+
+/* The pass whose iteration this is, if it goes on. */
+static const core_pass *place_pass(const loop_place *place)
+{
+    for (unsigned i = core_loops_on && core_loops_here() ? depth : 0; i-- > 0;) {
+        if (passes[i].loop && is_same_iteration(place, &passes[i])) {
+            return &passes[i];
+        }
+    }
+    return NULL;
+}
+
+bool core_loop_is_here(const loop_place *place)
+{
+    return place_pass(place) != NULL;
+}
+
+/* Notes where this is; false: for the second time in one iteration. */
+static bool place_take(loop_place *place)
 {
     const core_pass *pass = around();
     core_loop *loop = pass ? pass->loop : NULL;
     if (!loop) {
         *place = (loop_place){.loop = NULL};
-        return;
+        return true;
     }
-    const bool same = loop == place->loop;
-    if (same && pass->begun == place->begun && pass->count == place->count) {
-        place->often = 0; /* twice in one iteration */
-        loop->hosts = loop->hosts && loop == core_chosen;
-        return;
+    if (is_same_iteration(place, pass)) {
+        place->often = 0;
+        return false;
     }
     *place = (loop_place){.loop = loop,
                           .begun = pass->begun,
                           .count = pass->count,
-                          .often = same ? place->often + 1 : 1};
+                          .often = loop == place->loop ? place->often + 1 : 1};
+    return true;
+}
+
+void core_loop_noted(loop_place *place)
+{
+    if (!place_take(place) && place->loop->hosted == place) {
+        place->loop->hosts = place->loop->hosts && place->loop == core_chosen;
+    }
+}
+
+void core_loop_backward(loop_place *place)
+{
+    (void)place_take(place);
 }
 
 bool core_loop_hosts(const loop_place *place, bool *open)
@@ -686,7 +724,10 @@ bool core_loop_hosts(const loop_place *place, bool *open)
     if (!loop || loop->state == LOOP_GIVEN_UP || emitting()) {
         return false;
     }
-    loop->hosts = loop->hosts || place->often >= HOSTED;
+    if (!loop->hosts && place->often >= HOSTED) {
+        loop->hosts = true;
+        loop->hosted = place;
+    }
     return loop->hosts;
 }
 
@@ -707,6 +748,20 @@ bool core_loop_hosts_waiting(const loop_place *place)
            core_loop_hosts(place, &open);
 }
 
+bool core_loop_hosts_gathering(const loop_place *backward, unsigned count)
+{
+    const core_pass *pass = place_pass(backward);
+    core_loop *loop = pass ? pass->loop : NULL;
+    /* Where the update follows a loop over the parts of a batch, that loop is over. */
+    if (count < GATHERED || backward->often < count || !loop || loop == core_chosen ||
+        loop->state != LOOP_SEARCHED || emitting() || !core_train_may_host()) {
+        return false;
+    }
+    loop->hosts = loop->gathers = true;
+    loop->hosted = backward;
+    return true;
+}
+
 void core_loops_overruled(void)
 {
     if (core_loops_on && core_loops_here()) {
@@ -724,13 +779,15 @@ static int emit_prepare(PyObject *module)
     emit.train_end = PyObject_GetAttrString(module, "train_end");
     emit.train_failed = PyObject_GetAttrString(module, "train_failed");
     emit.source = PyLong_FromLong(TRAIN_LOOP);
-    emit.unit = PyLong_FromLong(SW_STEP_LOOP);
-    emit.hosted_unit = PyLong_FromLong(SW_STEP_UPDATE);
+    bool all = true;
+    for (int unit = 0; unit <= SW_STEP_LOOP; unit++) {
+        emit.units[unit] = PyLong_FromLong(unit);
+        all = all && emit.units[unit];
+    }
     /* It has to bear a weak reference. */
     emit.owner = PySet_New(NULL);
-    return emit.train_step && emit.train_step_end && emit.train_end &&
-                   emit.train_failed && emit.source && emit.unit && emit.hosted_unit &&
-                   emit.owner
+    return all && emit.train_step && emit.train_step_end && emit.train_end &&
+                   emit.train_failed && emit.source && emit.owner
                ? 0
                : -1;
 }

@@ -1,6 +1,7 @@
 /* Steps from plain loops: which loop of the program is its training loop.
  *
  *   loops.c             what is known of each loop, the choice, the steps of the chosen one
+ *   loops_past.c        its iterations before the choice
  *   loops_monitoring.c  how loops are seen from Python 3.12 on: events of sys.monitoring
  *   loops_hooks.c       how they are seen before: hooks in the code (stepwatch/_loop_code.py puts them there)
  *
@@ -14,6 +15,7 @@
 #include "core.h"
 #include <stdbool.h>
 #include <stdint.h>
+#include <stepwatch/stepwatch.h>
 
 enum loop_state { LOOP_SEARCHED, LOOP_GIVEN_UP, LOOP_CHOSEN };
 
@@ -23,13 +25,21 @@ typedef struct loop_past {
     uint32_t epoch;            /* UINT32_MAX: there is no loop around it */
 } loop_past;
 
+/* What is known of the phases when such an iteration had ended: those of the step around it so far. */
+typedef struct loop_phases {
+    uint32_t past;  /* which iteration */
+    uint64_t begun; /* the step around it: a tick */
+    uint64_t ticks[SW_PHASE_COUNT];
+} loop_phases;
+
 typedef struct core_loop {
     struct core_loop *next; /* all loops that live */
     PyObject *file, *function;
     uint32_t line;
     bool is_for;
-    bool is_gone; /* its code was freed */
-    bool yields;  /* it is a generator's: what happens meanwhile need not be within it */
+    bool is_gone;      /* its code was freed */
+    bool counts_steps; /* its item is called a step, a batch … */
+    bool yields; /* it is a generator's: what happens meanwhile need not be within it */
     enum loop_state state;
     uint64_t asks;      /* iterations that ended */
     uint64_t intervals; /* those whose time is known, and their time */
@@ -43,8 +53,12 @@ typedef struct core_loop {
     uint64_t parent_intervals; /* iterations of the parent before it ran in it */
     uint64_t parent_ran;       /* those since in which it ran */
     bool hosts;                /* an update is called once in each of its iterations */
+    const void *hosted; /* … by whom, to be compared only: the place that it noted */
+    bool gathers;       /* … or a backward is, and an update in some */
     loop_past *past;
     uint32_t past_count, past_room, past_recording;
+    loop_phases *phases; /* of the first of them; NULL: of none */
+    uint32_t phases_count;
     /* For the engine. */
     void *owner; /* what the loop is part of */
     const uint8_t *inside;
@@ -104,14 +118,29 @@ typedef struct loop_place {
 
 /* Something is called here, on this thread, that may turn out to be an update. */
 void core_loop_noted(loop_place *place);
+/* Whether this thread still is in that iteration, or in a loop within it. */
+bool core_loop_is_here(const loop_place *place);
+/* A backward begins here. */
+void core_loop_backward(loop_place *place);
 /* It is one. Tells whether a loop gives the steps that the call is part of: one in whose iterations the update is called once
  * each. `*open`: such a step is open. */
 bool core_loop_hosts(const loop_place *place, bool *open);
 
 /* The same for updates that are known where they happen: a loop that waits for what it goes through hosts them. */
 bool core_loop_hosts_waiting(const loop_place *place);
+/* The same where gradients of several batches make an update, which happens here: `backward` is where the last of `count` was
+ * called since the update before. Each batch is an iteration of the loop around both. */
+bool core_loop_hosts_gathering(const loop_place *backward, unsigned count);
 /* A loader gives the steps: no loop will. */
 void core_loops_overruled(void);
+
+/* --- loops_past.c -------------------------------------------------------------------- */
+
+/* An iteration of a loop that is not chosen has ended; `recording`: number of the one that goes on, 0: none does. */
+void core_past_add(core_loop *loop, const loop_past *past, uint32_t recording);
+/* Puts them into the trace as steps, and returns how many these are. */
+uint64_t core_past_put(core_loop *loop, int unit);
+void core_past_forget(core_loop *loop);
 
 /* --- the engine ---------------------------------------------------------------------- */
 

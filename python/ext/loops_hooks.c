@@ -59,20 +59,6 @@ static core_pass *pass_find(const core_loop *loop, const void *key)
     return NULL;
 }
 
-static PyObject *frame_code(core_frame *frame)
-{
-    return (PyObject *)frame->f_code;
-}
-
-static core_frame *frame_back(core_frame *frame)
-{
-#if PY_VERSION_HEX >= 0x030b0000
-    return frame->previous;
-#else
-    return frame->f_back;
-#endif
-}
-
 /* Passes of while loops may have ended by an exception that nobody told of; those of for loops end with their iterator. */
 static void passes_check(core_frame *frame)
 {
@@ -83,9 +69,9 @@ static void passes_check(core_frame *frame)
         }
         core_frame *one = frame;
         while (one && one != pass->key) {
-            one = frame_back(one);
+            one = core_frame_back(one);
         }
-        if (!pass->loop || !one || pass->loop->owner != frame_code(one)) {
+        if (!pass->loop || !one || pass->loop->owner != core_frame_code(one)) {
             core_pass_end(pass, PASS_LEFT);
             return;
         }
@@ -289,7 +275,7 @@ static void hook_while(const hook_object *hook, core_frame *frame)
         return;
     }
     passes_check(frame);
-    loop->owner = frame_code(frame);
+    loop->owner = core_frame_code(frame);
     (void)core_pass_begin(loop, frame, false);
 }
 
@@ -399,13 +385,14 @@ static hook_object *hook_new(enum hook_role role, shared_loop *shared)
     return hook;
 }
 
-/* make(code, line, is_for) for the rewriter: the hooks of one loop, as a tuple. */
+/* make(code, line, is_for, counts_steps) for the rewriter: the hooks of one loop, as a tuple. */
 static PyObject *hooks_make(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyCodeObject *code;
     unsigned line;
-    int is_for;
-    if (!PyArg_ParseTuple(args, "O!Ip:make", &PyCode_Type, &code, &line, &is_for)) {
+    int is_for, counts_steps;
+    if (!PyArg_ParseTuple(args, "O!Ipp:make", &PyCode_Type, &code, &line, &is_for,
+                          &counts_steps)) {
         return NULL;
     }
     shared_loop *shared = PyMem_Calloc(1, sizeof *shared);
@@ -417,6 +404,7 @@ static PyObject *hooks_make(PyObject *Py_UNUSED(module), PyObject *args)
         PyMem_Free(shared);
         return PyErr_NoMemory();
     }
+    shared->loop->counts_steps = counts_steps;
     shared->users = 1; /* this function, until all are there */
     PyObject *result = PyTuple_New(is_for ? 1 : 3);
     for (Py_ssize_t i = 0; result && i < PyTuple_GET_SIZE(result); i++) {

@@ -86,10 +86,10 @@ static int units_of(PyObject *tuple, uint32_t *out, uint32_t room, uint32_t *cou
 static int loop_take(watched_code *self, PyObject *row)
 {
     unsigned line;
-    int is_for, outer;
+    int is_for, outer, counts_steps;
     PyObject *heads, *exits, *inside;
-    if (!PyArg_ParseTuple(row, "IpiO!O!S", &line, &is_for, &outer, &PyTuple_Type, &heads,
-                          &PyTuple_Type, &exits, &inside)) {
+    if (!PyArg_ParseTuple(row, "IpiO!O!Sp", &line, &is_for, &outer, &PyTuple_Type, &heads,
+                          &PyTuple_Type, &exits, &inside, &counts_steps)) {
         return -1;
     }
     const Py_ssize_t length = PyBytes_GET_SIZE(inside);
@@ -102,6 +102,7 @@ static int loop_take(watched_code *self, PyObject *row)
         return -1;
     }
     memcpy(copy, PyBytes_AS_STRING(inside), (size_t)length);
+    loop->counts_steps = counts_steps;
     loop->inside = copy;
     loop->units = (uint32_t)length;
     loop->owner = self;
@@ -171,21 +172,9 @@ static bool inside(const core_loop *loop, int64_t unit)
 
 /* --- Passes ---------------------------------------------------------------------------- */
 
-static PyCodeObject *code_of(core_frame *frame)
-{
-#if PY_VERSION_HEX >= 0x030e0000
-    PyObject *code = PyStackRef_AsPyObjectBorrow(frame->f_executable);
-    return PyCode_Check(code) ? (PyCodeObject *)code : NULL;
-#elif PY_VERSION_HEX >= 0x030d0000
-    return PyCode_Check(frame->f_executable) ? (PyCodeObject *)frame->f_executable : NULL;
-#else
-    return frame->f_code;
-#endif
-}
-
 static int64_t unit_of(core_frame *frame)
 {
-    PyCodeObject *code = code_of(frame);
+    PyCodeObject *code = core_frame_code(frame);
 #if PY_VERSION_HEX >= 0x030d0000
     return code ? frame->instr_ptr - _PyCode_CODE(code) : -1;
 #else
@@ -202,7 +191,7 @@ static bool is_going_on(const core_pass *pass, core_frame *frame, int64_t unit)
     const watched_code *owner = pass->loop->owner;
     for (core_frame *one = frame; one; one = one->previous) {
         if (one == pass->key) {
-            return (PyObject *)code_of(one) == owner->code &&
+            return (PyObject *)core_frame_code(one) == owner->code &&
                    inside(pass->loop, one == frame ? unit : unit_of(one));
         }
     }

@@ -26,6 +26,8 @@ typedef struct train_state {
     bool by_hand;  /* nobody updates but the program's own code */
     bool
         hosted; /* a loop in whose iterations updates are called goes before the updates */
+    bool
+        awaited; /* such a loop was just found: its iterations so far will be told as steps when it goes on */
     bool updated; /* an optimizer has stepped on this thread */
     bool
         evaluated; /* in the open step something ran that may validate, or be a teacher of what is trained next */
@@ -38,6 +40,8 @@ typedef struct train_state {
     const void *other;      /* who else asked since */
     unsigned other_updates; /* `updates` at that time */
     loop_place place;       /* of the last update */
+    loop_place gathered;    /* of the last backward */
+    unsigned backwards;     /* since the last update */
     train_groups groups;
 } train_state;
 
@@ -363,7 +367,16 @@ void core_train_works(bool backward)
     }
     validation_end(state);
     state->forwards |= !backward;
-    if (without_loader(state) && work_begins_step(state, backward)) {
+    if (state->awaited && !core_loop_is_here(&state->gathered)) {
+        /* That loop was left with the update: what led to it stays one step. */
+        state->awaited = false;
+        step_begin(state, TRAIN_UPDATE, NULL, NULL, SW_STEP_UPDATE);
+    }
+    if (backward && state->rank <= TRAIN_UPDATE && !state->hosted) {
+        core_loop_backward(&state->gathered);
+        state->backwards++;
+    }
+    if (without_loader(state) && !state->awaited && work_begins_step(state, backward)) {
         if (state->open && state->backward) {
             state->by_hand = true; /* There is no optimizer that would say so. */
         } else {
@@ -417,6 +430,12 @@ bool core_train_may_host(void)
 bool core_train_host(void)
 {
     const bool may = core_train_may_host();
+    if (may && train_self->awaited) {
+        /* One step so far, from the first batch to the update: each of them was one. */
+        owner_clear(train_self);
+        step_forget(train_self);
+        train_self->awaited = false;
+    }
     if (may) {
         train_self->hosted = true;
     }
@@ -431,15 +450,25 @@ void core_train_resumes(void)
     }
 }
 
-bool core_train_past(int unit, uint64_t begin, uint64_t end, uint64_t wait)
+bool core_train_past(int unit, uint64_t begin, uint64_t end, uint64_t wait,
+                     const uint64_t *phase_ticks)
 {
     const train_state *state = state_now();
     if (!state || state->open ||
         state->rank > (state->hosted ? TRAIN_UPDATE : TRAIN_LOOP)) {
         return false;
     }
-    sw_step_past(unit, begin, end, wait);
+    sw_step_past_phases(unit, begin, end, wait, phase_ticks);
     return true;
+}
+
+uint64_t core_train_phases(uint64_t *phase_ticks)
+{
+    const train_state *state = state_now();
+    const bool may_be_several = state && state->open &&
+                                state->open_rank == TRAIN_UPDATE &&
+                                (state->awaited || !state->updated);
+    return may_be_several ? sw_step_phases(phase_ticks) : 0;
 }
 
 bool core_train_aside(void)
@@ -671,13 +700,25 @@ static PyObject *train_update(PyObject *Py_UNUSED(module), PyObject *owner)
     validation_end(state);
     sw_update();
     optimizer_known = true;
+    const bool is_first = !state->updated;
+    const unsigned backwards = state->backwards;
     state->by_hand = false;
     state->updated = true;
     state->updates++;
+    state->backwards = 0;
+    if (state->awaited && core_loop_is_here(&state->gathered)) {
+        Py_RETURN_NONE; /* another optimizer for the same gradients */
+    }
+    state->awaited = false;
     if (state->rank <= TRAIN_UPDATE && !state->hosted &&
         (!state->owner || state->owner == owner)) {
         core_loop_noted(&state->place);
-        (void)core_loop_hosts_waiting(&state->place);
+        const bool gathers = core_loop_hosts_gathering(&state->gathered, backwards);
+        if (gathers && is_first) {
+            state->awaited = true;
+            Py_RETURN_NONE;
+        }
+        (void)(gathers || core_loop_hosts_waiting(&state->place));
     }
     const bool gives = state->rank <= TRAIN_UPDATE ||
                        (state->rank == TRAIN_LOADER && state->open && state->backward);

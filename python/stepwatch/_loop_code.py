@@ -48,6 +48,9 @@ _JUMPS = frozenset(
 _FOR = opcode.opmap["FOR_ITER"]
 _GET = opcode.opmap["GET_ITER"]
 _PREFIX = opcode.EXTENDED_ARG
+_UNPACK = frozenset(opcode.opmap[name] for name in ("UNPACK_SEQUENCE", "UNPACK_EX"))
+# What one calls an item of a loop that takes one batch after another; not what one calls an epoch.
+_STEPS = frozenset(("step", "iteration", "iter", "it", "batch", "minibatch", "update"))
 # What a comprehension does with each item; the argument says how many loops it has, plus 1.
 _ADDS = frozenset(opcode.opmap[name] for name in ("LIST_APPEND", "SET_ADD", "MAP_ADD"))
 
@@ -55,7 +58,7 @@ _ADDS = frozenset(opcode.opmap[name] for name in ("LIST_APPEND", "SET_ADD", "MAP
 class Loop:
     """A loop: where it is, and all of its instructions, by their offsets in units of two bytes."""
 
-    __slots__ = ("body", "exits", "heads", "is_for", "line", "outer", "units")
+    __slots__ = ("body", "exits", "heads", "is_for", "line", "outer", "steps", "units")
 
     def __init__(self, line: int, is_for: bool, heads: set[int], units: set[int]) -> None:
         self.line = line
@@ -65,6 +68,7 @@ class Loop:
         self.body = max(heads)  # all ways into an iteration lead through this place
         self.exits: set[int] = set()  # branches that may lead out, other than that of the for
         self.outer = -1  # index of the loop around it
+        self.steps = False  # its item is called a step, a batch …
 
 
 class _Block:
@@ -227,6 +231,7 @@ def _find(code: CodeType) -> tuple[list[Loop], list[Instruction], list[_Block]]:
             {blocks[head].first for head in heads},
             {unit for one in inside for unit in range(blocks[one].first, blocks[one].past)},
         )
+        loop.steps = is_for and _counts_steps(code, blocks, first)
         if not is_for:
             loop.body = _body(loop, heads, inside, blocks, dominators, lines)
         for one in inside:
@@ -243,6 +248,25 @@ def _find(code: CodeType) -> tuple[list[Loop], list[Instruction], list[_Block]]:
                 loop.outer = outer
                 break
     return loops, everything, blocks
+
+
+def _counts_steps(code: CodeType, blocks: list[_Block], head: int) -> bool:
+    """Tell whether what a for loop goes through is called a step, or something like it."""
+    after = blocks[head].instructions[1:] or (blocks[head + 1 :] or blocks[:1])[0].instructions
+    names = []
+    for one in after[:4]:
+        name = opcode.opname[one.op]
+        if name in ("STORE_FAST_STORE_FAST", "STORE_FAST_LOAD_FAST"):
+            places = [one.arg >> 4, one.arg & 15][: 2 if name.endswith("STORE_FAST") else 1]
+            names += [code.co_varnames[place] for place in places if place < len(code.co_varnames)]
+        elif name == "STORE_FAST":
+            names += code.co_varnames[one.arg : one.arg + 1]
+        elif name in ("STORE_NAME", "STORE_GLOBAL"):
+            names += code.co_names[one.arg : one.arg + 1]
+        elif one.op not in _UNPACK and one.op != _PREFIX:
+            break
+    words = {word.rstrip("0123456789") for name in names for word in name.lower().split("_")}
+    return not _STEPS.isdisjoint(word[:-1] if word[-1:] == "s" else word for word in words)
 
 
 def _statements(loops: list[Loop], instructions: list[Instruction]) -> list[Loop]:
@@ -275,9 +299,12 @@ def _body(
     return blocks[head].first
 
 
-def table(code: CodeType) -> list[tuple[int, bool, int, tuple[int, ...], tuple[int, ...], bytes]]:
+def table(
+    code: CodeType,
+) -> list[tuple[int, bool, int, tuple[int, ...], tuple[int, ...], bytes, bool]]:
     """Return the loops as the extension takes them: line, is it a for, index of the loop around
-    it, beginnings, exits, and a byte for each unit that says whether it belongs to the loop."""
+    it, beginnings, exits, a byte for each unit that says whether it belongs to the loop, and
+    whether its item is called a step."""
     length = len(code.co_code) // 2
     result = []
     for loop in find(code):
@@ -299,6 +326,7 @@ def table(code: CodeType) -> list[tuple[int, bool, int, tuple[int, ...], tuple[i
                 tuple(sorted(heads)),
                 tuple(sorted(loop.exits)),
                 bytes(inside),
+                loop.steps,
             )
         )
     return result
@@ -333,7 +361,9 @@ _ATTRIBUTES = frozenset(opcode.opmap[name] for name in ("LOAD_ATTR", "LOAD_METHO
 _GENERATORS = 0x20 | 0x200  # CO_GENERATOR, CO_ASYNC_GENERATOR
 
 
-def prepare(code: CodeType, make: Callable[[CodeType, int, bool], tuple[object, ...]]) -> CodeType:
+def prepare(
+    code: CodeType, make: Callable[[CodeType, int, bool, bool], tuple[object, ...]]
+) -> CodeType:
     """Return the code of a module with hooks, unless it has to do with readers of bytecode."""
     from stepwatch.integrations.loops import READERS
 
@@ -384,14 +414,14 @@ def _trains(code: CodeType, loop: Loop, instructions: list[Instruction]) -> bool
 
 def with_hooks(
     code: CodeType,
-    make: Callable[[CodeType, int, bool], tuple[object, ...]],
+    make: Callable[[CodeType, int, bool, bool], tuple[object, ...]],
     torch: bool = False,
 ) -> CodeType:
     """Return the code, and the code of the functions in it, with hooks in their loops.
 
-    ``make(code, line, is_for)`` gives those of one loop: one to go through in each pass of a for
-    loop; or one to apply in each iteration of a while loop, one where it is left, and one where it
-    is left by an exception. ``torch``: only in those that look as if they trained.
+    ``make(code, line, is_for, steps)`` gives those of one loop: one to go through in each pass of a
+    for loop; or one to apply in each iteration of a while loop, one where it is left, and one where
+    it is left by an exception. ``torch``: only in those that look as if they trained.
     """
     made = _kept if torch else _made
     constants: list[object] = list(code.co_consts)
@@ -415,10 +445,10 @@ def with_hooks(
                 get = previous.get(min(loop.heads))
                 if get is None or get.op != _GET or get.old in guarded:
                     continue  # The iterator came from elsewhere, as in a comprehension.
-                constants.extend(make(code, loop.line, True))
+                constants.extend(make(code, loop.line, True, loop.steps))
                 before.setdefault(get.old, []).append(_call(len(constants) - 1))
                 continue
-            constants.extend(make(code, loop.line, False))
+            constants.extend(make(code, loop.line, False, False))
             iterates, leaves, fails = (
                 _line_hooks._apply(len(constants) - index) for index in (3, 2, 1)
             )

@@ -28,6 +28,8 @@
 #define FAR_LEAST 5
 /* Steps for each update, where gradients are added up. */
 #define ADDED_LEAST 1.9
+/* … of what slow steps take beyond the usual, which those with an update have then. */
+#define UPDATES_MOST 0.6
 
 /* --- validation and checkpoints --- */
 
@@ -546,12 +548,13 @@ static bool updates_then(const sw_findings *all, const struct tail *tail, unsign
         steps / updates < ADDED_LEAST) {
         return false;
     }
-    double slow = 0;
+    /* By time: on a busy machine others are somewhat slow as well. */
+    double excess = 0;
     for (size_t i = 0; i < all->it.count; i++) {
-        slow += beyond(&all->it, tail, i) > 0 &&
-                all->it.step[i].phase_ns[SW_PHASE_OPTIMIZER] > 0;
+        const bool update = all->it.step[i].phase_ns[SW_PHASE_OPTIMIZER] > 0;
+        excess += update ? beyond(&all->it, tail, i) : 0;
     }
-    return slow > EACH_STEP * (double)tail->slow;
+    return excess > UPDATES_MOST * tail->excess;
 }
 
 static void variance(sw_findings *all)

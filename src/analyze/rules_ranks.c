@@ -347,6 +347,9 @@ static double longer_with_update(const sw_findings *all)
     double sum[2] = {0}, steps[2] = {0};
     for (size_t i = 0; i < all->it.count; i++) {
         const sw_summary_step *step = &all->it.step[i];
+        if (!step->phase_ns[SW_PHASE_BACKWARD]) {
+            continue;
+        }
         const bool update = step->phase_ns[SW_PHASE_OPTIMIZER] > 0;
         sum[update] += (double)step->phase_ns[SW_PHASE_BACKWARD];
         steps[update]++;
@@ -370,11 +373,30 @@ static struct adding find_adding(const sw_findings *all, double exposed)
         return adding;
     }
     const double longer = longer_with_update(all);
-    if (updates > 0 && steps / updates > 1.9 && !isnan(longer)) {
+    /* Counted by DDP itself, the first ten at least: enough to tell where there are few updates. */
+    const double exchanges = sw__setting_number(all, "ddp", "iteration");
+    if (updates > 0 && steps / updates > 1.9 && (!isnan(longer) || exchanges > 0)) {
         adding.passes = steps / updates;
-        adding.each = longer < exposed / 2;
+        adding.each = isnan(longer) ? exchanges > updates + 1 : longer < exposed / 2;
     }
     return adding;
+}
+
+/* DDP measures its first ten exchanges, when ranks may still wait for each other. A backward computes at least as long as its
+ * forward, as a rule longer: what is left of it is all that exchanges can take, if each has one. */
+#define BACKWARD_USUAL 1.5
+static struct exchange within_backward(const sw_findings *all, struct exchange exchange,
+                                       const struct adding *adding)
+{
+    const double forward = sw__phase_time(all, SW__PHASE_BIT(SW_PHASE_FORWARD)).mean;
+    const double backward = sw__phase_time(all, SW__PHASE_BIT(SW_PHASE_BACKWARD)).mean;
+    const double most = (backward - forward) / adding->passes_a_step;
+    const double usual = (backward - BACKWARD_USUAL * forward) / adding->passes_a_step;
+    if (adding->each && usual > 0) {
+        exchange.all = fmin(exchange.all, most);
+        exchange.exposed = fmin(exchange.exposed, usual);
+    }
+    return exchange;
 }
 
 /* Each of several backward passes exchanges gradients, of which one has to. */
@@ -402,8 +424,9 @@ static void communication(sw_findings *all)
     struct sw__estimate time = sw__phase_time(all, phase);
     const double step = all->it.mean_ns;
     const char *name;
-    const struct exchange exchange = find_exchange(all);
-    const struct adding adding = find_adding(all, exchange.exposed);
+    const struct exchange measured = find_exchange(all);
+    const struct adding adding = find_adding(all, measured.exposed);
+    const struct exchange exchange = within_backward(all, measured, &adding);
     const bool again = adding.passes > 1.9 && adding.each;
     const double hidden =
         exchange.exposed * (adding.each ? adding.passes_a_step : 1 / adding.passes);

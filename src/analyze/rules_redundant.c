@@ -306,6 +306,33 @@ static double frozen_layers(const sw_findings *all)
     return steps > 0 ? ns / (double)steps : 0;
 }
 
+/* A loop of Python code, not an operation that computes long. */
+#define LOOPS_LEAST 0.3
+static bool loops_in_python(sw_findings *all, const struct sw__hot_function *function)
+{
+    return sw__hot_interpreted(all, function) &&
+           (double)function->interpreted > LOOPS_LEAST * (double)function->own;
+}
+
+/* Such a loop that no backward goes through is what makes the part around it slow, and what to change: the part need not be told of
+ * as well. */
+static void explains_slow(struct sw__draft **first, struct sw__draft *draft)
+{
+    for (struct sw__draft **at = first; *at;) {
+        const sw_finding *slow = &(*at)->finding;
+        if (slow->kind == SW_FINDING_SLOW_MODULE &&
+            draft->finding.share > 0.7 * slow->share) {
+            draft->finding.also |= slow->also | (uint64_t)1 << SW_FINDING_SLOW_MODULE;
+            for (size_t i = 0; i < slow->rule_count; i++) {
+                sw__draft_rule(draft, slow->rules[i]);
+            }
+            *at = (*at)->next;
+        } else {
+            at = &(*at)->next;
+        }
+    }
+}
+
 /* What learns takes longer in the backward than in the forward. A function that is much of the forward, of a model whose
  * backward is short, depends on nothing that learns: its result is the same whenever its input is. */
 static bool not_in_backward(sw_findings *all)
@@ -333,7 +360,8 @@ static bool not_in_backward(sw_findings *all)
         2 * frozen_layers(all) > time.mean) {
         return false;
     }
-    if (told_as_slow(all, NULL, top->frame.name)) {
+    const bool loops = loops_in_python(all, top);
+    if (!loops && told_as_slow(all, NULL, top->frame.name)) {
         return true;
     }
     struct sw__draft *draft = sw__draft(all, SW_FINDING_REDUNDANT_WORK, "RULE-44");
@@ -360,6 +388,9 @@ static bool not_in_backward(sw_findings *all)
     sw__draft_advise(all, draft,
                      "If it depends on the batch, let the loader's workers do it.");
     sw__draft_saves_in_steps(all, draft, time, 0.97, 0.6, 1);
+    if (loops) {
+        explains_slow(&all->first, draft);
+    }
     return true;
 }
 

@@ -18,6 +18,19 @@ static double samples_a_step(const sw_summary *summary, const sw_training_loader
     return (double)size;
 }
 
+/* Whether the steps are batches of this loader, and not of the program's own loop beside it, such as where it serves to
+ * validate only. */
+static bool feeds_steps(const sw_summary *summary, const sw_training_loader *loader)
+{
+    size_t count;
+    const sw_training_site *sites = sw_training_sites(summary->training, &count);
+    bool looped = false;
+    for (size_t i = 0; i < count; i++) {
+        looped = looped || sites[i].what == SW_SITE_LOOP;
+    }
+    return !looped || 2 * loader->waits >= summary->steps.count;
+}
+
 int sw__summary_training(sw_summary *summary)
 {
     const int error = sw_training_of_run(&summary->training, summary->source, NULL);
@@ -29,7 +42,8 @@ int sw__summary_training(sw_summary *summary)
     summary->main_loader = sw_training_main_loader(summary->training, summary->step_trace,
                                                    batches ? steps->count : 0);
     const sw_training_loader *loader = summary->main_loader;
-    steps->samples_per_s = batches && loader && loader->batch_size != SW_UNKNOWN
+    steps->samples_per_s = batches && loader && loader->batch_size != SW_UNKNOWN &&
+                                   feeds_steps(summary, loader)
                                ? steps->steps_per_s * samples_a_step(summary, loader)
                                : NAN;
     return SW_OK;

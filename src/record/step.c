@@ -301,6 +301,12 @@ void sw_step_next(int unit)
 
 void sw_step_past(int unit, uint64_t begin, uint64_t end, uint64_t wait)
 {
+    sw_step_past_phases(unit, begin, end, wait, NULL);
+}
+
+void sw_step_past_phases(int unit, uint64_t begin, uint64_t end, uint64_t wait,
+                         const uint64_t *phase_ticks)
+{
     struct sw__lane *lane = sw__step_lane(NULL);
     if (!lane) {
         return;
@@ -311,14 +317,41 @@ void sw_step_past(int unit, uint64_t begin, uint64_t end, uint64_t wait)
         lane->step_flags = 0;
         lane->step_start = begin;
         memset(lane->phase_ticks, 0, sizeof(lane->phase_ticks));
-        lane->phase_ticks[SW_PHASE_DATA_WAIT] = wait;
         lane->phases = 1u << SW_PHASE_OTHER | 1u << SW_PHASE_DATA_WAIT;
+        uint64_t rest = end - begin;
+        for (unsigned p = 0; phase_ticks && p < SW_PHASE_COUNT; p++) {
+            if (p != SW_PHASE_OTHER && p != SW_PHASE_DATA_WAIT && phase_ticks[p]) {
+                const uint64_t ticks = phase_ticks[p] < rest ? phase_ticks[p] : rest;
+                lane->phase_ticks[p] = ticks;
+                lane->phases |= 1u << p;
+                rest -= ticks;
+            }
+        }
+        /* What was done while waiting, such as preparing the batch, has its own phase. */
+        lane->phase_ticks[SW_PHASE_DATA_WAIT] = wait < rest ? wait : rest;
         lane->phase = SW_PHASE_OTHER;
-        lane->phase_since = begin + wait;
+        lane->phase_since = end - (rest - lane->phase_ticks[SW_PHASE_DATA_WAIT]);
         atomic_store_explicit(&lane->samples, 0, memory_order_relaxed);
         sw__step_end_at(lane, 0, end, true);
     }
     sw__lane_leave(lane);
+}
+
+uint64_t sw_step_phases(uint64_t *phase_ticks)
+{
+    struct sw__lane *lane = sw__step_lane(NULL);
+    if (!lane) {
+        return 0;
+    }
+    uint64_t begin = 0;
+    if (sw__step_is_open(lane)) {
+        begin = lane->step_start;
+        memcpy(phase_ticks, lane->phase_ticks, SW_PHASE_COUNT * sizeof *phase_ticks);
+        const uint64_t now = sw__clock_now();
+        phase_ticks[lane->phase] += now > lane->phase_since ? now - lane->phase_since : 0;
+    }
+    sw__lane_leave(lane);
+    return begin;
 }
 
 void sw_step_cancel(void)

@@ -278,6 +278,18 @@ def test_optax_outside_jit(run: Runner) -> None:
     assert result.steps == 20
 
 
+def test_what_a_library_calls_twice_in_a_step(run: Runner) -> None:
+    """Another compiled function is called twice in an iteration, the update once."""
+    result = run("""
+        scale = jax.jit(lambda tree, by: jax.tree_util.tree_map(lambda one: by * one, tree))
+        update = jax.jit(updated)
+        for i in range(60):
+            params, loss = update(params, *batch())
+            scale({"loss": loss}, 0.5), scale({"loss": loss}, 2.0)
+        """)
+    assert result.steps == 60
+
+
 def test_equinox(run: Runner) -> None:
     needs("equinox")
     needs("optax")

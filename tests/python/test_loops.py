@@ -919,3 +919,105 @@ def test_a_validation_is_no_training(run: Runner) -> None:
                 validate()
         """)
     assert outcome.line == outcome.marked
+
+
+def test_a_loop_of_the_forward_is_part_of_the_step(run: Runner) -> None:
+    """Nobody trains within a forward, however much of the time its loops take."""
+    outcome = run("""
+        def patches(images):
+            for image in images:
+                work(image)
+        class Network:
+            def forward(self, images):
+                patches(images)
+        network = Network()
+        for i in range(60):  # STEP
+            network.forward(range(60))
+            tuple(map(work, range(10)))
+        """)
+    assert outcome.line == outcome.marked
+    assert (outcome.iterations, outcome.chosen["abandoned"]) == (60, 0)
+
+
+@pytest.mark.parametrize("item", ["step", "i, batch_of"])
+def test_a_loop_whose_items_are_called_steps(run: Runner, item: str) -> None:
+    """The program says what its steps are; the loop within it has no such name."""
+    outcome = run(f"""
+        def simulate(count):
+            for one in range(count):
+                work(one)
+        def main():
+            for {item} in {"range(60)" if item == "step" else "enumerate(range(60))"}:  # STEP
+                simulate(60)
+                tuple(map(work, range(10)))
+        main()
+        """)
+    assert outcome.line == outcome.marked
+    assert outcome.iterations - outcome.chosen["abandoned"] == 60
+    assert outcome.run.report().to_dict()["steps"]["count"] == 60
+
+
+def counts_steps(rows: Any) -> None:
+    for step in rows:
+        print(step)
+    for _epoch, (mini_batch2, _) in rows:
+        print(mini_batch2)
+    for epoch in rows:
+        print(epoch)
+    for x, y in rows:
+        print(x, y)
+    for steps_left, _y in rows:
+        print(steps_left)
+
+
+def test_what_items_are_called() -> None:
+    loops = sorted(_loop_code.find(counts_steps.__code__), key=lambda one: one.line)
+    assert [loop.steps for loop in loops] == [True, True, False, False, True]
+
+
+# What integrations say: a forward, a backward, and an update for several of them.
+GATHERS = """
+from stepwatch import _core
+
+class Optimizer:
+    pass
+
+optimizer = Optimizer()
+_core.train_optimizer()
+
+def compute():
+    _core.train_works(False)
+    work()
+    _core.train_works(True)
+
+def train():
+    for i in range(22):  # STEP
+        compute()
+        if i % 4 == 3:
+            _core.train_update(optimizer)
+
+train()
+"""
+
+
+def test_several_iterations_lead_to_an_update(run: Runner) -> None:
+    outcome = run(GATHERS)
+    assert outcome.line == outcome.marked
+    # From 3.12 on the first may have no known beginning.
+    assert len(outcome.steps) in ((21, 22) if sys.version_info >= (3, 12) else (22,))
+    assert {step["unit"] for step in outcome.steps} == {"batch"}
+    assert outcome.run.report().to_dict()["steps"]["updates"] == 5
+
+
+def test_a_loop_that_is_left_after_its_first_update(run: Runner) -> None:
+    """Its iterations are one step, as what leads to an update is."""
+    outcome = run(
+        GATHERS.replace("optimizer)\n\ntrain()", "optimizer)\n            break\n\ntrain()")
+        + """
+for _ in range(6):
+    compute()
+    _core.train_update(optimizer)
+"""
+    )
+    assert len(outcome.steps) == 7
+    assert {step["unit"] for step in outcome.steps} == {"update"}

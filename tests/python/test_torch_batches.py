@@ -111,3 +111,87 @@ def test_what_is_gathered_before_the_loop(tmp_path: Path, stepwatch_cli: Path) -
     phases = {row["phase"]: row["ms"] or 0 for row in steps["phases"]}
     assert phases["other"] >= 5
     assert phases["data_wait"] == 0
+
+
+# The gradients of four batches make an update.
+ACCUMULATED = """
+def batches(count):
+    for _ in range(count):
+        yield batch()
+
+
+def train():
+    for i, (x, y) in enumerate(batches(22), 1):
+        (F.mse_loss(model(x), y) / 4).backward()
+        if i % 4 == 0:
+            optimizer.step()
+            optimizer.zero_grad()
+
+
+train()
+"""
+
+# What is checked with comes from a loader, which says nothing of the samples in a step.
+CHECKED = (
+    ACCUMULATED
+    + """
+from torch.utils.data import DataLoader, TensorDataset
+
+model.eval()
+with torch.no_grad():
+    for x, y in DataLoader(TensorDataset(torch.randn(24, 3), torch.randn(24, 1)), batch_size=8):
+        model(x)
+"""
+)
+
+# Nothing is waited for, and two optimizers step.
+ACCUMULATED_BY_NUMBER = """
+head = torch.nn.Linear(1, 1)
+second = torch.optim.SGD(head.parameters(), lr=0.1)
+data = [batch() for _ in range(22)]
+for i in range(22):
+    F.mse_loss(head(model(data[i][0])), data[i][1]).backward()
+    if i % 4 == 3:
+        for one in (optimizer, second):
+            one.step()
+            one.zero_grad()
+"""
+
+
+@pytest.mark.parametrize("text", [ACCUMULATED, CHECKED])
+def test_gradients_of_several_batches(tmp_path: Path, stepwatch_cli: Path, text: str) -> None:
+    """A step is a batch, however few of them have an update; the first ones have phases, too."""
+    result = report(tmp_path, stepwatch_cli, text)
+    steps = result["steps"]
+    assert (steps["count"], steps["unit"], steps["updates"]) == (22, "batch", 5)
+    assert steps["samples_per_s"] is None
+    phases = {row["phase"]: row["ms"] or 0 for row in steps["phases"]}
+    assert phases["data_wait"] >= 5
+    assert phases["other"] < phases["data_wait"] / 4
+
+
+def test_gradients_of_several_batches_without_waiting(tmp_path: Path, stepwatch_cli: Path) -> None:
+    result = report(tmp_path, stepwatch_cli, ACCUMULATED_BY_NUMBER)
+    steps = result["steps"]
+    assert (steps["count"], steps["unit"], steps["updates"]) == (22, "batch", 10)
+
+
+# The update follows a loop over parts of a batch: that is a step.
+PARTS = """
+def train():
+    for i in range(10):
+        x, y = batch()
+        for k in range(4):
+            (F.mse_loss(model(x), y) / 4).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+train()
+"""
+
+
+def test_parts_of_a_batch_are_no_steps(tmp_path: Path, stepwatch_cli: Path) -> None:
+    result = report(tmp_path, stepwatch_cli, PARTS)
+    steps = result["steps"]
+    assert (steps["count"], steps["unit"], steps["updates"]) == (10, "update", 10)

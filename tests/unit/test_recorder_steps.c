@@ -733,9 +733,51 @@ static void test_past_steps(void **state)
     ru_free(&trace);
 }
 
+/* Phases of a step that turns out to be several: read while it is open, given to those that take its place. */
+static void test_phases_of_past_steps(void **state)
+{
+    (void)state;
+    sw_section *forward = sw_section_get("forward");
+    uint64_t seen[SW_PHASE_COUNT] = {0};
+    ru_start((sw_config){0});
+    assert_int_equal(sw_step_phases(seen), 0);
+    const uint64_t before = sw_now();
+    sw_step_next(SW_STEP_UPDATE);
+    sw_begin(forward);
+    usleep(1000);
+    const uint64_t begun = sw_step_phases(seen);
+    sw_end(forward);
+    const uint64_t now = sw_now();
+    assert_true(begun >= before && begun <= now);
+    assert_true(seen[SW_PHASE_FORWARD] > 0 && seen[SW_PHASE_FORWARD] <= now - begun);
+    sw_step_cancel();
+    usleep(2000);
+    const uint64_t ticks[SW_PHASE_COUNT] = {
+        [SW_PHASE_FORWARD] = 400, [SW_PHASE_BACKWARD] = 500};
+    sw_step_past_phases(SW_STEP_BATCH, now, now + 1000, 60, ticks);
+    /* A phase within the wait, and more than there is. */
+    sw_step_past_phases(SW_STEP_BATCH, now + 1000, now + 2000, 300, ticks);
+    sw_step_past_phases(SW_STEP_BATCH, now + 2000, now + 2700, 10, ticks);
+    struct ru_trace trace = ru_finish();
+    struct ru_records steps = ru_read(&trace, STEPS);
+    static const uint64_t expected[3][4] = {
+        {60, 400, 500, 40}, {100, 400, 500, 0}, {0, 400, 300, 0}};
+    assert_int_equal(steps.count, 3);
+    for (size_t i = 0; i < 3; i++) {
+        const uint64_t *phases = steps.at[i].record->step.phase_ticks;
+        assert_int_equal(phases[SW_PHASE_DATA_WAIT], expected[i][0]);
+        assert_int_equal(phases[SW_PHASE_FORWARD], expected[i][1]);
+        assert_int_equal(phases[SW_PHASE_BACKWARD], expected[i][2]);
+        assert_int_equal(phases[SW_PHASE_OTHER], expected[i][3]);
+    }
+    ru_records_free(&steps);
+    ru_free(&trace);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        ru_test(test_phases_of_past_steps),
         ru_test(test_numbers_and_units),
         ru_test(test_incomplete_steps),
         ru_test(test_usage),

@@ -302,18 +302,23 @@ static void slow_steps_that_wait_for_room(void **state)
 static void updates_have_to_come(void **state)
 {
     (void)state;
-    for (unsigned slow = 0; slow < 4; slow++) {
+    /* The fifth time others are somewhat slow as well. */
+    for (unsigned slow = 0; slow < 5; slow++) {
         struct scene *scene = scene_new();
         for (unsigned i = 0; i < 120; i++) {
+            const bool is_slow = i % 4 == (slow < 3 ? slow : 3);
+            const bool busy = slow == 4 && i % 13 == 1;
             scene_step(scene,
                        PHASES([SW_PHASE_FORWARD] = 2,
-                              [SW_PHASE_BACKWARD] = i % 4 == slow ? 30 : 5,
+                              [SW_PHASE_BACKWARD] = is_slow ? 30
+                                                    : busy  ? 20
+                                                            : 5,
                               [SW_PHASE_OPTIMIZER] = i % 4 == 3 ? 1 : 0),
                        0);
         }
         scene->lane->file->updates = 30;
         scene_look(scene);
-        assert_int_equal(found(scene, SW_FINDING_VARIANCE) != NULL, slow != 3);
+        assert_int_equal(found(scene, SW_FINDING_VARIANCE) != NULL, slow < 3);
         scene_free(scene);
     }
 }

@@ -921,6 +921,39 @@ static void a_teacher_in_a_function(void **state)
     }
 }
 
+/* What makes a part slow is a loop of Python in a function that it calls, of which no backward knows: the function is told of, and
+ * the part is not. */
+static void a_slow_part_that_loops(void **state)
+{
+    (void)state;
+    struct scene *scene = scene_new();
+    const char *path = scene_source(scene, "def table(length, width):\n"
+                                           "    found = zeros(length, width)\n"
+                                           "    for row in range(length):\n"
+                                           "        for at in range(width):\n"
+                                           "            found[row, at] = wave(row / at)\n"
+                                           "    return found\n");
+    scene_steps(scene, 100, PHASES([SW_PHASE_FORWARD] = 4, [SW_PHASE_BACKWARD] = 0.9));
+    part(scene, "Net", "Net", 0.01, 0.9, 0);
+    part(scene, "Net.places", "Places", 3.2, 0, 0);
+    for (unsigned i = 0; i < 4; i++) {
+        char layer[16];
+        snprintf(layer, sizeof layer, "Net.%u", i);
+        part(scene, layer, "Linear", 0.1, 0.2, 10000);
+    }
+    scene_samples(scene, SW_PHASE_FORWARD, FRAMES(TRAIN(20), {"table", path, 1, 5}), 300,
+                  150);
+    scene_samples(scene, SW_PHASE_FORWARD, FRAMES(TRAIN(20), TORCH("f")), 100, 100);
+    scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 90, 90);
+    scene_look(scene);
+    assert_null(found(scene, SW_FINDING_SLOW_MODULE));
+    const sw_finding *finding = found(scene, SW_FINDING_REDUNDANT_WORK);
+    assert_non_null(finding);
+    assert_string_equal(finding->name, "table");
+    assert_true(finding->also >> SW_FINDING_SLOW_MODULE & 1);
+    scene_free(scene);
+}
+
 /* A teacher whose parameters want gradients, of which no optimizer knows. */
 static void a_backward_for_nobody(void **state)
 {
@@ -1109,6 +1142,7 @@ int main(void)
         cmocka_unit_test(a_part_that_computes_by_itself),
         cmocka_unit_test(parts_that_compute_by_themselves),
         cmocka_unit_test(a_slow_part_that_the_backward_leaves_out),
+        cmocka_unit_test(a_slow_part_that_loops),
         cmocka_unit_test(a_frozen_model),
         cmocka_unit_test(a_teacher_in_a_function),
         cmocka_unit_test(a_backward_for_nobody),
