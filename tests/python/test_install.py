@@ -121,6 +121,13 @@ stepwatch.stop()
     assert run(python, "-c", code).split() == ["0", "1"]
 
 
+def test_command_by_python(prefix: Path) -> None:
+    version = run(prefix / "bin" / "stepwatch", "--version")
+    assert run(prefix / "bin" / "python", "-m", "stepwatch", "--version") == version
+    told = run(prefix / "bin" / "python", "-m", "stepwatch", "doctor", PATH="/usr/bin:/bin")
+    assert str(prefix / "bin" / "python") in told
+
+
 def test_run_uses_the_python_beside_the_command(prefix: Path, tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text("import sys\nprint(sys.prefix)\n", encoding="utf-8")
