@@ -118,6 +118,9 @@ void core_memory_step(void);
 bool core_memory_tick(void);
 void core_memory_ended(void);
 
+/* Whether STEPWATCH_ENABLED says off: then nothing of the program is hooked, whatever it asks for. */
+bool core_is_off(void);
+
 /* What allocators of frameworks say of themselves: where a step ended, and before a recording ends. With the GIL; they leave
  * exceptions as they are. */
 void core_allocators_step(void);

@@ -246,6 +246,9 @@ int functions_start(functions_profile *profile)
         PyErr_SetString(PyExc_RuntimeError, "this function profile is running already");
         return -1;
     }
+    if (core_is_off()) {
+        return 0;
+    }
     if (engine_prepare(engine) != 0) {
         return -1;
     }

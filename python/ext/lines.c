@@ -42,7 +42,7 @@ static void entry_collect(lines_entry *entry)
 
 static int entry_on(lines_entry *entry)
 {
-    if (entry->on) {
+    if (entry->on || core_is_off()) {
         return 0;
     }
     if (entry->table->watchers == 0 && core_line_events_switch(entry->table, 1) != 0) {

@@ -95,11 +95,29 @@ static PyObject *snapshot_now(memory_object *self)
     return memory_snapshot_new(self->snapshot_type, &stats, &window);
 }
 
+/* Has run, and counted nothing. */
+static int memory_nothing(memory_object *self)
+{
+    const sw_heap_stats stats = {0};
+    const sw_heap_window window = {0};
+    PyObject *empty = memory_snapshot_new(self->snapshot_type, &stats, &window);
+    if (!empty) {
+        return -1;
+    }
+    Py_INCREF(empty);
+    Py_XSETREF(self->first, empty);
+    Py_XSETREF(self->snapshot, empty);
+    return 0;
+}
+
 static int memory_begin(memory_object *self)
 {
     if (self->running) {
         PyErr_SetString(PyExc_RuntimeError, "it is running already");
         return -1;
+    }
+    if (core_is_off()) {
+        return memory_nothing(self);
     }
     if (tracking_on(self->sample_kb, self->native) != 0) {
         return -1;

@@ -1,8 +1,10 @@
 /* This Python as the trace sees it: which one it is, which frameworks it has loaded, and the sampler that begins and
  * ends with a recording. */
 #include "core.h"
+#include <stdlib.h>
 #include <stepwatch/stepwatch.h>
 #include <string.h>
+#include <strings.h>
 
 /* What explains how fast a training program runs. */
 static const char *const frameworks[] = {
@@ -17,6 +19,18 @@ static const char *const frameworks[] = {
     "tokenizers",   "torch",    "torchaudio",   "torchvision",
     "transformers", "triton",   "xgboost",      "PIL",
 };
+
+bool core_is_off(void)
+{
+    static const char *const words[] = {"0", "false", "no", "off"};
+    const char *said = getenv("STEPWATCH_ENABLED");
+    for (size_t i = 0; said && i < sizeof words / sizeof words[0]; i++) {
+        if (strcasecmp(said, words[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
 
 /* Puts a string object as a fact; what is none says nothing. */
 static void put(const char *key, PyObject *object)

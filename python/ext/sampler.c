@@ -96,6 +96,10 @@ static int hz_check(double hz)
 /* 0 and a user more, or -1; `*why` as sampler_start says. No exception. */
 static int user_add(PyObject *module, double hz, const char **why)
 {
+    if (core_is_off()) {
+        *why = "STEPWATCH_ENABLED switches them off";
+        return -1;
+    }
     if (watch_end(module) != 0) {
         core_error_forget();
         *why = "the end of the program could not be watched";

@@ -43,6 +43,7 @@ typedef struct train_state {
     loop_place gathered;    /* of the last backward */
     unsigned backwards;     /* since the last update */
     train_groups groups;
+    uint32_t epoch, epochs; /* of the open step; how many have been trained */
 } train_state;
 
 CORE_THREAD_LOCAL train_state *train_self;
@@ -174,6 +175,18 @@ static PyObject *gone_watch(PyObject *owner)
     return core_in_main_interpreter() ? core_weak_of(owner, owner_gone) : NULL;
 }
 
+/* Two loaders that take turns in every epoch count alike. One that comes when others have had more epochs goes on from there: a
+ * second stage of the training. */
+static void epoch_begin(train_state *state, train_group *group)
+{
+    if (!group->begun && group->passes < state->epochs) {
+        group->before = state->epochs + 1 - group->passes;
+    }
+    group->begun = true;
+    state->epoch = group->before + group->passes - 1;
+    sw_epoch(state->epoch);
+}
+
 /* Ends the open step, if there is one, and begins the next. */
 static void step_begin(train_state *state, int rank, PyObject *owner, const void *group,
                        int unit)
@@ -194,9 +207,9 @@ static void step_begin(train_state *state, int rank, PyObject *owner, const void
         state->owner = owner;
         state->owner_weak = owner ? gone_watch(owner) : NULL;
     }
-    const train_group *known = core_group_find(&state->groups, group);
+    train_group *known = core_group_find(&state->groups, group);
     if (known && known->passes) {
-        sw_epoch(known->passes - 1);
+        epoch_begin(state, known);
     }
     if (core_holders_due()) {
         if (state->open) {
@@ -386,6 +399,9 @@ void core_train_works(bool backward)
         step_begin(state, TRAIN_UPDATE, NULL, NULL, SW_STEP_UPDATE);
     }
     state->worked = true;
+    if (state->open && state->epoch >= state->epochs) {
+        state->epochs = state->epoch + 1;
+    }
     state->backward |= backward;
     if (state->open && state->open_rank == TRAIN_LOADER && state->rank < TRAIN_LOADER) {
         rank_raise(state, TRAIN_LOADER);

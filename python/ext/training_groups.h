@@ -15,6 +15,8 @@ typedef struct train_group {
     PyObject *weak;     /* NULL: it cannot have one, and its address must do */
     enum group_kind kind;
     uint32_t passes;
+    uint32_t before; /* epochs that were over when its first step began */
+    bool begun;      /* it has had a step */
 } train_group;
 
 /* All zero, there are none. */

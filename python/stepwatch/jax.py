@@ -100,13 +100,13 @@ def _wrapper(fn: Any, name: str | None, sync: bool) -> Any:
     # Decorators copy attributes; what they copied speaks of another function.
     known = getattr(fn, "__dict__", {}).get(_ATTRIBUTE)
     if known is not None and known.__stepwatch_function__ is fn:
-        return known
+        return _asked_again(known, name, sync)
     inner = getattr(fn, "__stepwatch_function__", None)
     if inner is not None and getattr(inner, "__dict__", {}).get(_ATTRIBUTE) is fn:
-        return fn  # It is a wrapper itself.
+        return _asked_again(fn, name, sync)  # It is a wrapper itself.
     try:
         if fn in _kept:
-            return _kept[fn]
+            return _asked_again(_kept[fn], name, sync)
     except TypeError:
         pass  # It has no hash.
     made = _wrap(fn, name or str(getattr(fn, "__name__", type(fn).__name__)), sync)
@@ -115,6 +115,15 @@ def _wrapper(fn: Any, name: str | None, sync: bool) -> Any:
     except (AttributeError, TypeError, ValueError):
         _keep(fn, made)
     return made
+
+
+def _asked_again(wrapper: Any, name: str | None, sync: bool) -> Any:
+    """Return the wrapper, which goes by what was asked for last: it stays the object that it is."""
+    settings = wrapper.__stepwatch_settings__
+    if name:
+        settings.section = _core.section(name)
+    settings.sync = settings.sync or sync
+    return wrapper
 
 
 def _keep(fn: Any, made: Any) -> None:
@@ -126,8 +135,18 @@ def _keep(fn: Any, made: Any) -> None:
         del _kept[next(iter(_kept))]
 
 
+class _Settings:
+    """What a wrapper does; may change between calls."""
+
+    __slots__ = ("section", "sync")
+
+    def __init__(self, section: Any, sync: bool) -> None:
+        self.section = section
+        self.sync = sync
+
+
 def _wrap(fn: Any, name: str, sync: bool) -> Any:
-    section = _core.section(name)
+    settings = _Settings(_core.section(name), sync)
     if "jax" in sys.modules:
         _hooks()
 
@@ -135,13 +154,14 @@ def _wrap(fn: Any, name: str, sync: bool) -> Any:
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         if is_tracing():
             return fn(*args, **kwargs)  # It is being compiled, which is counted as such.
-        with section:
+        with settings.section:
             result = fn(*args, **kwargs)
-            if sync:
+            if settings.sync:
                 wait(result)
         return result
 
     wrapper.__stepwatch_function__ = fn  # type: ignore[attr-defined]
+    wrapper.__stepwatch_settings__ = settings  # type: ignore[attr-defined]
     wrapper.__dict__.pop(_ATTRIBUTE, None)
     return wrapper
 

@@ -110,6 +110,37 @@ static double chance_of_slope(const struct floors *floors, double slope)
     return slope > 0 ? both / 2 : 1 - both / 2;
 }
 
+/* The same where each value begins at the one before it, as of a walk at random: how alike neighbours are then says nothing, what
+ * comes on top from one to the next does. A line through the origin, of these rises by how far apart they are. It holds
+ * as well, and is stricter, where neighbours are less alike. */
+static double chance_of_rises(const struct floors *floors)
+{
+    double across = 0;
+    double spread = 0;
+    double squares = 0;
+    for (size_t i = 1; i < floors->count; i++) {
+        const double run = floors->x[i] - floors->x[i - 1];
+        across += run * (floors->y[i] - floors->y[i - 1]);
+        spread += run * run;
+    }
+    if (!(spread > 0)) {
+        return 1;
+    }
+    const double slope = across / spread;
+    for (size_t i = 1; i < floors->count; i++) {
+        const double run = floors->x[i] - floors->x[i - 1];
+        const double rest = floors->y[i] - floors->y[i - 1] - slope * run;
+        squares += rest * rest;
+    }
+    const double freedom = (double)floors->count - 2;
+    if (!(squares > 0)) {
+        return slope > 0 ? 0 : 1;
+    }
+    const double both =
+        sw__t_probability(slope / sqrt(squares / freedom / spread), freedom);
+    return slope > 0 ? both / 2 : 1 - both / 2;
+}
+
 /* Mann and Kendall's sum, and its variance without a trend. */
 static double kendall(const struct floors *floors, double *variance)
 {
@@ -152,7 +183,8 @@ struct sw__growth sw__growth_of(const double *x, const double *y, size_t count)
                                      : sum < -1 ? sum + 1
                                                 : 0) /
                                     error / sqrt(2));
-    const double line = chance_of_slope(&floors, out.slope);
+    const double line =
+        fmin(chance_of_slope(&floors, out.slope), chance_of_rises(&floors));
     out.p = order > line ? order : line;
     const double off = NORMAL_95 * error;
     const double low = ((double)pairs - off) / 2;

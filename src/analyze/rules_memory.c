@@ -47,6 +47,11 @@ static int by_value(const void *left, const void *right)
 
 /* --- growth --- */
 
+/* Readings of a short run lie closer together at its beginning. Of those that are closer than a 64th part of the run, or than the
+ * usual distance, only the first counts, so that equally many stand for equal times. */
+#define READING_PARTS 64
+#define READING_NS 9.5e6
+
 /* Memory of the process at the steps where it was read, without files: pages of files come and go as the kernel likes. */
 static size_t read_series(sw_findings *all, double **x, double **y, double *last)
 {
@@ -58,8 +63,16 @@ static size_t read_series(sw_findings *all, double **x, double **y, double *last
         all->failed = true;
         return 0;
     }
+    const double part =
+        it->count ? (double)(it->step[it->count - 1].end_ns - it->step[0].end_ns) /
+                        READING_PARTS
+                  : 0;
+    const uint64_t apart = (uint64_t)(part < READING_NS ? part : READING_NS);
+    uint64_t seen_ns = 0;
     for (size_t i = 0; i < it->count; i++) {
-        if (it->step[i].anonymous_bytes != SW_UNKNOWN) {
+        if (it->step[i].anonymous_bytes != SW_UNKNOWN &&
+            (count == 0 || it->step[i].end_ns - seen_ns >= apart)) {
+            seen_ns = it->step[i].end_ns;
             (*x)[count] = (double)it->step[i].number;
             (*y)[count++] = (double)it->step[i].anonymous_bytes;
             *last = (double)it->step[i].resident_bytes;

@@ -160,9 +160,10 @@ struct sw__thread {
     struct sw__kept_file schedstat, statm, io; /* of /proc */
     sw_step_io io_before;                      /* what they said at the last reading */
     struct sw__fmt_thread *slot;
-    uint64_t usage_ticks; /* when usage was last read; 0 never */
-    uint64_t usage_took;  /* ticks of reading it */
-    uint32_t usage_steps; /* steps since */
+    uint64_t usage_ticks;                /* when usage was last read; 0 never */
+    uint64_t usage_took;                 /* ticks of reading it */
+    uint32_t usage_steps;                /* steps since */
+    uint64_t memory_first, memory_ticks; /* when memory was first and last read */
     bool dead;
     bool wanted;    /* what it records was asked for: its chunks are marked */
     bool stands;    /* for something that is no thread, see sw_thread_stand_for */

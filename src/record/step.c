@@ -46,6 +46,25 @@ static uint64_t sw__usage_pause(uint64_t step, uint64_t took)
     return step >= least || fair < least ? least : fair > most ? most : fair;
 }
 
+/* Memory alone is one call of about a microsecond. A program of short steps that ends soon would have too few readings to tell
+ * growth from chance, so it is read in between, too: once in a 64th part of the time since the first reading, which is seldom
+ * soon, and at most once in a millisecond. */
+enum { SW__MEMORY_MS = 1, SW__MEMORY_PART = 64 };
+
+/* Tells whether it was read. */
+static bool sw__step_memory(struct sw__thread *thread, uint64_t end,
+                            struct sw__os_memory *memory)
+{
+    const uint64_t least = SW__MEMORY_MS * sw__session.ticks_per_ms;
+    const uint64_t part = (end - thread->memory_first) / SW__MEMORY_PART;
+    if (end - thread->memory_ticks < (part > least ? part : least)) {
+        return false;
+    }
+    sw__os_process_memory(memory, sw__kept_open(&thread->statm, "/proc/self/statm"));
+    thread->memory_ticks = end;
+    return true;
+}
+
 int sw__kept_open(struct sw__kept_file *file, const char *path)
 {
     if (file->fd == -1) {
@@ -70,7 +89,7 @@ static bool sw__step_usage(struct sw__thread *thread, uint64_t start, uint64_t e
     thread->usage_steps++;
     if (thread->usage_ticks &&
         end - thread->usage_ticks < sw__usage_pause(end - start, thread->usage_took)) {
-        return false;
+        return sw__step_memory(thread, end, &used->memory);
     }
     const uint64_t began = sw_now();
     struct sw__os_usage now;
@@ -80,6 +99,8 @@ static bool sw__step_usage(struct sw__thread *thread, uint64_t start, uint64_t e
                           sw__kept_open(&thread->statm, "/proc/self/statm"));
     const uint64_t fresh[6] = {now.cpu_ns,      now.run_delay_ns, now.voluntary,
                                now.involuntary, now.minor_faults, now.major_faults};
+    thread->memory_first = thread->usage_ticks ? thread->memory_first : end;
+    thread->memory_ticks = end;
     if (thread->usage_ticks) {
         used->steps = thread->usage_steps;
         used->cpu_ns = fresh[0] - thread->usage[0];

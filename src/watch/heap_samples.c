@@ -83,6 +83,7 @@ static struct {
     uint64_t paced_at; /* ns */
     uint64_t spent;    /* ns, since then */
     unsigned paced;    /* samples until it is looked at */
+    bool stepped;      /* the first step has begun */
     sw_heap_walk walk;
     bool native_leaves;
 } samples = {.lock = ATOMIC_FLAG_INIT};
@@ -370,6 +371,13 @@ void *sw_heap_caller(uint32_t function)
 
 /* --- points in time --- */
 
+static void pace_restart(void)
+{
+    samples.paced = PACE_FIRST;
+    samples.paced_at = sw__os_now_ns();
+    samples.spent = 0;
+}
+
 /* When steps have gone by: what every node has in use. Twice as many steps lie between points once there are too many. */
 static void point_take(void)
 {
@@ -377,6 +385,12 @@ static void point_take(void)
         atomic_load_explicit(&sw__domain_at(0)->next_step, memory_order_relaxed);
     if (step < samples.next_step) {
         return;
+    }
+    if (step > 0 && !samples.stepped && samples.asked) {
+        /* Imports allocate far more often than steps do: the pace that they led to is not that of the steps. */
+        samples.stepped = true;
+        __atomic_store_n(&sw__heap_period, samples.asked, __ATOMIC_RELAXED);
+        pace_restart();
     }
     struct store *store = samples.store;
     if (samples.points == POINTS) {
@@ -515,9 +529,8 @@ static void forget(void)
     samples.live = samples.peak = 0;
     samples.stride = 1;
     samples.next_step = 0;
-    samples.paced = PACE_FIRST;
-    samples.paced_at = sw__os_now_ns();
-    samples.spent = 0;
+    samples.stepped = false;
+    pace_restart();
     filter_clear();
     if (samples.store) {
         /* Pages of zeros come in their place. */

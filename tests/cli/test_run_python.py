@@ -58,6 +58,20 @@ def script(folder: Path, text: str, name: str = "train.py") -> Path:
     return path
 
 
+def test_by_python(plain: Run, env: dict[str, str], tmp_path: Path) -> None:
+    """`python -m stepwatch run` is the command, with that Python."""
+    env["PYTHONPATH"] = str(Path(stepwatch_package.__file__).parents[1])
+    env.pop("STEPWATCH_PYTHON", None)
+    program = script(tmp_path, "import sys\nprint(sys.argv[1:], sys.executable)\nsys.exit(3)\n")
+    run = plain("-m", "stepwatch", "run", "-o", tmp_path / "run", program, "-x", "y")
+    assert run.returncode == 3, run.stderr
+    assert run.stdout == f"{['-x', 'y']} {sys.executable}\n"
+    assert (tmp_path / "run" / "report.json").is_file()
+    wrong = plain("-m", "stepwatch", "repot")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert wrong.stderr == "stepwatch: unknown command 'repot'; did you mean 'report'?\n"
+
+
 def report_of(folder: Path) -> dict[str, Any]:
     report: dict[str, Any] = json.loads((folder / "report.json").read_text())
     return report

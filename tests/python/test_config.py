@@ -176,6 +176,30 @@ def test_off(tmp_path: Path) -> None:
     assert shown(tmp_path, "show('max_mb', enabled=True)", STEPWATCH_ENABLED="0") == "-"
 
 
+@pytest.mark.parametrize("said", ["0", "Off"])
+def test_off_hooks_nothing(tmp_path: Path, said: str) -> None:
+    """Tools that need no recording count nothing either; the program runs on."""
+    code = """
+import os, sys
+def busy():
+    return sum(range(10))
+timed = stepwatch.lines(busy)
+with stepwatch.functions() as functions, stepwatch.memory() as memory, stepwatch.sample(100):
+    kept = bytearray(1 << 20)
+    before = memory.snapshot()
+    print(busy(), timed(), sys.getprofile(), sys.gettrace(), len(os.listdir("/proc/self/task")))
+print(functions.rows(), stepwatch.lines.rows())
+print(memory.peak, memory.allocated, memory.top(), (memory.snapshot() - before).top())
+memory.start()
+memory.stop()
+"""
+    assert shown(tmp_path, code, STEPWATCH_ENABLED=said).splitlines() == [
+        "45 45 None None 1",
+        "[] []",
+        "0 0 [] []",
+    ]
+
+
 def test_mistakes_in_what_counts_as_a_file(tmp_path: Path) -> None:
     config = {"max_bm": 3, "policy": "best", "trainer": {"a": 1, "b": 2}, "lines": ["x"]}
     result = child(tmp_path, f"show('policy', config={config!r})")

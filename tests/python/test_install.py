@@ -121,6 +121,17 @@ stepwatch.stop()
     assert run(python, "-c", code).split() == ["0", "1"]
 
 
+def test_command_by_python(prefix: Path, tmp_path: Path) -> None:
+    python = prefix / "bin" / "python"
+    assert run(python, "-m", "stepwatch", "--version") == run(
+        prefix / "bin" / "stepwatch", "--version"
+    )
+    script = tmp_path / "train.py"
+    script.write_text("import sys\nprint(sys.prefix)\n", encoding="utf-8")
+    words = ("-m", "stepwatch", "run", "--no-report", "-o", tmp_path / "run", script)
+    assert run(python, *words, PATH="/usr/bin:/bin").strip() == str(prefix)
+
+
 def test_run_uses_the_python_beside_the_command(prefix: Path, tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text("import sys\nprint(sys.prefix)\n", encoding="utf-8")

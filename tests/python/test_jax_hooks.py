@@ -745,6 +745,21 @@ def test_hooks_that_fail(run: Runner) -> None:
 # stepwatch.jax.profile ---------------------------------------------------------------------------
 
 
+def test_profile_again() -> None:
+    """What is asked for later holds, in the wrapper that there is."""
+    import stepwatch.jax
+
+    def loss(x: float) -> float:
+        return x
+
+    wrapped = stepwatch.jax.profile(loss)
+    settings = wrapped.__stepwatch_settings__  # type: ignore[attr-defined]
+    assert stepwatch.jax.profile(loss, name="named", sync=True) is wrapped
+    assert (settings.section.name, settings.sync) == ("named", True)
+    assert stepwatch.jax.profile(wrapped) is wrapped
+    assert (settings.section.name, settings.sync) == ("named", True)
+
+
 def test_profile(tmp_path: Path, stepwatch_cli: Path) -> None:
     """Functions keep their identity; what was compiled before is found; sync waits."""
     path = write(

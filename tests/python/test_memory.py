@@ -248,6 +248,40 @@ def test_growth_from_few_samples_is_known_badly(tmp_path: Path) -> None:
     assert len(kept) == 150
 
 
+def test_growth_of_a_short_run(tmp_path: Path) -> None:
+    """A hundred milliseconds of short steps are enough to see what grows."""
+    told = child(
+        f"""
+import stepwatch, time
+stepwatch.start(out={str(tmp_path / "run")!r}, quiet=True)
+kept = []
+for _ in stepwatch.steps(range(250)):
+    kept.append(b"x" * 300_000)
+    time.sleep(0.0002)
+for finding in stepwatch.stop().report().to_dict()["findings"]:
+    if finding["kind"] == "memory_growth":
+        print(finding["evidence"]["mb_per_step"])
+"""
+    )
+    assert near(float(told), 0.3)
+
+
+@pytest.mark.usefixtures("plain_memory", "no_recording")
+def test_samples_of_steps_do_not_suffer_from_what_came_before(tmp_path: Path) -> None:
+    """Imports allocate so much that samples become few; with the first step they are many again."""
+    stepwatch.start(out=tmp_path / "run", quiet=True, memory=True)
+    for _ in range(2_000):
+        bytearray(200_000)
+    kept = []
+    for _ in stepwatch.steps(range(400)):
+        kept.append(b"x" * MB)
+        time.sleep(0.0005)
+    sites = stepwatch.stop().report().to_dict()["memory"]["allocations"]["sites"]
+    site = max(sites, key=lambda row: row["live_bytes"] if Path(row["file"]).name == HERE else 0)
+    assert site["samples"] > 110  # The first 128 are taken whatever they cost.
+    assert len(kept) == 400
+
+
 def test_differences_of_other_stretches_are_refused() -> None:
     with stepwatch.memory() as first:
         kept = [bytearray(1 * MB) for _ in range(20)]

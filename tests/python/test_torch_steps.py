@@ -161,3 +161,30 @@ def test_a_loader_that_nobody_keeps(recorded: Recording) -> None:
             F.mse_loss(model(x), y).backward()
             optimizer.step()
     assert [row["steps"] for row in recorded.report["epochs"]] == [6, 6, 6]
+
+
+@watched
+def test_epochs_of_a_second_stage_follow_those_of_the_first(recorded: Recording) -> None:
+    """Loaders that take turns share their epochs; one that comes later goes on from there."""
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    first, second, last = loader(4), loader(6), loader(12)
+
+    def train(*loaders: Any) -> None:
+        for batches in loaders:
+            for x, y in batches:
+                optimizer.zero_grad()
+                model(x, y).backward()
+                optimizer.step()
+
+    for _ in range(3):
+        train(first, second)
+        with torch.no_grad():
+            model.eval()
+            for x, _ in loader(8):
+                model(x)
+            model.train()
+    for _ in range(2):
+        train(last)
+    epochs = [(row["epoch"], row["steps"]) for row in recorded.report["epochs"]]
+    assert epochs == [(0, 10), (1, 10), (2, 10), (3, 2), (4, 2)]

@@ -56,6 +56,20 @@ static void test_leak(void **state)
     assert_float_equal(exact.slope, 5e4, 1);
 }
 
+/* A line is a line also if something came on top once. */
+static double line_and_step(double at)
+{
+    return 2.4e8 + 3e5 * at + (at > 20 ? 2.4e6 : 0);
+}
+
+static void test_line_and_step(void **state)
+{
+    (void)state;
+    const struct sw__growth found = of(45, line_and_step);
+    assert_true(found.grows);
+    assert_true(fabs(found.slope - 3e5) < 1.5e4);
+}
+
 static double flat(double at)
 {
     (void)at;
@@ -164,9 +178,9 @@ static void test_source(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_leak),   cmocka_unit_test(test_healthy),
-        cmocka_unit_test(test_wander), cmocka_unit_test(test_too_few),
-        cmocka_unit_test(test_source),
+        cmocka_unit_test(test_leak),    cmocka_unit_test(test_line_and_step),
+        cmocka_unit_test(test_healthy), cmocka_unit_test(test_wander),
+        cmocka_unit_test(test_too_few), cmocka_unit_test(test_source),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
