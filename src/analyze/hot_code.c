@@ -78,8 +78,8 @@ static bool waits_for_others(const char *file)
 /* Whether a function writes down what happens: of a package for that, or one of the user's that is named so. */
 static bool writes_logs(const sw_stack_frame *frame, bool *by_name)
 {
-    static const char *const classes[] = {"Logger.", "Tracker.", "Reporter.",
-                                          "Recorder."};
+    static const char *const classes[] = {"Logger.",   "Tracker.", "Reporter.",
+                                          "Recorder.", "Journal.", "Diary."};
     static const char *const values[] = {"log_prob", "log_softmax", "log_lik", "log_det",
                                          "log_sum",  "log_norm",    "log_sigm"};
     *by_name = false;

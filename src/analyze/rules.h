@@ -40,6 +40,7 @@ bool sw__rules_alike(
 void sw__rules_redundant(sw_findings *all);
 bool sw__rules_frozen(sw_findings *all); /* redundant_work; whether there is some */
 bool sw__rules_again(sw_findings *all);  /* the same */
+bool sw__rules_held(sw_findings *all);   /* the same */
 void sw__rules_ranks(sw_findings *all);  /* straggler, communication */
 void sw__rules_gpu(sw_findings *all);    /* gpu_throttle */
 void sw__rules_memory(sw_findings *all); /* memory_growth, memory_pressure */
@@ -47,6 +48,10 @@ void sw__rules_memory(sw_findings *all); /* memory_growth, memory_pressure */
  * too little; `kept`: the source shows what is kept. */
 void sw__rules_piles(sw_findings *all, struct sw__draft *growth, bool kept);
 void sw__rules_metrics(sw_findings *all); /* logging: work after the update */
+/* optimizer: a function whose loop goes through parameters, as its source reads, and takes `time`; whether it is one. */
+struct sw__hot_function;
+bool sw__update_by_hand(sw_findings *all, const struct sw__hot_function *top,
+                        struct sw__estimate time);
 
 /* Small reads, reading again, fsync: what watched calls say. */
 void sw__rules_io(sw_findings *all);

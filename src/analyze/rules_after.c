@@ -159,6 +159,10 @@ void sw__rules_metrics(sw_findings *all)
         copies_of_state(all, at, time);
         return;
     }
+    /* Where no optimizer of torch's updates, this may be what does. */
+    if (all->it.steps->updates == 0 && sw__update_by_hand(all, list, time)) {
+        return;
+    }
     struct sw__draft *draft = sw__draft(all, SW_FINDING_LOGGING, "RULE-44");
     draft->group = sw__asks_device(all, at) ? SW__GROUP_HOST : SW__GROUP_NONE;
     if (python && python->group == SW__GROUP_NONE && draft->group == SW__GROUP_NONE) {

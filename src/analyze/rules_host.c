@@ -114,11 +114,14 @@ static bool goes_through_parameters(const sw_stack_frame *at)
     return does;
 }
 
-/* An update that nobody calls an optimizer: small operations on one parameter after the other. */
-static void update_by_hand(sw_findings *all, const struct sw__hot_function *top,
-                           struct sw__estimate time)
+/* An update that nobody calls an optimizer: operations on one parameter after the other. */
+bool sw__update_by_hand(sw_findings *all, const struct sw__hot_function *top,
+                        struct sw__estimate time)
 {
     const sw_stack_frame *at = &top->frame;
+    if (!goes_through_parameters(at)) {
+        return false;
+    }
     const double share = time.mean / all->it.mean_ns;
     struct sw__draft *draft = sw__draft(all, SW_FINDING_OPTIMIZER, "RULE-23");
     sw__draft_where(all, draft, at->file, at->line, at->name);
@@ -132,11 +135,12 @@ static void update_by_hand(sw_findings *all, const struct sw__hot_function *top,
     draft->finding.confidence = 0.75;
     sw__draft_advise(
         all, draft,
-        "The loop over parameters in %s, line %u of %s, makes several small "
+        "The loop over parameters in %s, line %u of %s, makes several "
         "operations for each: use torch._foreach_* functions on the list, or an "
         "optimizer of torch.optim with fused=True or foreach=True.",
         at->name, at->line, sw__file_name(at->file));
     sw__draft_saves_in_steps(all, draft, time, 0.85, 0.5, 0.98);
+    return true;
 }
 
 /* That a function learns nothing is said of it already; that it is Python says what to do about it. */
@@ -171,8 +175,7 @@ static struct sw__draft *python_overhead(sw_findings *all)
     if (!top || !(time.low / step > PYTHON_LEAST)) {
         return NULL;
     }
-    if (goes_through_parameters(&top->frame)) {
-        update_by_hand(all, top, time);
+    if (sw__update_by_hand(all, top, time)) {
         return NULL;
     }
     const double beside = sw__computed_meanwhile(all);

@@ -55,6 +55,8 @@ struct model {
     double kinds; /* parts, of those in a long row the first few */
     double calls; /* of leaves, in a step */
     double leaf_ns;
+    /* Of layers of torch's that compute for long in few calls: forward and backward. They are none of many small operations. */
+    double large_ns, large_back_ns;
 };
 
 static size_t parent_length(const char *name)
@@ -87,6 +89,19 @@ static bool one_of_many(const char *name)
         }
     }
     return false;
+}
+
+/* Whether a part is a layer of torch's that computes for long in few calls. A recurrent one is many operations. */
+#define LARGE_CALLS_MOST 4
+#define LARGE_CALL_NS 300e3
+static bool is_large(const struct part *part, uint64_t steps)
+{
+    const sw_training_module *module = part->module;
+    return part->leaf && module->type && sw__of_torch(module->type) &&
+           !strstr(module->type, "RNN") && !strstr(module->type, "GRU") &&
+           !strstr(module->type, "LSTM") &&
+           (double)module->calls <= LARGE_CALLS_MOST * (double)steps &&
+           (double)module->total_ns > LARGE_CALL_NS * (double)module->calls;
 }
 
 /* The parts that were called. Models of more than some thousand parts are looked at in part: the ones with most time. */
@@ -134,6 +149,10 @@ static bool find_parts(sw_findings *all, struct model *model)
         if (part->leaf) {
             model->calls += (double)module->calls / (double)steps;
             model->leaf_ns += (double)module->total_ns / (double)steps;
+        }
+        if (is_large(part, steps)) {
+            model->large_ns += part->forward_ns;
+            model->large_back_ns += part->step_ns - part->forward_ns;
         }
     }
     return model->count > 0;
@@ -532,7 +551,7 @@ struct graph {
     double again; /* how often the same function comes on average */
 };
 
-static struct graph find_graph(sw_findings *all)
+static struct graph find_graph(sw_findings *all, const struct model *model)
 {
     const struct sw__estimate backward =
         sw__phase_time(all, SW__PHASE_BIT(SW_PHASE_BACKWARD));
@@ -542,10 +561,10 @@ static struct graph find_graph(sw_findings *all)
     /* What the thread waited for a core is no part of them. */
     const double wait = sw__core_wait(all);
     const double ran = wait > 0 && wait < 1 ? 1 - wait : 1;
+    const double small = fmax(0.1 * backward.high, backward.high - model->large_back_ns);
     if (nodes > 0 && functions > 0 && backward.mean > 0) {
-        graph = (struct graph){.nodes = nodes,
-                               .node_ns = backward.high * ran / nodes,
-                               .again = nodes / functions};
+        graph = (struct graph){
+            .nodes = nodes, .node_ns = small * ran / nodes, .again = nodes / functions};
     }
     return graph;
 }
@@ -622,7 +641,7 @@ static void launch_bound(sw_findings *all, const struct model *model)
     const struct sw__estimate own = small_calls(all, &top);
     const bool by_modules =
         model->calls >= CALLS_LEAST && between.low > BETWEEN_CALLS_LEAST;
-    const struct graph graph = find_graph(all);
+    const struct graph graph = find_graph(all, model);
     /* An operation of the framework may be many nodes, too (nn.GRU): then no Python lies between them. */
     const bool idles = sw__device_idles(all);
     const bool by_graph =
@@ -689,7 +708,10 @@ static void launch_bound(sw_findings *all, const struct model *model)
         const double most = (1 - stay / graph.again) * calls;
         const double usual = most < 0.3 ? 0.3 : most;
         const double few = 1 - STAY_LEAST / graph.again;
-        sw__draft_saves_in_steps(all, draft, both, usual, 0.5 * usual,
+        const double large = fmin(model->large_ns + model->large_back_ns, 0.9 * both.low);
+        const struct sw__estimate small = {both.mean - large, both.low - large,
+                                           both.high - large, both.count};
+        sw__draft_saves_in_steps(all, draft, small, usual, 0.5 * usual,
                                  few > usual ? few : usual);
     } else {
         sw__draft_saves_in_steps(all, draft, both, by_code ? 0.93 : 0.4,

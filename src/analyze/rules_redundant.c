@@ -530,6 +530,9 @@ static bool gradients_for_nobody(sw_findings *all)
 void sw__rules_redundant(sw_findings *all)
 {
     const struct sw__hot *hot = sw__hot_code(all);
+    if (hot->samples >= 50 && sw__rules_held(all)) {
+        return;
+    }
     if (hot->samples < 50 || !hot->phase_samples[SW_PHASE_BACKWARD]) {
         sw__findings_unchecked(
             all, SW_FINDING_REDUNDANT_WORK,

@@ -4,6 +4,7 @@
 
 #include "analyze/source_calls.h"
 #include "analyze/source_chance.h"
+#include "analyze/source_holds.h"
 #include "analyze/source_inputs.h"
 #include "analyze/source_keeps.h"
 #include "analyze/source_loops.h"
@@ -30,6 +31,7 @@ static void look(const char *text, size_t length, uint32_t first, uint32_t line)
     (void)sw__source_uses_chance(text, length, first, line);
     if (sw__source_call_get(text, length, line, NULL, &call)) {
         (void)sw__source_call_keeps(text, length, first, line, &call, false);
+        (void)sw__source_call_holds(text, length, &call);
         (void)sw__source_without_grad(text, length, first, line);
         (void)sw__source_call_given(text, length, first, line, &call);
         if (sw__source_call_get(text, length, first, NULL, &other)) {
