@@ -359,6 +359,23 @@ static double longer_with_update(const sw_findings *all)
                : NAN;
 }
 
+/* What DDP counts of exchanges: the first ten, and then one in a hundred. */
+enum counted { COUNT_UNKNOWN, COUNT_EACH, COUNT_SOME };
+
+/* Whether each of so many backward passes for an update exchanges, by that count. */
+static enum counted counted_by_ddp(const sw_findings *all, double updates, double passes)
+{
+    const double count = sw__setting_number(all, "ddp", "iteration");
+    const double each = updates * passes;
+    const double seen = each >= 100 ? 100 * floor(each / 100) : fmin(each, 10);
+    if (!(count > 0)) {
+        return COUNT_UNKNOWN;
+    }
+    return count > updates + 1  ? COUNT_EACH
+           : seen > updates + 1 ? COUNT_SOME
+                                : COUNT_UNKNOWN;
+}
+
 static struct adding find_adding(const sw_findings *all, double exposed)
 {
     const char *name;
@@ -370,14 +387,15 @@ static struct adding find_adding(const sw_findings *all, double exposed)
     struct adding adding = {1, backwards > 1 ? backwards : 1, true};
     if (backwards > 1.9 && backwards < 1e4) {
         adding.passes = backwards; /* a step is an update */
+        adding.each = counted_by_ddp(all, steps, backwards) != COUNT_SOME;
         return adding;
     }
     const double longer = longer_with_update(all);
-    /* Counted by DDP itself, the first ten at least: enough to tell where there are few updates. */
-    const double exchanges = sw__setting_number(all, "ddp", "iteration");
-    if (updates > 0 && steps / updates > 1.9 && (!isnan(longer) || exchanges > 0)) {
-        adding.passes = steps / updates;
-        adding.each = isnan(longer) ? exchanges > updates + 1 : longer < exposed / 2;
+    const double passes = updates > 0 ? steps / updates : 0;
+    const enum counted counted = counted_by_ddp(all, updates, passes);
+    if (passes > 1.9 && (!isnan(longer) || counted != COUNT_UNKNOWN)) {
+        adding.passes = passes;
+        adding.each = isnan(longer) ? counted == COUNT_EACH : longer < exposed / 2;
     }
     return adding;
 }

@@ -1,4 +1,4 @@
-/* Rules on a model that is asked the same more than once in a step, as the source reads. */
+/* Rules on what is computed again from the same, as the source reads: a model that is asked twice, and what an object holds. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -172,12 +172,65 @@ static void in_a_function_and_one_that_it_calls(void **state)
     look_at(&loss, &labels, &NET, 0);
 }
 
+/* A function that a method calls in every step, with what its object has had since it was built. */
+static void computed_from_what_is_held(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *given, *after, *inside;
+        bool again;
+    } cases[] = {
+        {"self.table", "", "table.mean()", true},
+        {"self.table, SCALE", "", "table.mean()", true},
+        {"self.table, rows", "", "table.mean()", false},
+        {"self.table", "        self.table = fresh()\n", "table.mean()", false},
+        {"self.table", "        self.table[0] = 1\n", "table.mean()", false},
+        {"self.table", "        random.shuffle(self.table)\n", "table.mean()", false},
+        {"self.table", "        self.other = self.table\n", "table.mean()", true},
+        {"self.table", "", "table + noise(table)", false},
+        {"self.weights", "", "table.mean()", false}, /* it may learn */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[600];
+        (void)snprintf(text, sizeof text,
+                       "def standardise(table, scale=1):\n"
+                       "    return table - %s\n"
+                       "\n"
+                       "class Table:\n"
+                       "    def __init__(self, rows):\n"
+                       "        self.table = self.weights = read(rows)\n"
+                       "\n"
+                       "    def batch(self, rows):\n"
+                       "        table = standardise(%s)\n"
+                       "%s"
+                       "        return table[rows]\n",
+                       cases[i].inside, cases[i].given, cases[i].after);
+        struct scene *scene = scene_new();
+        const char *path = scene_source(scene, text);
+        scene_steps(scene, 100, PHASES([SW_PHASE_OTHER] = 10));
+        scene_samples(
+            scene, SW_PHASE_OTHER,
+            FRAMES(TRAIN(20), {"Table.batch", path, 8, 9}, {"standardise", path, 1, 2}),
+            600, 590);
+        scene_samples(scene, SW_PHASE_OTHER, FRAMES(TRAIN(22)), 400, 390);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_REDUNDANT_WORK);
+        assert_int_equal(finding != NULL, cases[i].again);
+        if (finding) {
+            assert_string_equal(finding->name, "standardise");
+            assert_true(finding->speedup > 2 && finding->speedup < 2.8);
+        }
+        scene_free(scene);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(in_two_functions_that_are_given_the_same),
         cmocka_unit_test(in_two_lines_of_a_function),
         cmocka_unit_test(in_a_function_and_one_that_it_calls),
+        cmocka_unit_test(computed_from_what_is_held),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

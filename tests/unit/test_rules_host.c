@@ -649,8 +649,8 @@ static void journal_of_a_framework(void **state)
                       300, 300);
         scene_samples(scene, SW_PHASE_OPTIMIZER,
                       FRAMES(TRAIN(20), CLOSURE(cases[i].line),
-                             {"Journal.after", "/home/u/journal.py", 30, 36},
-                             {"Journal.describe", "/home/u/journal.py", 10, 14}),
+                             {"Chronicle.after", "/home/u/chronicle.py", 30, 36},
+                             {"Chronicle.describe", "/home/u/chronicle.py", 10, 14}),
                       cases[i].samples * 9 / 10, cases[i].samples * 9 / 10);
         scene_samples(
             scene, SW_PHASE_OPTIMIZER,
@@ -659,7 +659,7 @@ static void journal_of_a_framework(void **state)
         /* It also writes down what it found, which looks like Python. */
         scene_samples(scene, SW_PHASE_OPTIMIZER,
                       FRAMES(TRAIN(20), CLOSURE(cases[i].line),
-                             {"Journal.after", "/home/u/journal.py", 30, 38}),
+                             {"Chronicle.after", "/home/u/chronicle.py", 30, 38}),
                       cases[i].samples / 10, cases[i].samples / 20);
         if (cases[i].elsewhere) {
             scene_samples(
@@ -671,7 +671,7 @@ static void journal_of_a_framework(void **state)
         const sw_finding *finding = found(scene, SW_FINDING_LOGGING);
         assert_int_equal(finding != NULL, cases[i].logs);
         if (finding) {
-            assert_string_equal(finding->name, "Journal.describe");
+            assert_string_equal(finding->name, "Chronicle.describe");
             /* All that is called there, and none of it is told twice. */
             assert_true(fabs(evidence(finding, "after_ms") - 5) < 0.3);
             assert_null(found(scene, SW_FINDING_PYTHON_OVERHEAD));
@@ -796,28 +796,64 @@ static void write_source(const char *text)
 static void a_loop_over_parameters(void **state)
 {
     (void)state;
-    for (unsigned update = 0; update < 2; update++) {
+    /* Small operations, between which Python shows; and large ones, after the backward, where nothing else updates. */
+    static const struct {
+        const char *over;
+        uint64_t in_call;
+        unsigned updates; /* by an optimizer of torch's */
+        bool update, logs;
+    } cases[] = {{"parameters", 500, 0, true, false},
+                 {"history", 500, 0, false, false},
+                 {"parameters", 600, 0, true, false},
+                 {"history", 600, 0, false, true},
+                 {"parameters", 600, 100, false, true}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char text[200];
         snprintf(text, sizeof text,
                  "def after(net):\n"
                  "    for p in net.%s():\n"
                  "        p -= 0.1 * p.grad\n",
-                 update ? "parameters" : "history");
+                 cases[i].over);
         write_source(text);
         struct scene *scene = scene_new();
         scene_steps(scene, 100, PHASES(COMPUTE, [SW_PHASE_OTHER] = 6));
+        scene->lane->file->updates = cases[i].updates;
         usual_samples(scene);
         scene_samples(scene, SW_PHASE_OTHER,
-                      FRAMES(TRAIN(30), {"after", source_path, 1, 3}), 600, 500);
+                      FRAMES(TRAIN(30), {"after", source_path, 1, 3}), 600,
+                      cases[i].in_call);
         scene_look(scene);
         const sw_finding *finding = found(scene, SW_FINDING_OPTIMIZER);
-        assert_int_equal(finding != NULL, update);
-        assert_int_equal(found(scene, SW_FINDING_PYTHON_OVERHEAD) != NULL, !update);
+        const bool python = !cases[i].update && !cases[i].logs;
+        assert_int_equal(finding != NULL, cases[i].update);
+        assert_int_equal(found(scene, SW_FINDING_PYTHON_OVERHEAD) != NULL, python);
+        assert_int_equal(found(scene, SW_FINDING_LOGGING) != NULL, cases[i].logs);
         if (finding) {
             assert_int_equal(finding->line, 3);
         }
         scene_free(scene);
         unlink(source_path);
+    }
+}
+
+/* Classes that are there to write down what happens are known by their names, before the model and after it. */
+static void classes_that_log(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        bool logs;
+    } cases[] = {{"Journal.write", true}, {"Diary.note", true}, {"Journey.write", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct scene *scene = scene_new();
+        scene_steps(scene, 100, PHASES(COMPUTE, [SW_PHASE_OTHER] = 6));
+        usual_samples(scene);
+        scene_samples(scene, SW_PHASE_OTHER,
+                      FRAMES(TRAIN(17), {cases[i].name, "/home/u/words.py", 3, 7}), 600,
+                      590);
+        scene_look(scene);
+        assert_int_equal(found(scene, SW_FINDING_LOGGING) != NULL, cases[i].logs);
+        scene_free(scene);
     }
 }
 
@@ -1142,6 +1178,7 @@ int main(void)
         cmocka_unit_test(journal_of_a_framework),
         cmocka_unit_test(waiting_before_the_model),
         cmocka_unit_test(a_loop_over_parameters),
+        cmocka_unit_test(classes_that_log),
         cmocka_unit_test(the_same_again),
         cmocka_unit_test(pictures_and_tables),
         cmocka_unit_test(jax_is_given_arrays_of_the_host),

@@ -511,6 +511,46 @@ static void exchanges_of_added_gradients(void **state)
     }
 }
 
+/* Where a step is an update of eight backward passes, only what DDP counts tells whether each of them exchanges. */
+static void exchanges_that_ddp_counts(void **state)
+{
+    (void)state;
+    static const struct {
+        double count; /* of 70 updates: the last of a hundred, or the first ten */
+        bool often;
+    } cases[] = {{500, true}, {10, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct scene *scene = scene_new();
+        for (unsigned k = 0; k < 2; k++) {
+            if (!scene->tb) {
+                scene_process(scene);
+            }
+            tb_fact(scene->tb, "rank", k ? "1" : "0");
+            tb_fact(scene->tb, "world_size", "2");
+            const uint32_t backward = scene_section(scene, "backward", SW_PHASE_BACKWARD);
+            for (unsigned step = 0; step < 70; step++) {
+                for (unsigned pass = 0; pass < 8; pass++) {
+                    call(scene->tb, scene->lane, backward, scene->at + 12 * pass * MS,
+                         12 * MS);
+                }
+                scene_step(scene,
+                           PHASES([SW_PHASE_FORWARD] = 40, [SW_PHASE_BACKWARD] = 100,
+                                  [SW_PHASE_OPTIMIZER] = 2),
+                           0);
+            }
+            scene->lane->file->updates = 70;
+            scene_setting(scene, "ddp", "iteration", NULL, cases[i].count);
+            scene_setting(scene, "ddp", "avg_backward_comm_time", NULL, 6e6);
+            scene_setting(scene, "ddp", "avg_backward_compute_comm_overlap_time", NULL,
+                          1e6);
+            scene_close(scene);
+        }
+        scene_look(scene);
+        assert_int_equal(found(scene, SW_FINDING_COMMUNICATION) != NULL, cases[i].often);
+        scene_free(scene);
+    }
+}
+
 /* DDP has measured exchanges that are longer than a backward takes: ranks waited for each other at first. */
 static void exchanges_last_no_longer_than_the_backward(void **state)
 {
@@ -581,6 +621,7 @@ int main(void)
         cmocka_unit_test(ranks_that_are_alike),
         cmocka_unit_test(collectives_that_take_long),
         cmocka_unit_test(exchanges_of_added_gradients),
+        cmocka_unit_test(exchanges_that_ddp_counts),
         cmocka_unit_test(exchanges_last_no_longer_than_the_backward),
         cmocka_unit_test(what_was_not_watched_is_not_checked),
     };

@@ -73,6 +73,32 @@ static void many_nodes(void **state)
     }
 }
 
+/* 1000 nodes of 10 us beside a layer of torch's that computes for long: that is none of them, and stays as it is. */
+static void many_nodes_beside_large_layers(void **state)
+{
+    (void)state;
+    for (unsigned large = 0; large < 2; large++) {
+        struct scene *scene = scene_new();
+        scene_steps(scene, 100, PHASES([SW_PHASE_FORWARD] = 8, [SW_PHASE_BACKWARD] = 30));
+        part(scene, "Net", "Net", 8, 30, 0);
+        part(scene, "Net.wide", large ? "Linear" : "Cells", 5, 20, 4000000);
+        scene_samples(scene, SW_PHASE_FORWARD,
+                      FRAMES(TRAIN(20), TORCH("call"),
+                             {"Net.forward", "/home/u/cell.py", 5, 9}, TORCH("linear")),
+                      400, 300);
+        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 500, 500);
+        graph(scene, 1000, 10);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_LAUNCH_BOUND);
+        assert_int_equal(finding != NULL, large);
+        if (finding) {
+            /* 13 of 38 ms are small operations. */
+            assert_true(finding->speedup > 1.3 && finding->speedup < 1.55);
+        }
+        scene_free(scene);
+    }
+}
+
 /* 2000 nodes of 3 us that a function between the model and the backward makes: for one element after the other, or in one
  * recurrence of which nothing can be put together. */
 static void operations_outside_the_model(void **state)
@@ -1121,6 +1147,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(many_nodes),
+        cmocka_unit_test(many_nodes_beside_large_layers),
         cmocka_unit_test(operations_outside_the_model),
         cmocka_unit_test(a_loss_one_by_one),
         cmocka_unit_test(a_function_for_one_element),
