@@ -67,7 +67,7 @@ def test_by_python(plain: Run, env: dict[str, str], tmp_path: Path) -> None:
     assert run.returncode == 3, run.stderr
     assert run.stdout == f"{['-x', 'y']} {sys.executable}\n"
     assert (tmp_path / "run" / "report.json").is_file()
-    wrong = plain("-m", "stepwatch", "repot")
+    wrong = plain("-m", "stepwatch", "reporx")
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert wrong.stderr == "stepwatch: unknown command 'repot'; did you mean 'report'?\n"
 
