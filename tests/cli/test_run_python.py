@@ -69,7 +69,7 @@ def test_by_python(plain: Run, env: dict[str, str], tmp_path: Path) -> None:
     assert (tmp_path / "run" / "report.json").is_file()
     wrong = plain("-m", "stepwatch", "reporx")
     assert (wrong.returncode, wrong.stdout) == (2, "")
-    assert wrong.stderr == "stepwatch: unknown command 'repot'; did you mean 'report'?\n"
+    assert wrong.stderr == "stepwatch: unknown command 'reporx'; did you mean 'report'?\n"
 
 
 def report_of(folder: Path) -> dict[str, Any]:
