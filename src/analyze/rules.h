@@ -41,6 +41,9 @@ void sw__rules_redundant(sw_findings *all);
 bool sw__rules_frozen(sw_findings *all); /* redundant_work; whether there is some */
 bool sw__rules_again(sw_findings *all);  /* the same */
 bool sw__rules_held(sw_findings *all);   /* the same */
+/* redundant_work: what `at` does is computed from the same in every step, as `line` reads. Advice and gain are the caller's. */
+struct sw__draft *sw__draft_again(sw_findings *all, const sw_stack_frame *at,
+                                  const sw_stack_frame *line, struct sw__estimate time);
 void sw__rules_ranks(sw_findings *all);  /* straggler, communication */
 void sw__rules_gpu(sw_findings *all);    /* gpu_throttle */
 void sw__rules_memory(sw_findings *all); /* memory_growth, memory_pressure */

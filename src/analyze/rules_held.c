@@ -50,18 +50,7 @@ bool sw__rules_held(sw_findings *all)
             continue;
         }
         const sw_stack_frame *at = &list[i].frame, *caller = list[i].caller;
-        struct sw__draft *draft = sw__draft(all, SW_FINDING_REDUNDANT_WORK, "RULE-44");
-        sw__draft_rule(draft, "RULE-13");
-        sw__draft_where(all, draft, at->file, at->line, at->name);
-        sw__draft_title(
-            all, draft,
-            "%.0f %% of a step is %s, computed from the same in every step (%s:%u)",
-            100 * time.mean / step, at->name, sw__file_name(at->file), at->line);
-        sw__draft_number(draft, "again_ms", time.mean / 1e6);
-        sw__draft_number(draft, "again_share", time.mean / step);
-        sw__draft_number(draft, "samples", (double)time.count);
-        draft->finding.share = time.mean / step;
-        draft->finding.confidence = 0.7;
+        struct sw__draft *draft = sw__draft_again(all, at, at, time);
         sw__draft_advise(
             all, draft,
             "%s, line %u of %s, gives %s nothing but what it has had since "

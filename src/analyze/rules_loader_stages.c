@@ -98,6 +98,18 @@ static bool reads_file(const sw_stack_frame *at)
     return reads;
 }
 
+/* Adds what is said of each draft: workers, which hide a part of it, and the gain. */
+static void complete(sw_findings *all, struct sw__draft *draft,
+                     const struct sw__loader_facts *facts, unsigned workers,
+                     const struct sw__replay_range *range)
+{
+    if (workers > facts->workers) {
+        sw__loader_advise_workers(all, draft, facts, workers, facts->prefetch);
+    }
+    sw__loader_common(all, draft, facts);
+    sw__loader_draft_saves(all, draft, range);
+}
+
 /* A stage of the dataset's that no transform of a library is: most of a batch is spent in one function, on short calls in a loop.
  * Cheaper code gains more than more workers that go on doing it. */
 static bool function_dominates(sw_findings *all, const struct sw__loader_facts *facts,
@@ -134,11 +146,7 @@ static bool function_dominates(sw_findings *all, const struct sw__loader_facts *
                                        "calls: use operations on the whole sample, or "
                                        "do it once beforehand and keep the result",
                                        at->name, sw__file_name(at->file), at->line));
-    if (workers > facts->workers) { /* which hides a part of it */
-        sw__loader_advise_workers(all, draft, facts, workers, facts->prefetch);
-    }
-    sw__loader_common(all, draft, facts);
-    sw__loader_draft_saves(all, draft, &range);
+    complete(all, draft, facts, workers, &range);
     return true;
 }
 
@@ -215,12 +223,33 @@ static bool line_dominates(sw_findings *all, const struct sw__loader_facts *fact
                            : "Make line %u of %s cheaper, do it for many samples at "
                              "once, or once beforehand and keep the result",
                        at->line, sw__file_name(at->file)));
-    if (workers > facts->workers) { /* which hides a part of it */
-        sw__loader_advise_workers(all, draft, facts, workers, facts->prefetch);
-    }
-    sw__loader_common(all, draft, facts);
-    sw__loader_draft_saves(all, draft, &range);
+    complete(all, draft, facts, workers, &range);
     return true;
+}
+
+/* Whether it gains at least so much that a share of making a sample is kept instead. */
+static bool gains_if_kept(sw_findings *all, const struct sw__loader_facts *facts,
+                          double share, double least, struct sw__replay_range *range)
+{
+    const struct sw__loader_change change = {
+        .workers = facts->workers,
+        .prefetch = facts->prefetch,
+        .make_scale = {1 - share * 0.5, 1 - share * KEPT, 1 - share}};
+    *range = sw__loader_saves(all, facts, &change);
+    return worth_it(facts, range) && !(range->mean < least);
+}
+
+/* Of code whose result can be kept. */
+static struct sw__draft *kept_draft(sw_findings *all, const struct sw__loader_code *code)
+{
+    const sw_stack_frame *at = code->frame;
+    struct sw__draft *draft =
+        sw__loader_draft(all, SW_FINDING_LOADER_TRANSFORM, "RULE-38", SW__TRANSFORMS);
+    sw__draft_rule(draft, "RULE-13");
+    sw__draft_where(all, draft, at->file, at->line, at->name);
+    sw__draft_number(draft, "stage_share", fmin(code->share.share, 1));
+    sw__draft_number(draft, "samples", (double)code->samples);
+    return draft;
 }
 
 /* What a line makes again for each sample takes most of it, though it is always the same. */
@@ -236,36 +265,23 @@ static bool made_again(sw_findings *all, const struct sw__loader_facts *facts,
         return false;
     }
     const double share = fmin(code.share.share, 1);
-    const struct sw__loader_change change = {
-        .workers = facts->workers,
-        .prefetch = facts->prefetch,
-        .make_scale = {1 - share * 0.5, 1 - share * KEPT, 1 - share}};
-    const struct sw__replay_range range = sw__loader_saves(all, facts, &change);
-    if (!worth_it(facts, &range) ||
-        range.mean < REWRITE_SEEN * more_workers(all, facts, workers)) {
+    struct sw__replay_range range;
+    if (!gains_if_kept(all, facts, share,
+                       REWRITE_SEEN * more_workers(all, facts, workers), &range)) {
         return false;
     }
     const sw_stack_frame *at = code.frame;
-    struct sw__draft *draft =
-        sw__loader_draft(all, SW_FINDING_LOADER_TRANSFORM, "RULE-38", SW__TRANSFORMS);
-    sw__draft_rule(draft, "RULE-13");
-    sw__draft_where(all, draft, at->file, at->line, at->name);
+    struct sw__draft *draft = kept_draft(all, &code);
     sw__draft_title(
         all, draft,
         "%s (%s:%u) makes the same again for each sample: %.0f %% of making a "
         "batch, and training waits for it",
         at->name, sw__file_name(at->file), at->line, share * 100);
-    sw__draft_number(draft, "stage_share", share);
-    sw__draft_number(draft, "samples", (double)code.samples);
     sw__draft_advise(all, draft,
                      "Line %u of %s computes from nothing that differs between samples: "
                      "do it once, in __init__ of the dataset, and keep the result.",
                      at->line, sw__file_name(at->file));
-    if (workers > facts->workers) { /* which hides a part of it */
-        sw__loader_advise_workers(all, draft, facts, workers, facts->prefetch);
-    }
-    sw__loader_common(all, draft, facts);
-    sw__loader_draft_saves(all, draft, &range);
+    complete(all, draft, facts, workers, &range);
     return true;
 }
 
@@ -283,37 +299,24 @@ static bool could_be_kept(sw_findings *all, const struct sw__loader_facts *facts
         return false;
     }
     const double share = fmin(code.share.share, 1);
-    const struct sw__loader_change change = {
-        .workers = facts->workers,
-        .prefetch = facts->prefetch,
-        .make_scale = {1 - share * 0.5, 1 - share * KEPT, 1 - share}};
-    const struct sw__replay_range range = sw__loader_saves(all, facts, &change);
-    if (!worth_it(facts, &range) ||
-        range.mean < REWRITE_TIMES * more_workers(all, facts, workers)) {
+    struct sw__replay_range range;
+    if (!gains_if_kept(all, facts, share,
+                       REWRITE_TIMES * more_workers(all, facts, workers), &range)) {
         return false;
     }
     const sw_stack_frame *at = code.frame;
-    struct sw__draft *draft =
-        sw__loader_draft(all, SW_FINDING_LOADER_TRANSFORM, "RULE-38", SW__TRANSFORMS);
-    sw__draft_rule(draft, "RULE-13");
-    sw__draft_where(all, draft, at->file, at->line, at->name);
+    struct sw__draft *draft = kept_draft(all, &code);
     sw__draft_title(all, draft,
                     "%s takes %.0f %% of making a batch, and gives the same for a sample "
                     "in each of %" PRIu64 " epochs",
                     at->name, share * 100, loader->passes);
-    sw__draft_number(draft, "stage_share", share);
-    sw__draft_number(draft, "samples", (double)code.samples);
     sw__draft_number(draft, "epochs", (double)loader->passes);
     sw__draft_number(draft, "dataset_samples", (double)loader->samples);
     sw__draft_advise(all, draft,
                      "Do what %s (%s, line %u) does once for each sample and keep the "
                      "result: in memory, or in a file that is made beforehand.",
                      at->name, sw__file_name(at->file), at->line);
-    if (workers > facts->workers) { /* which hides a part of it */
-        sw__loader_advise_workers(all, draft, facts, workers, facts->prefetch);
-    }
-    sw__loader_common(all, draft, facts);
-    sw__loader_draft_saves(all, draft, &range);
+    complete(all, draft, facts, workers, &range);
     return true;
 }
 

@@ -189,6 +189,25 @@ static bool same_inputs(const sw_stack_frame *at)
     return same;
 }
 
+struct sw__draft *sw__draft_again(sw_findings *all, const sw_stack_frame *at,
+                                  const sw_stack_frame *line, struct sw__estimate time)
+{
+    const double step = all->it.mean_ns;
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_REDUNDANT_WORK, "RULE-44");
+    sw__draft_rule(draft, "RULE-13");
+    sw__draft_where(all, draft, at->file, at->line, at->name);
+    sw__draft_title(
+        all, draft,
+        "%.0f %% of a step is %s, computed from the same in every step (%s:%u)",
+        100 * time.mean / step, at->name, sw__file_name(line->file), line->line);
+    sw__draft_number(draft, "again_ms", time.mean / 1e6);
+    sw__draft_number(draft, "again_share", time.mean / step);
+    sw__draft_number(draft, "samples", (double)time.count);
+    draft->finding.share = time.mean / step;
+    draft->finding.confidence = 0.7;
+    return draft;
+}
+
 /* A line of the training loop that computes the same from the same in every step. */
 static void same_again(sw_findings *all)
 {
@@ -225,19 +244,8 @@ static void same_again(sw_findings *all)
             hot->lines[k].as = SW__HOT_TOLD;
         }
     }
-    struct sw__draft *draft = sw__draft(all, SW_FINDING_REDUNDANT_WORK, "RULE-44");
-    sw__draft_rule(draft, "RULE-13");
     const sw_stack_frame *at = top->entry ? top->entry : top->frame;
-    sw__draft_where(all, draft, at->file, at->line, at->name);
-    sw__draft_title(
-        all, draft,
-        "%.0f %% of a step is %s, computed from the same in every step (%s:%u)",
-        100 * time.mean / step, at->name, sw__file_name(loop->file), loop->line);
-    sw__draft_number(draft, "again_ms", time.mean / 1e6);
-    sw__draft_number(draft, "again_share", time.mean / step);
-    sw__draft_number(draft, "samples", (double)time.count);
-    draft->finding.share = time.mean / step;
-    draft->finding.confidence = 0.7;
+    struct sw__draft *draft = sw__draft_again(all, at, loop, time);
     sw__draft_advise(
         all, draft,
         "Line %u of %s names nothing that differs from step to step: compute "

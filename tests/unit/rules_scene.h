@@ -173,6 +173,24 @@ static inline void scene_samples(struct scene *scene, unsigned phase,
 {
     scene_samples_of(scene, phase, frames, samples, 0, in_call);
 }
+/* A part of the model, called once in each of 100 steps; its backward was measured once. */
+static inline void scene_part(struct scene *scene, const char *name, const char *type,
+                              double forward, double backward, uint64_t parameters)
+{
+    const bool root = !strchr(name, '.');
+    const uint32_t section =
+        scene_section(scene, name, root ? SW_PHASE_FORWARD : SW_PHASE_INHERIT);
+    const uint32_t kind = scene_text(scene, type);
+    for (unsigned i = 0; i < 100; i++) {
+        call(scene->tb, scene->lane, section, START + 10 * i * MS,
+             (uint64_t)(forward * MS));
+    }
+    (void)scene_row(scene, SW_TABLE_MODULE, root ? SW_ROW_MODEL : 0,
+                    KEY(section, kind, 0, 0),
+                    VALUE(parameters, parameters * 4, parameters,
+                          (uint64_t)(backward * MS), backward > 0));
+}
+
 #define FRAMES(...) ((const struct scene_frame[]){__VA_ARGS__, {0}})
 #define TRAIN(at)                                                                        \
     {                                                                                    \
@@ -182,6 +200,15 @@ static inline void scene_samples(struct scene *scene, unsigned phase,
     {                                                                                    \
         function, "/v/site-packages/torch/nn/modules/module.py", 100, 110                \
     }
+
+/* What every sampled run of these has: the model at line 20 of train, the backward at line 25. */
+static inline void usual_samples(struct scene *scene)
+{
+    scene_samples(scene, SW_PHASE_FORWARD, FRAMES(TRAIN(20), TORCH("Module.__call__")),
+                  400, 390);
+    scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("backward")), 500,
+                  500);
+}
 
 /* A file of the program in the scene's folder, which rules may read; its path lives as long as the scene. */
 static inline const char *scene_source(struct scene *scene, const char *text)

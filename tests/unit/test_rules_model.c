@@ -1,4 +1,4 @@
-/* Rules on the model that need what torch or JAX say of themselves: graphs, tables, modules that the backward leaves out. */
+/* Rules on the model that need what torch or JAX say of themselves: tables, layers, modules that the backward leaves out. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,389 +7,6 @@
 #include <cmocka.h>
 
 #include "rules_scene.h"
-
-/* A part of the model, called once in each of 100 steps; its backward was measured once. */
-static void part(struct scene *scene, const char *name, const char *type, double forward,
-                 double backward, uint64_t parameters)
-{
-    const bool root = !strchr(name, '.');
-    const uint32_t section =
-        scene_section(scene, name, root ? SW_PHASE_FORWARD : SW_PHASE_INHERIT);
-    const uint32_t kind = scene_text(scene, type);
-    for (unsigned i = 0; i < 100; i++) {
-        call(scene->tb, scene->lane, section, START + 10 * i * MS,
-             (uint64_t)(forward * MS));
-    }
-    (void)scene_row(scene, SW_TABLE_MODULE, root ? SW_ROW_MODEL : 0,
-                    KEY(section, kind, 0, 0),
-                    VALUE(parameters, parameters * 4, parameters,
-                          (uint64_t)(backward * MS), backward > 0));
-}
-
-static void graph(struct scene *scene, double nodes, double functions)
-{
-    scene_setting(scene, "autograd", "nodes", NULL, nodes);
-    scene_setting(scene, "autograd", "functions", NULL, functions);
-}
-
-/* 1000 nodes of 5 us; in the forward Python shows between the calls, or the framework does it all in one. */
-static void many_nodes(void **state)
-{
-    (void)state;
-    static const struct {
-        double nodes, functions;
-        uint64_t in_call;
-        bool small;
-        double ms;      /* the backward */
-        double speedup; /* at least */
-    } cases[] = {
-        {1000, 10, 300, true, 5, 3},
-        {1000, 10, 400, false, 5, 0},  /* one call: nn.GRU */
-        {100, 10, 300, false, 5, 0},   /* 50 us each: worth their calls */
-        {250, 10, 300, true, 5, 1.9},  /* 20 us, of which a call takes most */
-        {1000, 200, 300, false, 5, 0}, /* all different: nothing to put together */
-        {1000, 10, 300, false, 30, 0},
-        {2500, 10, 300, true, 75, 1.5}}; /* 30 us each, but so many */
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct scene *scene = scene_new();
-        scene_steps(scene, 100,
-                    PHASES([SW_PHASE_FORWARD] = 0.8 * cases[i].ms, [SW_PHASE_BACKWARD] =
-                                                                       cases[i].ms));
-        scene_samples(scene, SW_PHASE_FORWARD,
-                      FRAMES(TRAIN(20), TORCH("call"),
-                             {"Cell.forward", "/home/u/cell.py", 5, 9}, TORCH("linear")),
-                      400, cases[i].in_call);
-        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 500, 500);
-        graph(scene, cases[i].nodes, cases[i].functions);
-        scene_look(scene);
-        const sw_finding *finding = found(scene, SW_FINDING_LAUNCH_BOUND);
-        assert_int_equal(finding != NULL, cases[i].small);
-        if (finding) {
-            assert_string_equal(finding->name, "Cell.forward");
-            assert_true(evidence(finding, "graph_nodes") == cases[i].nodes);
-            assert_true(finding->speedup > cases[i].speedup);
-        }
-        scene_free(scene);
-    }
-}
-
-/* 500 nodes of 10 us beside layers of torch's that compute for long: those are none of them, and stay as they are. */
-static void many_nodes_beside_large_layers(void **state)
-{
-    (void)state;
-    static const char *const names[] = {"Net.wide", "Net.head"};
-    for (unsigned large = 0; large < 2; large++) {
-        struct scene *scene = scene_new();
-        scene_steps(scene, 100, PHASES([SW_PHASE_FORWARD] = 4, [SW_PHASE_BACKWARD] = 15));
-        part(scene, "Net", "Net", 4, 15, 0);
-        for (unsigned k = 0; k < 2; k++) {
-            const uint32_t section = scene_section(scene, names[k], SW_PHASE_INHERIT);
-            const uint32_t kind = scene_text(scene, large ? "Linear" : "Cells");
-            for (unsigned i = 0; i < 100; i++) {
-                call(scene->tb, scene->lane, section, START + (10 * i + 2 * k + 1) * MS,
-                     5 * MS / 4);
-            }
-            (void)scene_row(scene, SW_TABLE_MODULE, 0, KEY(section, kind, 0, 0),
-                            VALUE(4000000, 16000000, 4000000, 5 * MS, 1));
-        }
-        scene_samples(scene, SW_PHASE_FORWARD,
-                      FRAMES(TRAIN(20), TORCH("call"),
-                             {"Net.forward", "/home/u/cell.py", 5, 9}, TORCH("linear")),
-                      400, 300);
-        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 500, 500);
-        graph(scene, 500, 5);
-        scene_look(scene);
-        const sw_finding *finding = found(scene, SW_FINDING_LAUNCH_BOUND);
-        assert_int_equal(finding != NULL, large);
-        if (finding) {
-            /* 6.5 of 19 ms are small operations. */
-            assert_true(finding->speedup > 1.3 && finding->speedup < 1.55);
-        }
-        scene_free(scene);
-    }
-}
-
-/* 2000 nodes of 3 us that a function between the model and the backward makes: for one element after the other, or in one
- * recurrence of which nothing can be put together. */
-static void operations_outside_the_model(void **state)
-{
-    (void)state;
-    for (unsigned each = 0; each < 2; each++) {
-        struct scene *scene = scene_new();
-        const unsigned calls = each ? 8 : 1;
-        scene_steps(scene, 100,
-                    PHASES([SW_PHASE_FORWARD] = 0.2, [SW_PHASE_OTHER] = 4,
-                           [SW_PHASE_BACKWARD] = 6));
-        const uint32_t section = scene_section(scene, "Net", SW_PHASE_FORWARD);
-        const uint32_t kind = scene_text(scene, "Linear");
-        for (unsigned i = 0; i < 100 * calls; i++) {
-            call(scene->tb, scene->lane, section, START + i * MS, MS / 100);
-        }
-        (void)scene_row(scene, SW_TABLE_MODULE, SW_ROW_MODEL, KEY(section, kind, 0, 0),
-                        VALUE(10, 40, 10, 0, 0));
-        scene_samples(scene, SW_PHASE_FORWARD, FRAMES(TRAIN(20), TORCH("call")), 20, 18);
-        scene_samples(scene, SW_PHASE_OTHER,
-                      FRAMES(TRAIN(22), {"likelihood", "/home/u/filter.py", 5, 9}), 400,
-                      80);
-        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 600, 600);
-        graph(scene, 2000, 15);
-        scene_look(scene);
-        const sw_finding *finding = found(scene, SW_FINDING_LAUNCH_BOUND);
-        assert_int_equal(finding != NULL, each);
-        if (finding) {
-            assert_string_equal(finding->name, "likelihood");
-            assert_true(fabs(evidence(finding, "calls_of_a_layer_per_step") - 8) < 0.01);
-            assert_true(finding->speedup > 6 && finding->speedup < 10);
-        } else {
-            assert_true(remarked(scene, "small operations"));
-        }
-        /* Operators of tensors are no Python, though they look like it. */
-        assert_null(found(scene, SW_FINDING_PYTHON_OVERHEAD));
-        scene_free(scene);
-    }
-}
-
-/* A loss that is computed pair by pair after a model that had them all at once; and a filter that goes from one to the next. */
-static void a_loss_one_by_one(void **state)
-{
-    (void)state;
-    for (unsigned apart = 0; apart < 2; apart++) {
-        struct scene *scene = scene_new();
-        const char *file =
-            scene_source(scene, apart ? "def loss(a, b):\n"
-                                        "    for i in range(len(a)):\n"
-                                        "        near = 1 - torch.dot(a[i], b[i])\n"
-                                        "        out.append(near)\n"
-                                      : "def loss(a, b):\n"
-                                        "    for i in range(len(a)):\n"
-                                        "        near = near * torch.dot(a[i], b[i])\n"
-                                        "        out.append(near)\n");
-        scene_steps(scene, 100,
-                    PHASES([SW_PHASE_FORWARD] = 0.5, [SW_PHASE_OTHER] = 4,
-                           [SW_PHASE_BACKWARD] = 6));
-        part(scene, "Net", "Net", 0.5, 1, 100);
-        scene_samples(scene, SW_PHASE_FORWARD, FRAMES(TRAIN(20), TORCH("call")), 50, 48);
-        scene_samples(scene, SW_PHASE_OTHER, FRAMES(TRAIN(22), {"loss", file, 1, 3}), 400,
-                      80);
-        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 600, 600);
-        graph(scene, 2000, 15);
-        scene_look(scene);
-        const sw_finding *finding = found(scene, SW_FINDING_LAUNCH_BOUND);
-        assert_int_equal(finding != NULL, apart);
-        if (finding) {
-            assert_string_equal(finding->name, "loss");
-            assert_int_equal(finding->line, 3);
-            /* The model stays, forward and backward. */
-            assert_true(fabs(evidence(finding, "backward_of_models_ms") - 1) < 0.1);
-            assert_true(finding->speedup > 3.5 && finding->speedup < 7.2);
-        } else {
-            assert_true(remarked(scene, "small operations"));
-        }
-        scene_free(scene);
-    }
-}
-
-/* A function for one element, which a comprehension calls for each, or once for all of them. */
-static void a_function_for_one_element(void **state)
-{
-    (void)state;
-    for (unsigned each = 0; each < 2; each++) {
-        struct scene *scene = scene_new();
-        const char *file = scene_source(
-            scene, each ? "def cost(a, b):\n"
-                          "    return 1 - torch.dot(a, b)\n"
-                          "def loss(a, b):\n"
-                          "    return sum([cost(x, y) for x, y in zip(a, b)])\n"
-                        : "def cost(a, b):\n"
-                          "    return 1 - torch.dot(a, b)\n"
-                          "def loss(a, b):\n"
-                          "    return cost(a, b).sum()\n");
-        scene_steps(scene, 100,
-                    PHASES([SW_PHASE_FORWARD] = 0.5, [SW_PHASE_OTHER] = 4,
-                           [SW_PHASE_BACKWARD] = 6));
-        part(scene, "Net", "Net", 0.5, 1, 100);
-        scene_samples(scene, SW_PHASE_FORWARD, FRAMES(TRAIN(20), TORCH("call")), 50, 48);
-        scene_samples(scene, SW_PHASE_OTHER,
-                      FRAMES(TRAIN(20), {"loss", file, 3, 4}, {"cost", file, 1, 2}), 400,
-                      80);
-        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 600, 600);
-        graph(scene, 2000, 15);
-        scene_look(scene);
-        const sw_finding *finding = found(scene, SW_FINDING_LAUNCH_BOUND);
-        assert_int_equal(finding != NULL, each);
-        if (finding) {
-            assert_string_equal(finding->name, "loss");
-            assert_int_equal(finding->line, 4);
-        }
-        scene_free(scene);
-    }
-}
-
-/* 16 heads in a row are one thing 16 times; three layers of a block are three things. */
-static void rows_of_small_parts(void **state)
-{
-    (void)state;
-    for (unsigned row = 0; row < 2; row++) {
-        struct scene *scene = scene_new();
-        scene_steps(scene, 100, PHASES([SW_PHASE_FORWARD] = 4, [SW_PHASE_BACKWARD] = 5));
-        scene_samples(scene, SW_PHASE_FORWARD,
-                      FRAMES(TRAIN(20), TORCH("call"),
-                             {"Head.forward", "/home/u/head.py", 5, 9}, TORCH("linear")),
-                      400, 350);
-        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 500, 500);
-        part(scene, "Net", "Net", 4, 5, 0);
-        for (unsigned i = 0; i < 40; i++) {
-            char name[40];
-            snprintf(name, sizeof name, row ? "Net.heads.%u.query" : "Net.part%u.query",
-                     i);
-            part(scene, name, "Linear", 0.05, 0, 100);
-        }
-        graph(scene, 300, 10);
-        scene_look(scene);
-        assert_int_equal(found(scene, SW_FINDING_LAUNCH_BOUND) != NULL, row);
-        scene_free(scene);
-    }
-}
-
-/* 48 members that all get the same input, or of which each gets what the one before gave, or that are worth their calls. */
-static void parts_that_are_alike(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *calls, *list;
-        double forward; /* of a member, in ms */
-        bool last_differs, together;
-        unsigned rows; /* among which they are divided */
-    } cases[] = {{"        return stack([part(x) for part in self.parts])\n",
-                  "ModuleList", 0.02, false, true, 1},
-                 {"        return stack([part(x) for part in self.parts])\n",
-                  "ModuleList", 0.02, false, true, 2},
-                 /* All in one line: nobody can tell. */
-                 {"        for part in self.parts: out.append(part(x))\n", "ModuleList",
-                  0.02, false, false, 1},
-                 {"        x = part(x)\n", "ModuleList", 0.02, false, false, 1},
-                 {"        return stack([part(x) for part in self.parts])\n",
-                  "Sequential", 0.02, false, false, 1},
-                 {"        return stack([part(x) for part in self.parts])\n",
-                  "ModuleList", 0.2, false, false, 1},
-                 {"        return stack([part(x) for part in self.parts])\n",
-                  "ModuleList", 0.02, true, false, 1}};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct scene *scene = scene_new();
-        char text[256];
-        snprintf(text, sizeof text, "class Net:\n    def forward(self, x):\n%s",
-                 cases[i].calls);
-        const char *file = scene_source(scene, text);
-        const double forward = 48 * cases[i].forward * 1.2;
-        scene_steps(scene, 100,
-                    PHASES([SW_PHASE_FORWARD] = forward,
-                           [SW_PHASE_BACKWARD] = 2 * forward, [SW_PHASE_OPTIMIZER] = 2));
-        scene_samples(
-            scene, SW_PHASE_FORWARD,
-            FRAMES(TRAIN(20), TORCH("call"), {"Net.forward", file, 2, 3}, TORCH("c")),
-            400, 380);
-        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 500, 500);
-        scene_setting(scene, "optimizer", "tensors", NULL, 96);
-        part(scene, "Net", "Net", 0.01, 0, 0);
-        const uint32_t kind = scene_text(scene, cases[i].list);
-        char name[40];
-        for (unsigned k = 0; k < cases[i].rows; k++) {
-            snprintf(name, sizeof name, "Net.block%u.parts", k);
-            const uint32_t list = scene_section(scene, name, SW_PHASE_INHERIT);
-            (void)scene_row(scene, SW_TABLE_MODULE, 0, KEY(list, kind, 0, 0), VALUE(0));
-        }
-        for (unsigned k = 0; k < 48; k++) {
-            snprintf(name, sizeof name, "Net.block%u.parts.%u", k % cases[i].rows,
-                     k / cases[i].rows);
-            part(scene, name, "Linear", cases[i].forward, 0,
-                 cases[i].last_differs && k == 47 ? 200 : 100);
-        }
-        scene_look(scene);
-        const sw_finding *finding = found(scene, SW_FINDING_LAUNCH_BOUND);
-        assert_int_equal(finding != NULL, cases[i].together);
-        if (finding) {
-            assert_string_equal(finding->name, "Net.forward");
-            assert_int_equal(finding->line, 3);
-            assert_true(evidence(finding, "parts_alike") == 48.0 / cases[i].rows);
-            /* Three quarters of the model, and the update of so many tensors. */
-            assert_true(finding->speedup > 3.5 && finding->speedup < 8);
-            assert_true(finding->low > 1.5 && finding->high < 40);
-        }
-        scene_free(scene);
-    }
-}
-
-/* A table for each of 48 columns, of as many rows as the column has values; or of vectors of several lengths; or beside a model
- * that takes most of the forward. */
-static void tables_of_columns(void **state)
-{
-    (void)state;
-    static const struct {
-        unsigned width;
-        double rest; /* in ms */
-        bool together;
-    } cases[] = {{8, 0.2, true}, {1, 0.2, false}, {8, 4, false}};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct scene *scene = scene_new();
-        const char *file = scene_source(
-            scene,
-            "class Net:\n    def forward(self, x):\n"
-            "        return cat([t(x[:, i]) for i, t in enumerate(self.tables)])\n");
-        scene_steps(scene, 100,
-                    PHASES([SW_PHASE_FORWARD] = 1.2 + cases[i].rest,
-                           [SW_PHASE_BACKWARD] = 2.4 + 2 * cases[i].rest,
-                           [SW_PHASE_OPTIMIZER] = 0.5));
-        scene_samples(
-            scene, SW_PHASE_FORWARD,
-            FRAMES(TRAIN(20), TORCH("call"), {"Net.forward", file, 2, 3}, TORCH("c")),
-            400, 380);
-        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 500, 500);
-        scene_setting(scene, "optimizer", "tensors", NULL, 50);
-        part(scene, "Net", "Net", 0.01, 0, 0);
-        part(scene, "Net.columns", "Columns", 0.5, 0, 0); /* picks and joins */
-        part(scene, "Net.mlp", "Linear", cases[i].rest, 2 * cases[i].rest, 100000);
-        const uint32_t list =
-            scene_section(scene, "Net.columns.tables", SW_PHASE_INHERIT);
-        (void)scene_row(scene, SW_TABLE_MODULE, 0,
-                        KEY(list, scene_text(scene, "ModuleList"), 0, 0), VALUE(0));
-        for (unsigned k = 0; k < 48; k++) {
-            char name[40];
-            snprintf(name, sizeof name, "Net.columns.tables.%u", k);
-            part(scene, name, "Embedding", 0.014, 0, cases[i].width * (5 + k));
-        }
-        scene_look(scene);
-        const sw_finding *finding = found(scene, SW_FINDING_LAUNCH_BOUND);
-        assert_int_equal(finding != NULL, cases[i].together);
-        if (finding) {
-            assert_int_equal(finding->line, 3);
-            /* Three quarters of what is no part of the rest, and the update of 48 of 50 tensors. */
-            assert_true(finding->speedup > 2.5 && finding->speedup < 4.5);
-            assert_non_null(strstr(finding->advice[0], "one table"));
-        }
-        scene_free(scene);
-    }
-}
-
-/* What a thread waits for a core makes no operation longer. */
-static void small_nodes_on_a_busy_machine(void **state)
-{
-    (void)state;
-    for (unsigned busy = 0; busy < 2; busy++) {
-        struct scene *scene = scene_new();
-        scene->run_delay_ns = busy ? 24 * MS : 0;
-        scene_steps(scene, 100,
-                    PHASES([SW_PHASE_FORWARD] = 16, [SW_PHASE_BACKWARD] = 20));
-        scene_samples(scene, SW_PHASE_FORWARD,
-                      FRAMES(TRAIN(20), TORCH("call"),
-                             {"Cell.forward", "/home/u/cell.py", 5, 9}, TORCH("linear")),
-                      400, 300);
-        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 500, 500);
-        graph(scene, 500, 10); /* 40 us, or a third of that on a core */
-        scene_look(scene);
-        assert_int_equal(found(scene, SW_FINDING_LAUNCH_BOUND) != NULL, busy);
-        scene_free(scene);
-    }
-}
 
 /* A layer of the program's own that learns something, and takes far more than that is worth. */
 static void a_layer_out_of_proportion(void **state)
@@ -415,15 +32,15 @@ static void a_layer_out_of_proportion(void **state)
             scene, SW_PHASE_FORWARD,
             FRAMES(TRAIN(20), TORCH("f"), {"Kernel.forward", "/home/u/kernel.py", 8, 9}),
             200, 200);
-        part(scene, "Net", "Net", 4, 8, 0);
-        part(scene, "Net.kernel", "Kernel", cases[i].forward, 2 * cases[i].forward,
-             cases[i].parameters);
+        scene_part(scene, "Net", "Net", 4, 8, 0);
+        scene_part(scene, "Net.kernel", "Kernel", cases[i].forward, 2 * cases[i].forward,
+                   cases[i].parameters);
         if (cases[i].twice) {
-            part(scene, "Net.second", "Kernel", 1.5, 3, 5000);
+            scene_part(scene, "Net.second", "Kernel", 1.5, 3, 5000);
         }
-        part(scene, "Net.a", "Linear", 0.3, 0.3, 10000);
-        part(scene, "Net.b", "Linear", 0.3, 0.3, 10000);
-        part(scene, "Net.c", "Linear", 0.3, 0.3, 10000);
+        scene_part(scene, "Net.a", "Linear", 0.3, 0.3, 10000);
+        scene_part(scene, "Net.b", "Linear", 0.3, 0.3, 10000);
+        scene_part(scene, "Net.c", "Linear", 0.3, 0.3, 10000);
         scene_look(scene);
         const sw_finding *finding = found(scene, SW_FINDING_SLOW_MODULE);
         assert_int_equal(finding != NULL, cases[i].slow);
@@ -453,12 +70,12 @@ static void a_layer_that_learns_nothing(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct scene *scene = scene_new();
         scene_steps(scene, 100, PHASES([SW_PHASE_FORWARD] = 7, [SW_PHASE_BACKWARD] = 8));
-        part(scene, "Net", "Net", 7, 8, 0);
-        part(scene, "Net.blur", "Blur", cases[i].forward, cases[i].forward, 0);
-        part(scene, "Net.other", cases[i].second, 0.1, 0.1, 0);
-        part(scene, "Net.a", "Conv2d", cases[i].largest, 2, 10000);
-        part(scene, "Net.b", "Conv2d", 0.3, 1, 10000);
-        part(scene, "Net.c", "Conv2d", 0.3, 1, 10000);
+        scene_part(scene, "Net", "Net", 7, 8, 0);
+        scene_part(scene, "Net.blur", "Blur", cases[i].forward, cases[i].forward, 0);
+        scene_part(scene, "Net.other", cases[i].second, 0.1, 0.1, 0);
+        scene_part(scene, "Net.a", "Conv2d", cases[i].largest, 2, 10000);
+        scene_part(scene, "Net.b", "Conv2d", 0.3, 1, 10000);
+        scene_part(scene, "Net.c", "Conv2d", 0.3, 1, 10000);
         scene_samples(scene, SW_PHASE_FORWARD,
                       FRAMES(TRAIN(20), TORCH("call"),
                              {"Blur.forward", cases[i].file, 5, 9}, TORCH("conv2d")),
@@ -504,10 +121,10 @@ static void a_layer_of_which_little_is_used(void **state)
                              TORCH("linear")),
                       400, 400);
         scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 800, 800);
-        part(scene, "Net", "Net", 4, 8, 0);
-        part(scene, "Net.head", cases[i].type, cases[i].forward, 2 * cases[i].forward,
-             500000);
-        part(scene, "Net.a", "Linear", 0.3, 0.6, 10000);
+        scene_part(scene, "Net", "Net", 4, 8, 0);
+        scene_part(scene, "Net.head", cases[i].type, cases[i].forward,
+                   2 * cases[i].forward, 500000);
+        scene_part(scene, "Net.a", "Linear", 0.3, 0.6, 10000);
         scene_look(scene);
         const sw_finding *finding = found(scene, SW_FINDING_SLOW_MODULE);
         assert_int_equal(finding != NULL, cases[i].slow);
@@ -516,77 +133,6 @@ static void a_layer_of_which_little_is_used(void **state)
             assert_int_equal(finding->line, 3);
             assert_true(finding->speedup > 1.8 && finding->speedup < 3);
             assert_true(finding->low < 1.3);
-        }
-        scene_free(scene);
-    }
-}
-
-#define JAX(function)                                                                    \
-    {                                                                                    \
-        function, "/v/site-packages/jax/_src/dispatch.py", 80, 90                        \
-    }
-
-static void jax_outside_jit(void **state)
-{
-    (void)state;
-    for (unsigned eager = 0; eager < 3; eager++) { /* 2: it waits for what it computes */
-        struct scene *scene = scene_new();
-        scene_steps(
-            scene, 100,
-            PHASES([SW_PHASE_OTHER] = eager ? 9 : 1, [SW_PHASE_FORWARD] = eager ? 1 : 9));
-        scene_samples(scene, eager ? SW_PHASE_OTHER : SW_PHASE_FORWARD,
-                      FRAMES(TRAIN(20), {"update", "/home/u/train.py", 5, 7},
-                             JAX("apply_primitive")),
-                      500, 200);
-        /* A method of a named tuple is text that collections has made. */
-        scene_samples(scene, eager ? SW_PHASE_OTHER : SW_PHASE_FORWARD,
-                      FRAMES(TRAIN(20), {"update", "/home/u/train.py", 5, 7},
-                             JAX("apply_primitive"), {"<lambda>", "<string>", 1, 1}),
-                      900, 200);
-        scene_samples(scene, SW_PHASE_OTHER, FRAMES(TRAIN(22)), 50, 50);
-        if (eager == 2) {
-            tb_fact(scene->tb, "jax_backend", "cpu");
-            call(scene->tb, scene->lane, scene_section(scene, "sync", SW_PHASE_SYNC),
-                 scene->at, 100 * MS);
-        }
-        scene_look(scene);
-        const sw_finding *finding = found(scene, SW_FINDING_LAUNCH_BOUND);
-        assert_int_equal(finding != NULL, eager == 1);
-        if (finding) {
-            assert_string_equal(finding->name, "update");
-            assert_non_null(strstr(finding->advice[0], "jax.jit"));
-        }
-        scene_free(scene);
-    }
-}
-
-/* A short run, and of most stacks only the innermost frames were seen: of JAX called one by one, of a step that it compiled, or
- * of another package. */
-static void jax_outside_jit_of_torn_stacks(void **state)
-{
-    (void)state;
-    static const struct {
-        unsigned phase;
-        const char *file;
-        bool eager;
-    } cases[] = {{SW_PHASE_OTHER, "/v/site-packages/jax/_src/core.py", true},
-                 {SW_PHASE_FORWARD, "/v/site-packages/jax/_src/core.py", false},
-                 {SW_PHASE_OTHER, "/v/site-packages/scipy/fft/basic.py", false}};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct scene *scene = scene_new();
-        scene_steps(scene, 50, PHASES([SW_PHASE_OTHER] = 20, [SW_PHASE_FORWARD] = 1));
-        scene_samples(scene, SW_PHASE_OTHER,
-                      FRAMES(TRAIN(20), {"update", "/home/u/train.py", 5, 7},
-                             {"bind", cases[i].file, 3, 9}),
-                      30, 20);
-        scene_samples(
-            scene, cases[i].phase,
-            FRAMES({"bind", cases[i].file, 3, 9}, {"call", cases[i].file, 5, 9}), 70, 40);
-        scene_look(scene);
-        const sw_finding *finding = found(scene, SW_FINDING_LAUNCH_BOUND);
-        assert_int_equal(finding != NULL, cases[i].eager);
-        if (finding) {
-            assert_string_equal(finding->name, "update");
         }
         scene_free(scene);
     }
@@ -601,10 +147,10 @@ static void a_table_that_is_updated_whole(void **state)
         scene_steps(scene, 100,
                     PHASES([SW_PHASE_FORWARD] = 2, [SW_PHASE_BACKWARD] = 6,
                            [SW_PHASE_OPTIMIZER] = 9));
-        part(scene, "Net", "Net", 2, 6, 0);
-        part(scene, "Net.table", "Embedding", 0.2, dense ? 2 : 0.1, 6000000);
-        part(scene, "Net.more", "Embedding", 0.1, dense ? 1 : 0.1, 4000000);
-        part(scene, "Net.out", "Linear", 1.5, 2.5, 10000);
+        scene_part(scene, "Net", "Net", 2, 6, 0);
+        scene_part(scene, "Net.table", "Embedding", 0.2, dense ? 2 : 0.1, 6000000);
+        scene_part(scene, "Net.more", "Embedding", 0.1, dense ? 1 : 0.1, 4000000);
+        scene_part(scene, "Net.out", "Linear", 1.5, 2.5, 10000);
         const uint32_t file = scene_text(scene, "/home/u/train.py");
         const uint32_t name = scene_text(scene, "Adagrad");
         (void)scene_row(scene, SW_TABLE_SITE, 0, KEY(SW_SITE_OPTIMIZER, file, 14, name),
@@ -643,9 +189,10 @@ static void a_table_beside_a_fused_update(void **state)
         scene_steps(scene, 100,
                     PHASES([SW_PHASE_FORWARD] = 2, [SW_PHASE_BACKWARD] = 4,
                            [SW_PHASE_OPTIMIZER] = 9));
-        part(scene, "Net", "Net", 2, 4, 0);
-        part(scene, "Net.table", "Embedding", 0.1, cases[i].dense ? 1 : 0.1, 6000000);
-        part(scene, "Net.out", "Linear", 1.5, 2.5, cases[i].rest);
+        scene_part(scene, "Net", "Net", 2, 4, 0);
+        scene_part(scene, "Net.table", "Embedding", 0.1, cases[i].dense ? 1 : 0.1,
+                   6000000);
+        scene_part(scene, "Net.out", "Linear", 1.5, 2.5, cases[i].rest);
         if (cases[i].two) {
             scene_setting(scene, "optimizer: Adam", "class", "Adam", NAN);
             scene_setting(scene, "optimizer: Adam", "foreach", "None", NAN);
@@ -685,10 +232,10 @@ static void a_table_that_is_much_of_two_phases(void **state)
         scene_steps(scene, 100,
                     PHASES([SW_PHASE_FORWARD] = 4, [SW_PHASE_BACKWARD] = 9,
                            [SW_PHASE_OPTIMIZER] = 7));
-        part(scene, "Net", "Net", 4, 9, 0);
-        part(scene, "Net.table", "EmbeddingBag", cases[i].forward, cases[i].backward,
-             6000000);
-        part(scene, "Net.out", "Linear", 3, 6, 300000);
+        scene_part(scene, "Net", "Net", 4, 9, 0);
+        scene_part(scene, "Net.table", "EmbeddingBag", cases[i].forward,
+                   cases[i].backward, 6000000);
+        scene_part(scene, "Net.out", "Linear", 3, 6, 300000);
         scene_setting(scene, "optimizer", "class", "Adam", NAN);
         scene_setting(scene, "optimizer", "foreach", "None", NAN);
         scene_setting(scene, "optimizer", "fused", "True", NAN);
@@ -730,8 +277,8 @@ static void a_module_that_the_backward_leaves_out(void **state)
                              {"NoiseLoss.forward", "/home/u/losses.py", 8, 9}),
                       300, 300);
         scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 800, 800);
-        part(scene, "Net", "Net", 3, 8, 1000);
-        part(scene, "Net.part", cases[i].type, 3, cases[i].backward, 0);
+        scene_part(scene, "Net", "Net", 3, 8, 1000);
+        scene_part(scene, "Net.part", cases[i].type, 3, cases[i].backward, 0);
         scene_look(scene);
         const sw_finding *finding = found(scene, SW_FINDING_REDUNDANT_WORK);
         assert_int_equal(finding != NULL, cases[i].constant);
@@ -757,7 +304,7 @@ static void a_module_that_is_long_in_the_forward_only(void **state)
         scene_samples(scene, SW_PHASE_FORWARD, FRAMES(TRAIN(20), TORCH("f")), 300, 300);
         scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 800, 800);
         /* The mean of all calls: 20 ms and more, where a step has 7. */
-        part(scene, "Net", "Net", keras ? 8 : 20, keras ? 1 : 2.5, 1000);
+        scene_part(scene, "Net", "Net", keras ? 8 : 20, keras ? 1 : 2.5, 1000);
         scene_look(scene);
         assert_null(found(scene, SW_FINDING_REDUNDANT_WORK));
         scene_free(scene);
@@ -771,11 +318,11 @@ static void a_layer_of_an_unusual_kind(void **state)
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         struct scene *scene = scene_new();
         scene_steps(scene, 100, PHASES([SW_PHASE_FORWARD] = 4, [SW_PHASE_BACKWARD] = 8));
-        part(scene, "Net", "Net", 4, 8, 0);
-        part(scene, "Net.fuse", types[i], 2, 7, 100000);
-        part(scene, "Net.a", "Linear", 0.3, 0.3, 10000);
-        part(scene, "Net.b", "Linear", 0.3, 0.3, 10000);
-        part(scene, "Net.c", "Linear", 0.3, 0.3, 10000);
+        scene_part(scene, "Net", "Net", 4, 8, 0);
+        scene_part(scene, "Net.fuse", types[i], 2, 7, 100000);
+        scene_part(scene, "Net.a", "Linear", 0.3, 0.3, 10000);
+        scene_part(scene, "Net.b", "Linear", 0.3, 0.3, 10000);
+        scene_part(scene, "Net.c", "Linear", 0.3, 0.3, 10000);
         scene_look(scene);
         const sw_finding *finding = found(scene, SW_FINDING_SLOW_MODULE);
         assert_int_equal(finding != NULL, i == 0);
@@ -825,12 +372,12 @@ static void parts_that_compute_by_themselves(void **state)
             scene, 100,
             PHASES([SW_PHASE_FORWARD] = 2 * forward + 0.6, [SW_PHASE_BACKWARD] =
                                                                2 * forward + 0.6));
-        part(scene, "Net", "Net", 2 * forward + 0.6, 2 * forward + 0.6, 0);
+        scene_part(scene, "Net", "Net", 2 * forward + 0.6, 2 * forward + 0.6, 0);
         part_around_at(scene, "Net.down", "SelfAttention", forward, 0.03);
         part_around_at(scene, "Net.up", "SelfAttention", forward + 0.05, 0.03);
-        part(scene, "Net.a", "Linear", 0.1, 0.1, 10000);
-        part(scene, "Net.b", "Linear", 0.1, 0.1, 10000);
-        part(scene, "Net.c", "Linear", 0.1, 0.1, 10000);
+        scene_part(scene, "Net.a", "Linear", 0.1, 0.1, 10000);
+        scene_part(scene, "Net.b", "Linear", 0.1, 0.1, 10000);
+        scene_part(scene, "Net.c", "Linear", 0.1, 0.1, 10000);
         scene_look(scene);
         const sw_finding *finding = found(scene, SW_FINDING_SLOW_MODULE);
         assert_int_equal(finding != NULL, slow);
@@ -864,12 +411,12 @@ static void a_part_that_computes_by_itself(void **state)
         scene_steps(
             scene, 100,
             PHASES([SW_PHASE_FORWARD] = forward + 6, [SW_PHASE_BACKWARD] = forward + 6));
-        part(scene, "Net", "Net", forward + 6, forward + 6, 0);
+        scene_part(scene, "Net", "Net", forward + 6, forward + 6, 0);
         part_around(scene, cases[i].type, forward, cases[i].inside);
-        part(scene, "Net.a", "Linear", 1, 1, 10000);
-        part(scene, "Net.b", "Linear", 1, 1, 10000);
-        part(scene, "Net.c", "Linear", 1, 1, 10000);
-        part(scene, "Net.d", "Linear", 1, 1, 10000);
+        scene_part(scene, "Net.a", "Linear", 1, 1, 10000);
+        scene_part(scene, "Net.b", "Linear", 1, 1, 10000);
+        scene_part(scene, "Net.c", "Linear", 1, 1, 10000);
+        scene_part(scene, "Net.d", "Linear", 1, 1, 10000);
         scene_samples(scene, SW_PHASE_FORWARD,
                       FRAMES(TRAIN(20), TORCH("c"),
                              {"NonLocal.forward", "/home/u/context.py", 5, 9}),
@@ -896,7 +443,7 @@ static void a_slow_part_that_the_backward_leaves_out(void **state)
         struct scene *scene = scene_new();
         scene_steps(scene, 100,
                     PHASES([SW_PHASE_FORWARD] = 4, [SW_PHASE_BACKWARD] = 0.9));
-        part(scene, "Net", "Net", 0.01, 0.9, 0);
+        scene_part(scene, "Net", "Net", 0.01, 0.9, 0);
         const char *name = inside ? "Net.codes" : "Codes";
         const uint32_t outer =
             scene_section(scene, name, inside ? SW_PHASE_INHERIT : SW_PHASE_FORWARD);
@@ -909,7 +456,7 @@ static void a_slow_part_that_the_backward_leaves_out(void **state)
         for (unsigned i = 0; i < 4; i++) {
             char layer[16];
             snprintf(layer, sizeof layer, "Net.%u", i);
-            part(scene, layer, "Linear", 0.1, 0.2, 10000);
+            scene_part(scene, layer, "Linear", 0.1, 0.2, 10000);
         }
         scene_samples(scene, SW_PHASE_FORWARD, FRAMES(TRAIN(20), TORCH("f")), 400, 400);
         scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 90, 90);
@@ -930,8 +477,8 @@ static void a_teacher_in_a_function(void **state)
     for (unsigned teacher = 0; teacher < 2; teacher++) {
         struct scene *scene = scene_new();
         scene_steps(scene, 100, PHASES([SW_PHASE_FORWARD] = 8, [SW_PHASE_BACKWARD] = 4));
-        part(scene, "Net", "Net", 8, 4, 0);
-        part(scene, "Net.encoder", "Linear", 2, 3, 100000);
+        scene_part(scene, "Net", "Net", 8, 4, 0);
+        scene_part(scene, "Net.encoder", "Linear", 2, 3, 100000);
         if (teacher) {
             const uint32_t section = scene_section(scene, "Net.target", SW_PHASE_INHERIT);
             const uint32_t kind = scene_text(scene, "Linear");
@@ -970,12 +517,12 @@ static void a_slow_part_that_loops(void **state)
                                            "            found[row, at] = wave(row / at)\n"
                                            "    return found\n");
     scene_steps(scene, 100, PHASES([SW_PHASE_FORWARD] = 4, [SW_PHASE_BACKWARD] = 0.9));
-    part(scene, "Net", "Net", 0.01, 0.9, 0);
-    part(scene, "Net.places", "Places", 3.2, 0, 0);
+    scene_part(scene, "Net", "Net", 0.01, 0.9, 0);
+    scene_part(scene, "Net.places", "Places", 3.2, 0, 0);
     for (unsigned i = 0; i < 4; i++) {
         char layer[16];
         snprintf(layer, sizeof layer, "Net.%u", i);
-        part(scene, layer, "Linear", 0.1, 0.2, 10000);
+        scene_part(scene, layer, "Linear", 0.1, 0.2, 10000);
     }
     scene_samples(scene, SW_PHASE_FORWARD, FRAMES(TRAIN(20), {"table", path, 1, 5}), 300,
                   150);
@@ -1007,9 +554,9 @@ static void a_backward_for_nobody(void **state)
         scene_steps(scene, 100,
                     PHASES([SW_PHASE_FORWARD] = 6, [SW_PHASE_BACKWARD] = 6 + more));
         scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 500, 500);
-        part(scene, "Net", "Net", 3, 6, 10000);
-        part(scene, "Loss", "Loss", 3, more, 0);
-        part(scene, "Loss.teacher", "Net", 3, more, 10000);
+        scene_part(scene, "Net", "Net", 3, 6, 10000);
+        scene_part(scene, "Loss", "Loss", 3, more, 0);
+        scene_part(scene, "Loss.teacher", "Net", 3, more, 10000);
         if (cases[i].unowned) {
             scene_setting(scene, "unowned", cases[i].unowned, NULL, 10000);
         }
@@ -1051,7 +598,7 @@ static void a_frozen_model(void **state)
         struct scene *scene = scene_new();
         const char *path = scene_source(scene, text);
         scene_steps(scene, 100, PHASES([SW_PHASE_FORWARD] = 7, [SW_PHASE_BACKWARD] = 6));
-        part(scene, "Head", "Head", 1, 6, 10000);
+        scene_part(scene, "Head", "Head", 1, 6, 10000);
         const uint32_t section = scene_section(scene, "Backbone", SW_PHASE_FORWARD);
         for (unsigned k = 0; k < 100; k++) {
             call(scene->tb, scene->lane, section, START + (10 * k + 2) * MS, 6 * MS);
@@ -1156,20 +703,9 @@ static void doubles_that_are_waited_for_inside(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(many_nodes),
-        cmocka_unit_test(many_nodes_beside_large_layers),
-        cmocka_unit_test(operations_outside_the_model),
-        cmocka_unit_test(a_loss_one_by_one),
-        cmocka_unit_test(a_function_for_one_element),
-        cmocka_unit_test(rows_of_small_parts),
-        cmocka_unit_test(parts_that_are_alike),
-        cmocka_unit_test(tables_of_columns),
-        cmocka_unit_test(small_nodes_on_a_busy_machine),
         cmocka_unit_test(a_layer_out_of_proportion),
         cmocka_unit_test(a_layer_that_learns_nothing),
         cmocka_unit_test(a_layer_of_which_little_is_used),
-        cmocka_unit_test(jax_outside_jit),
-        cmocka_unit_test(jax_outside_jit_of_torn_stacks),
         cmocka_unit_test(a_table_that_is_updated_whole),
         cmocka_unit_test(a_table_beside_a_fused_update),
         cmocka_unit_test(a_table_that_is_much_of_two_phases),
