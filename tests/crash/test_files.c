@@ -53,6 +53,9 @@ static void check_at_most_one_line(const struct run *run)
     check_said(run, run->err_text[0] != 0);
 }
 
+/* Of a file that has yet to grow: three seconds, on a machine where the helper waits for a core. */
+enum { MOST_LOOKS = 100 };
+
 /* Somebody truncates the home file while it is written. What it held is lost, the rest is not, and names and
  * statistics come again. */
 static void home_truncated(void)
@@ -71,15 +74,21 @@ static void home_truncated(void)
         run_start(&run, "count", "100000", NULL);
         CHECK(run_ready(&run));
         struct stat before = {0};
+        bool cut = false;
         if (home_file(out, path, sizeof(path))) {
             /* Once the helper has written what was full by now: nobody can account for a file that is cut
              * between two writes and is long again after the second. */
-            for (off_t size = -1; size != before.st_size;) {
+            unsigned looks = 0;
+            for (off_t size = -1;
+                 size != before.st_size ||
+                 (i % 4 == 0 && size <= sizes[i / 4] && looks < MOST_LOOKS);
+                 looks++) {
                 size = before.st_size;
                 crash_sleep_us(30000);
                 (void)stat(path, &before);
             }
-            if (before.st_size > sizes[i / 4]) {
+            cut = before.st_size > sizes[i / 4];
+            if (cut) {
                 CHECK_EQ(truncate(path, sizes[i / 4]), 0);
             }
         }
@@ -95,6 +104,7 @@ static void home_truncated(void)
         CHECK_EQ(ATTEMPTED(&tally), run_done(&run));
         CHECK_EQ(tally.calls, run_done(&run));
         if (i % 4 == 0) {
+            CHECK(cut); /* Policy stream writes what is full at once. */
             check_said(&run, true);
             CHECK(tally.present > 0);
         }
