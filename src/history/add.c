@@ -67,16 +67,38 @@ static int try_replace(const char *place, const struct sw__runs *runs,
     return result;
 }
 
-/* Whether what failed may be tried again, after waiting for others or moving a damaged file aside. `moved` then is its new
- * name. `*repairs` counts. */
-static bool try_again(int *result, const char *place, uint64_t until, int *repairs,
-                      char *moved, size_t size, sw_error_info *why)
+/* What is done so that a run comes into its history. Invariant: `file` is the file that the last try began with. */
+struct tries {
+    const char *place;
+    uint64_t until; /* when waiting ends */
+    int repairs;
+    struct sw__database_file file;
+    char moved[256]; /* the new name of a damaged file, or empty */
+};
+
+static struct tries tries_begin(const char *place)
 {
-    if (*result == SW_ECORRUPT && (*repairs)++ < REPAIRS_MOST) {
-        *result = sw__database_set_aside(place, moved, size, why);
+    return (struct tries){.place = place,
+                          .until = sw__os_now_ns() + TRIES_NS,
+                          .file = sw__database_file(place)};
+}
+
+/* Whether what failed may be tried again, after waiting for others or moving a damaged file aside. */
+static bool try_again(struct tries *tries, int *result, sw_error_info *why)
+{
+    if (*result == SW_ECORRUPT && tries->repairs++ < REPAIRS_MOST) {
+        *result =
+            sw__database_set_aside(tries->place, tries->moved, sizeof tries->moved, why);
+        tries->file = sw__database_file(tries->place);
         return *result == SW_OK;
     }
-    if (*result == SW_ESTATE && sw__os_now_ns() < until) {
+    /* Somebody else has moved it, or has made it. */
+    const struct sw__database_file now = sw__database_file(tries->place);
+    const bool other =
+        now.device != tries->file.device || now.number != tries->file.number;
+    tries->file = now;
+    const bool moved = other && (*result == SW_EOPEN || *result == SW_EWRITE);
+    if ((moved || *result == SW_ESTATE) && sw__os_now_ns() < tries->until) {
         sw__os_sleep_ns(PAUSE_NS);
         return true;
     }
@@ -85,18 +107,18 @@ static bool try_again(int *result, const char *place, uint64_t until, int *repai
 
 /* Hands the sentence of a failure to the caller, or that about a file that had to be made anew. */
 static void tell(sw_error_info *info, const sw_error_info *why, int result,
-                 const char *place, const char *moved)
+                 const struct tries *tries)
 {
     if (!info) {
         return;
     }
     *info = result == SW_OK ? (sw_error_info){0} : *why;
-    if (result == SW_OK && moved[0]) {
+    if (result == SW_OK && tries->moved[0]) {
         snprintf(info->message, sizeof info->message,
                  "%.200s/" SW_HISTORY_FILE
                  " was damaged; it was moved to %.100s and made "
                  "anew from the run directories",
-                 place, moved);
+                 tries->place, tries->moved);
     }
 }
 
@@ -104,11 +126,10 @@ int sw_history_add(const char *directory, sw_error_info *info)
 {
     char place[PATH_MAX] = "";
     char name[NAME_MAX + 1];
-    char moved[256] = "";
     sw_history_run run;
     sw_error_info why = {0};
     struct sw__os_guard guard;
-    int repairs = 0;
+    struct tries tries = {0};
     sw__os_guard_begin(&guard);
     sw__arena *arena = sw__arena_create(ARENA_MOST);
     int result =
@@ -121,26 +142,24 @@ int sw_history_add(const char *directory, sw_error_info *info)
         sw_error_set(&why, result, "%.300s is not to be in a history", directory);
     }
     if (result == SW_OK) {
-        const uint64_t until = sw__os_now_ns() + TRIES_NS;
+        tries = tries_begin(place);
         do {
             result = try_add(place, &run, arena, &why);
-        } while (result != SW_OK &&
-                 try_again(&result, place, until, &repairs, moved, sizeof moved, &why));
+        } while (result != SW_OK && try_again(&tries, &result, &why));
     }
     sw__arena_free(arena);
     sw__os_guard_end(&guard, true);
-    tell(info, &why, result, place, moved);
+    tell(info, &why, result, &tries);
     return result;
 }
 
 int sw_history_rebuild(const char *folder, size_t *runs, sw_error_info *info)
 {
-    char moved[256] = "";
     sw_error_info why = {0};
     struct sw__os_guard guard;
     struct sw__place place = {0};
     struct sw__runs found = {.arena = sw__arena_create(0)};
-    int repairs = 0;
+    struct tries tries = {0};
     sw__os_guard_begin(&guard);
     int result = found.arena
                      ? sw__place_check(folder, &why)
@@ -152,11 +171,10 @@ int sw_history_rebuild(const char *folder, size_t *runs, sw_error_info *info)
         result = sw__place_gather(&place, folder, &found, 0, 0, NULL);
     }
     if (result == SW_OK && found.count > 0) {
-        const uint64_t until = sw__os_now_ns() + TRIES_NS;
+        tries = tries_begin(folder);
         do {
             result = try_replace(folder, &found, &why);
-        } while (result != SW_OK &&
-                 try_again(&result, folder, until, &repairs, moved, sizeof moved, &why));
+        } while (result != SW_OK && try_again(&tries, &result, &why));
     }
     if (runs) {
         *runs = result == SW_OK ? found.count : 0;
@@ -165,6 +183,6 @@ int sw_history_rebuild(const char *folder, size_t *runs, sw_error_info *info)
     sw__place_free(&place);
     sw__arena_free(found.arena);
     sw__os_guard_end(&guard, true);
-    tell(info, &why, result, folder, moved);
+    tell(info, &why, result, &tries);
     return result;
 }

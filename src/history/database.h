@@ -39,6 +39,12 @@ int sw__database_open(struct sw__database *out, const char *folder,
                       const struct sw__database_manner *manner, sw_error_info *info);
 void sw__database_close(struct sw__database *database);
 
+/* Which file FOLDER/history.db is now; zeros: none. Another process may move a damaged one aside at any time. */
+struct sw__database_file {
+    uint64_t device, number;
+};
+struct sw__database_file sw__database_file(const char *folder);
+
 /* Moves a damaged database aside, with what belongs to it, unless it is whole again because somebody else has been here. `moved` is
  * its new name, or "". */
 int sw__database_set_aside(const char *folder, char *moved, size_t size,

@@ -278,6 +278,17 @@ int sw__database_open(struct sw__database *out, const char *folder,
 
 /* --- damage --- */
 
+struct sw__database_file sw__database_file(const char *folder)
+{
+    char path[PATH_MAX];
+    struct stat status;
+    if (!sw__join_path(path, sizeof path, folder, SW_HISTORY_FILE) ||
+        lstat(path, &status) != 0) {
+        return (struct sw__database_file){0};
+    }
+    return (struct sw__database_file){(uint64_t)status.st_dev, (uint64_t)status.st_ino};
+}
+
 /* Holds the folder, so that of several who find the damage one moves the file, and the others find the new one. Where a folder
  * cannot be locked, that is left to luck. */
 static int hold(const char *folder)
@@ -293,6 +304,7 @@ static int hold(const char *folder)
     return fd;
 }
 
+/* One that cannot be looked at, for others hold it, is not damaged by that. */
 static bool is_whole(const char *folder)
 {
     struct sw__database database;
@@ -303,10 +315,13 @@ static bool is_whole(const char *folder)
     }
     sqlite3_stmt *row = NULL;
     const struct sw__sqlite *call = database.call;
-    bool whole = call->prepare_v2(database.handle, "PRAGMA integrity_check(1)", -1, &row,
-                                  NULL) == SQLITE_OK &&
-                 call->step(row) == SQLITE_ROW;
-    if (whole) {
+    int code =
+        call->prepare_v2(database.handle, "PRAGMA integrity_check(1)", -1, &row, NULL);
+    if (code == SQLITE_OK) {
+        code = call->step(row);
+    }
+    bool whole = (code & 0xff) != SQLITE_CORRUPT && (code & 0xff) != SQLITE_NOTADB;
+    if (code == SQLITE_ROW) {
         const char *text = (const char *)call->column_text(row, 0);
         whole = text && strcmp(text, "ok") == 0;
     }
