@@ -51,7 +51,7 @@ install-deps: ## install what every target needs
 
 test: build lint ## everything a change must pass
 	@tools/setup.sh extra
-	$(MESON) test -C $(BUILD) --no-rebuild --print-errorlogs
+	tools/meson_twice.sh $(MESON) $(BUILD) --no-rebuild --print-errorlogs
 	$(call TEST_ENV,$(BUILD)) tools/pytest_twice.sh $(PYTEST) -m "not frameworks and not timed"
 	$(call TEST_ENV,$(BUILD)) $(ONE_THREAD) tools/pytest_twice.sh $(PYTEST) -m frameworks -n auto \
 		--dist loadfile --timeout 300

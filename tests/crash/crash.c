@@ -484,9 +484,17 @@ void crash_check_same(const char *file, int line, const struct run *run,
 void crash_check_said(const char *file, int line, const struct run *run, bool lost)
 {
     const char *text = run->err_text;
-    const char *end = strchr(text, '\n');
-    bool one = end && end[1] == 0 && strncmp(text, "stepwatch: ", 11) == 0;
-    if (lost && !one) {
+    unsigned lines = 0;
+    bool ours = true;
+    for (const char *at = text, *end; *at && ours; at = end + 1, lines++) {
+        end = strchr(at, '\n');
+        ours = end && strncmp(at, "stepwatch: ", 11) == 0;
+        if (!end) {
+            break;
+        }
+    }
+    const unsigned most = run->sessions ? run->sessions : 1;
+    if (lost && (!ours || lines == 0 || lines > most)) {
         crash_fail(file, line, "something was lost and stderr is \"%.2000s\"", text);
     } else if (!lost && text[0]) {
         crash_fail(file, line, "nothing was lost and stderr is \"%.2000s\"", text);

@@ -82,7 +82,8 @@ struct run {
         *env; /* more variables, NULL-terminated; one without '=' takes a variable away */
     void (*prepare)(void *arg); /* in the child, before exec */
     void *arg;
-    bool off; /* STEPWATCH_ENABLED=0 */
+    bool off;          /* STEPWATCH_ENABLED=0 */
+    unsigned sessions; /* one after the other, each of which may say a line; 0: one */
     pid_t pid;
     int output, complaint; /* pipes */
     struct page *page;

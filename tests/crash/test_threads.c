@@ -137,7 +137,7 @@ static void handler_records(void)
 /* The signals meet the recorder while it starts, attaches its threads and stops. */
 static void handler_records_from_the_start(void)
 {
-    struct run plain = {0}, run = {0};
+    struct run plain = {0}, run = {.sessions = 40};
     struct tally tally;
     run_plain(&plain, "signal", "early", NULL);
     run_whole(&run, "signal", "early", NULL);
