@@ -34,7 +34,7 @@ PLANTED = {
     "novelty": ("python_overhead", "train.py", "Counts.key"),
     "ragged": ("loader_collate", "train.py", "pad_batch"),
     "reviews": ("variance", "train.py", None),
-    "seals": ("logging", "train.py", "GradientJournal.describe"),
+    "seals": ("logging", "train.py", "GradientJournal.on_before_optimizer_step"),
     "shapes": ("loader_workers", "train.py", "loader"),
     "short_epochs": ("loader_restart", "train.py", "loader"),
     "tile_server": ("loader_io", "client.py", "Client.ask"),
