@@ -2,20 +2,13 @@
  *
  * It is asked for and given batches thousands of times a second, between computations that have the caches to
  * themselves; so what happens at each of them is two calls and no Python code. The adapter derives its own class. */
+#include "loader_pass.h"
 #include "modules.h"
 #include "stages.h"
 #include "training.h"
 #include <structmember.h>
 
-typedef struct pass_object {
-    PyObject_HEAD PyObject *loader; /* a weak reference */
-    PyObject *wait, *first;         /* stages */
-    PyObject *fetch; /* the stage of making a batch, or None: workers do that */
-    PyObject *pin;   /* a stage, or None */
-    unsigned long long number;
-    unsigned epoch, index;
-    uint64_t began;
-} pass_object;
+typedef struct core_loader_pass pass_object;
 
 static PyObject *pass_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
@@ -23,8 +16,8 @@ static PyObject *pass_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     (void)kwargs;
     pass_object *self = (pass_object *)type->tp_alloc(type, 0);
     if (self) {
-        PyObject **const kept[] = {&self->loader, &self->wait, &self->first, &self->fetch,
-                                   &self->pin};
+        PyObject **const kept[] = {&self->iterator, &self->loader, &self->wait,
+                                   &self->first,    &self->fetch,  &self->pin};
         for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
             Py_INCREF(Py_None);
             *kept[i] = Py_None;
@@ -37,6 +30,7 @@ static int pass_traverse(PyObject *object, visitproc visit, void *arg)
 {
     pass_object *self = (pass_object *)object;
     Py_VISIT(Py_TYPE(object));
+    Py_VISIT(self->iterator);
     Py_VISIT(self->loader);
     Py_VISIT(self->wait);
     Py_VISIT(self->first);
@@ -48,6 +42,7 @@ static int pass_traverse(PyObject *object, visitproc visit, void *arg)
 static int pass_clear(PyObject *object)
 {
     pass_object *self = (pass_object *)object;
+    Py_CLEAR(self->iterator);
     Py_CLEAR(self->loader);
     Py_CLEAR(self->wait);
     Py_CLEAR(self->first);
@@ -60,12 +55,15 @@ static void pass_dealloc(PyObject *object)
 {
     PyTypeObject *type = Py_TYPE(object);
     PyObject_GC_UnTrack(object);
+    core_loader_pass_forget((pass_object *)object);
     pass_clear(object);
     type->tp_free(object);
     Py_DECREF(type);
 }
 
-static PyObject *stage_type; /* borrowed from the module's state */
+/* Borrowed from the module's state. */
+static PyObject *stage_type;
+PyObject *core_loader_pass_type;
 
 static core_stage *stage_or_null(PyObject *object)
 {
@@ -73,24 +71,44 @@ static core_stage *stage_or_null(PyObject *object)
                                                                : NULL;
 }
 
-static PyObject *pass_ask(PyObject *object, PyObject *iterator)
+/* What a weak reference refers to, a new reference; NULL: it is gone, or this is none. */
+static PyObject *referred(PyObject *weak)
 {
-    pass_object *self = (pass_object *)object;
-    PyObject *loader = NULL;
-    if (self->loader && PyWeakref_Check(self->loader)) {
+    PyObject *object = NULL;
+    if (weak && PyWeakref_Check(weak)) {
 #if PY_VERSION_HEX >= 0x030d0000
-        if (PyWeakref_GetRef(self->loader, &loader) < 0) {
-            return NULL;
+        if (PyWeakref_GetRef(weak, &object) < 0) {
+            PyErr_Clear();
         }
 #else
-        loader = PyWeakref_GetObject(self->loader);
-        loader = loader == Py_None ? NULL : loader;
-        Py_XINCREF(loader);
+        object = PyWeakref_GET_OBJECT(weak);
+        object = object == Py_None ? NULL : object;
+        Py_XINCREF(object);
 #endif
     }
+    return object;
+}
+
+bool core_loader_pass_is_of(const core_loader_pass *self, const PyObject *iterator)
+{
+    PyObject *now = referred(self->iterator);
+    Py_XDECREF(now); /* The caller has another one, if it is the object. */
+    return now == iterator;
+}
+
+void core_loader_ask(core_loader_pass *self, PyObject *iterator)
+{
+    PyObject *loader = referred(self->loader);
     self->began = core_ticks();
-    core_train_ask(TRAIN_LOADER, iterator, loader, !core_gradients_wanted());
+    /* Whether somebody evaluates says something only where a loop begins. */
+    const bool evaluating = !core_train_goes_on(iterator) && !core_gradients_wanted();
+    core_train_ask(TRAIN_LOADER, iterator, loader, evaluating);
     Py_XDECREF(loader);
+}
+
+static PyObject *pass_ask(PyObject *object, PyObject *iterator)
+{
+    core_loader_ask((pass_object *)object, iterator);
     Py_RETURN_NONE;
 }
 
@@ -116,17 +134,12 @@ static int moments_get(PyObject *const *args, Py_ssize_t count, batch_moments *o
     return 0;
 }
 
-static PyObject *pass_got(PyObject *object, PyObject *const *args, Py_ssize_t count)
+static void batch_count(pass_object *self, const batch_moments *given)
 {
-    pass_object *self = (pass_object *)object;
-    core_train_got();
-    batch_moments moments = {.index = self->index};
-    if (moments_get(args, count, &moments) != 0) {
-        return NULL;
-    }
+    const batch_moments moments = *given;
     core_stage *wait = stage_or_null(self->wait);
     if (!SW_GATE(core_stage_gate) || !wait) {
-        Py_RETURN_NONE;
+        return;
     }
     sw_record_batch record = {
         .head = {.kind = SW_RECORD_BATCH,
@@ -163,6 +176,23 @@ static PyObject *pass_got(PyObject *object, PyObject *const *args, Py_ssize_t co
     const int64_t step = sw_step_number();
     record.step = step < 0 ? UINT64_MAX : (uint64_t)step;
     sw_record_put(&record.head);
+}
+
+void core_loader_got(core_loader_pass *self)
+{
+    core_train_got();
+    batch_count(self, &(batch_moments){.index = self->index});
+}
+
+static PyObject *pass_got(PyObject *object, PyObject *const *args, Py_ssize_t count)
+{
+    pass_object *self = (pass_object *)object;
+    batch_moments moments = {.index = self->index};
+    core_train_got();
+    if (moments_get(args, count, &moments) != 0) {
+        return NULL;
+    }
+    batch_count(self, &moments);
     Py_RETURN_NONE;
 }
 
@@ -176,6 +206,8 @@ static PyMethodDef pass_methods[] = {
 };
 
 static PyMemberDef pass_members[] = {
+    {"weak", T_OBJECT, offsetof(pass_object, iterator), 0, NULL},
+    {"direct", T_BOOL, offsetof(pass_object, direct), 0, NULL},
     {"loader_ref", T_OBJECT, offsetof(pass_object, loader), 0, NULL},
     {"wait", T_OBJECT, offsetof(pass_object, wait), 0, NULL},
     {"first", T_OBJECT, offsetof(pass_object, first), 0, NULL},
@@ -205,6 +237,14 @@ static PyType_Spec pass_spec = {
     .slots = pass_slots,
 };
 
+PyObject *core_loader_pass_find(PyObject *passes, PyObject *iterator)
+{
+    PyObject *key = PyLong_FromVoidPtr(iterator);
+    PyObject *found = key ? PyDict_GetItemWithError(passes, key) : NULL;
+    Py_XDECREF(key);
+    return found;
+}
+
 /* What a dictionary by addresses has for an object. Python's id() would tell every audit hook. */
 static PyObject *pass_of(PyObject *Py_UNUSED(module), PyObject *const *args,
                          Py_ssize_t count)
@@ -213,9 +253,7 @@ static PyObject *pass_of(PyObject *Py_UNUSED(module), PyObject *const *args,
         PyErr_SetString(PyExc_TypeError, "pass_of() takes a dict and an object");
         return NULL;
     }
-    PyObject *key = PyLong_FromVoidPtr(args[1]);
-    PyObject *found = key ? PyDict_GetItemWithError(args[0], key) : NULL;
-    Py_XDECREF(key);
+    PyObject *found = core_loader_pass_find(args[0], args[1]);
     if (!found && PyErr_Occurred()) {
         return NULL;
     }
@@ -228,6 +266,12 @@ static PyMethodDef pass_functions[] = {
     {"pass_of", (PyCFunction)(void (*)(void))pass_of, METH_FASTCALL,
      PyDoc_STR("pass_of(passes, iterator, /)\n--\n\n"
                "passes.get(id(iterator)), unnoticed.")},
+    {"loader_slots", (PyCFunction)(void (*)(void))core_loader_slots, METH_FASTCALL,
+     PyDoc_STR("loader_slots(passes, function, original, /)\n--\n\n"
+               "What next() finds where the function stands for the original;\n"
+               "None: nothing is taken any more.")},
+    {"loader_slot", core_loader_slot, METH_O,
+     PyDoc_STR("See next() of iterators of this class, if it has that function.")},
     {NULL, NULL, 0, NULL},
 };
 
@@ -240,5 +284,11 @@ int core_loader_pass_add(PyObject *module)
     if (PyModule_AddFunctions(module, pass_functions) != 0) {
         return -1;
     }
-    return core_type_add(module, CORE_PASS_TYPE, &pass_spec);
+    if (core_type_add(module, CORE_PASS_TYPE, &pass_spec) != 0) {
+        return -1;
+    }
+    if (core_in_main_interpreter()) {
+        core_loader_pass_type = state->slot[CORE_PASS_TYPE];
+    }
+    return 0;
 }

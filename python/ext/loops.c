@@ -178,6 +178,7 @@ static void rows_put(const core_loop *loop)
 static void silence(void)
 {
     core_loops_on = false;
+    core_loops_unlisten();
     core_loop_events_stop();
 }
 
@@ -862,37 +863,10 @@ static PyObject *loops_watch(PyObject *module, PyObject *code)
     Py_RETURN_NONE;
 }
 
-/* An audit hook. Every module passes here just before it runs, the program's own among them. It cannot be taken away again,
- * so it has to be quick, and is one of C: torch asks for the identity of every parameter in every step, which Python tells
- * its hooks, and to one that is a Python object that takes six times as long. */
-static int loops_audit(const char *event, PyObject *args, void *module)
-{
-    if (!core_loops_on || event[0] != 'e' || strcmp(event, "exec") != 0 || !args ||
-        !PyTuple_Check(args) || PyTuple_GET_SIZE(args) != 1) {
-        return 0;
-    }
-    if (!core_in_main_interpreter()) {
-        return 0; /* Every interpreter calls the hook. */
-    }
-    PyObject *code = PyTuple_GET_ITEM(args, 0);
-    if (core_loops_here() && PyCode_Check(code) &&
-        core_is_user_code((PyCodeObject *)code) &&
-        core_loop_events_watch(module, code) != 0) {
-        core_error_forget(); /* A loop that is not seen is no harm. */
-    }
-    return 0;
-}
-
 static PyObject *loops_listen(PyObject *module, PyObject *Py_UNUSED(ignored))
 {
-    static bool listens;
-    if (!listens) {
-        Py_INCREF(module); /* for ever, like the hook */
-        if (PySys_AddAuditHook(loops_audit, module) != 0) {
-            Py_DECREF(module);
-            return NULL;
-        }
-        listens = true;
+    if (core_loops_listen(module) != 0) {
+        return NULL;
     }
     Py_RETURN_NONE;
 }
@@ -900,13 +874,14 @@ static PyObject *loops_listen(PyObject *module, PyObject *Py_UNUSED(ignored))
 static PyObject *loops_now(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
     const core_loop *loop = core_chosen;
+    PyObject *on = core_loops_on ? Py_True : Py_False;
+    PyObject *listens = core_loops_listens() ? Py_True : Py_False;
     if (!loop) {
-        return Py_BuildValue("{sOsO}", "on", core_loops_on ? Py_True : Py_False, "file",
-                             Py_None);
+        return Py_BuildValue("{sOsOsO}", "on", on, "listens", listens, "file", Py_None);
     }
     return Py_BuildValue(
-        "{sOsOsIsssKsKsK}", "on", core_loops_on ? Py_True : Py_False, "file", loop->file,
-        "line", loop->line, "kind", loop->is_for ? "for" : "while", "steps",
+        "{sOsOsOsIsssKsKsK}", "on", on, "listens", listens, "file", loop->file, "line",
+        loop->line, "kind", loop->is_for ? "for" : "while", "steps",
         (unsigned long long)emit.steps, "skipped", (unsigned long long)emit.skipped,
         "abandoned", (unsigned long long)emit.abandoned);
 }

@@ -2,6 +2,7 @@
  *
  *   loops.c             what is known of each loop, the choice, the steps of the chosen one
  *   loops_past.c        its iterations before the choice
+ *   loops_audit.c       the program's modules, before they run
  *   loops_monitoring.c  how loops are seen from Python 3.12 on: events of sys.monitoring
  *   loops_hooks.c       how they are seen before: hooks in the code (stepwatch/_loop_code.py puts them there)
  *
@@ -153,5 +154,10 @@ void core_loop_events_choose(core_loop *loop);
 /* No loop is of interest any more. */
 void core_loop_events_stop(void);
 int core_loop_events_add(PyObject *module);
+
+/* See modules of the program before they run, until nobody looks for loops. 0, or -1 with an exception set. */
+int core_loops_listen(PyObject *module);
+void core_loops_unlisten(void);
+bool core_loops_listens(void);
 
 #endif

@@ -30,6 +30,8 @@ typedef struct calls_state {
     unsigned losses;
     unsigned backwards;
     unsigned optimizers;
+    PyObject *optimizer; /* the one that steps, borrowed */
+    PyObject *nodes;     /* what looks at the backward that runs; NULL: nobody does */
     const PyObject *
         last; /* the outermost module that was called last, to be compared only; NULL: no loss is looked for */
     bool marked; /* it has returned, and nothing else was computed since that is known */
@@ -51,6 +53,10 @@ static struct {
     PyObject *grad;     /* whether gradients are wanted */
     PyObject *task;     /* number of the running backward, or -1 */
     PyObject *sequence; /* number of autograd's next node */
+    PyObject *modes;    /* how many of torch's modes are on */
+    PyObject *tracing;  /* whether what runs then is being traced, and computes nothing */
+    PyObject *look;     /* look(calls, tensors): looks at a backward, or None */
+    PyObject *looked;   /* looked(what look gave): it is over */
     bool parts;         /* calls inside others are timed, too */
 } adapter;
 
@@ -372,20 +378,70 @@ static PyObject *loss_failed(PyObject *Py_UNUSED(self), PyObject *section)
     Py_RETURN_NONE;
 }
 
-static PyObject *backward_enter(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(ignored))
+/* Calls of this step so far, for who looks at its backward. A new list, or NULL with an exception set. */
+static PyObject *sampled_calls(void)
 {
-    if (!told() || !backward_section || within_backward()) {
+    PyObject *list = PyList_New(local.count);
+    for (uint32_t i = 0; list && i < local.count; i++) {
+        const sampled_call *call = &local.calls[i];
+        PyObject *item = Py_BuildValue("(IiLL)", call->module, (int)call->parent - 1,
+                                       call->begin, call->end);
+        if (!item) {
+            Py_CLEAR(list);
+            break;
+        }
+        PyList_SET_ITEM(list, (Py_ssize_t)i, item);
+    }
+    return list;
+}
+
+/* Has the adapter look at the backward of these tensors. No exception is left. */
+static void backward_look(PyObject *tensors)
+{
+    PyObject *calls = adapter.look && local.count ? sampled_calls() : NULL;
+    PyObject *nodes =
+        calls ? PyObject_CallFunctionObjArgs(adapter.look, calls, tensors, NULL) : NULL;
+    Py_XDECREF(calls);
+    core_error_forget();
+    if (nodes == Py_None) {
+        Py_CLEAR(nodes);
+    }
+    Py_XSETREF(local.nodes, nodes);
+}
+
+static void backward_looked(void)
+{
+    PyObject *nodes = local.nodes;
+    local.nodes = NULL;
+    PyObject *done = adapter.looked ? PyObject_CallOneArg(adapter.looked, nodes) : NULL;
+    core_error_forget();
+    Py_XDECREF(done);
+    Py_DECREF(nodes);
+}
+
+/* Torch's functions are given the tensor, or the tensors, first. */
+static PyObject *backward_enter(PyObject *Py_UNUSED(self), PyObject *tensors)
+{
+    if (!told() || !backward_section || within_backward() ||
+        (number_from(adapter.modes) > 0 && says_yes(adapter.tracing))) {
         Py_RETURN_NONE;
     }
     core_train_works(true);
     loss_claim();
     local.backwards++;
     backwards_running++;
-    return open_section(backward_section);
+    PyObject *token = open_section(backward_section);
+    if (local.sampling) {
+        backward_look(tensors);
+    }
+    return token;
 }
 
 static PyObject *backward_over(PyObject *section, bool failed)
 {
+    if (local.nodes) {
+        backward_looked();
+    }
     local.backwards -= local.backwards > 0;
     backwards_running -= backwards_running > 0;
     close_section(section, failed);
@@ -404,7 +460,7 @@ static PyObject *backward_failed(PyObject *Py_UNUSED(self), PyObject *section)
 
 static PyObject *optimizer_enter(PyObject *Py_UNUSED(self), PyObject *optimizer)
 {
-    if (!told() || local.optimizers) {
+    if (!told() || local.optimizers || optimizer == Py_None) {
         Py_RETURN_NONE;
     }
     module_entry *entry = module_find(optimizer);
@@ -418,6 +474,7 @@ static PyObject *optimizer_enter(PyObject *Py_UNUSED(self), PyObject *optimizer)
         Py_RETURN_NONE;
     }
     local.optimizers++;
+    local.optimizer = optimizer;
     local.marked = false;
     return open_section(entry->inner);
 }
@@ -426,6 +483,7 @@ static PyObject *optimizer_leave(PyObject *Py_UNUSED(self), PyObject *section)
 {
     local.optimizers -= local.optimizers > 0;
     close_section(section, false);
+    core_train_update(local.optimizer);
     Py_RETURN_NONE;
 }
 
@@ -436,7 +494,63 @@ static PyObject *optimizer_failed(PyObject *Py_UNUSED(self), PyObject *section)
     Py_RETURN_NONE;
 }
 
+/* --- Other work of a step that has a section of its own -------------------------------------- */
+
+static PyObject *work_enter(PyObject *Py_UNUSED(self), PyObject *section)
+{
+    /* Where a batch is made it is part of that: many datasets load a file for every sample. */
+    if (!SW_GATE(gate) || core_train_waits()) {
+        Py_RETURN_NONE;
+    }
+    core_train_resumes();
+    return open_section(section);
+}
+
+static PyObject *section_enter(PyObject *Py_UNUSED(self), PyObject *section)
+{
+    if (!SW_GATE(gate)) {
+        Py_RETURN_NONE;
+    }
+    return open_section(section);
+}
+
+static PyObject *section_leave(PyObject *Py_UNUSED(self), PyObject *section)
+{
+    close_section(section, false);
+    Py_RETURN_NONE;
+}
+
+static PyObject *section_failed(PyObject *Py_UNUSED(self), PyObject *section)
+{
+    close_section(section, true);
+    Py_RETURN_NONE;
+}
+
 /* --- What the adapter calls ---------------------------------------------------------------- */
+
+static void hooks_keep(PyObject **const *kept, PyObject *const *given, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        PyObject *value = given[i] == Py_None ? NULL : given[i];
+        Py_XINCREF(value);
+        Py_XSETREF(*kept[i], value);
+    }
+}
+
+static PyObject *module_backward(PyObject *Py_UNUSED(self), PyObject *args,
+                                 PyObject *kwargs)
+{
+    static char *keywords[] = {"modes", "tracing", "look", "looked", NULL};
+    PyObject *given[4] = {NULL};
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OOOO:module_backward", keywords,
+                                     &given[0], &given[1], &given[2], &given[3])) {
+        return NULL;
+    }
+    PyObject **const kept[] = {&adapter.modes, &adapter.tracing, &adapter.look,
+                               &adapter.looked};
+    hooks_keep(kept, given, sizeof kept / sizeof kept[0]);
+    Py_RETURN_NONE;
+}
 
 static PyObject *module_hooks(PyObject *self, PyObject *args, PyObject *kwargs)
 {
@@ -448,13 +562,9 @@ static PyObject *module_hooks(PyObject *self, PyObject *args, PyObject *kwargs)
                                      &given[4], &given[5])) {
         return NULL;
     }
-    PyObject **kept[] = {&adapter.sight, &adapter.trained, &adapter.asks,
-                         &adapter.grad,  &adapter.task,    &adapter.sequence};
-    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
-        PyObject *value = given[i] == Py_None ? NULL : given[i];
-        Py_XINCREF(value);
-        Py_XSETREF(*kept[i], value);
-    }
+    PyObject **const kept[] = {&adapter.sight, &adapter.trained, &adapter.asks,
+                               &adapter.grad,  &adapter.task,    &adapter.sequence};
+    hooks_keep(kept, given, sizeof kept / sizeof kept[0]);
     if (!backward_section) {
         core_state *state = PyModule_GetState(self);
         backward_section = PyObject_CallFunction(state->slot[CORE_SECTION_TYPE], "ss",
@@ -540,25 +650,6 @@ static PyObject *module_trained(PyObject *Py_UNUSED(self), PyObject *modules)
     Py_RETURN_NONE;
 }
 
-static PyObject *module_calls(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(ignored))
-{
-    if (!local.sampling) {
-        Py_RETURN_NONE;
-    }
-    PyObject *list = PyList_New(local.count);
-    for (uint32_t i = 0; list && i < local.count; i++) {
-        const sampled_call *call = &local.calls[i];
-        PyObject *item = Py_BuildValue("(IiLL)", call->module, (int)call->parent - 1,
-                                       call->begin, call->end);
-        if (!item) {
-            Py_CLEAR(list);
-            break;
-        }
-        PyList_SET_ITEM(list, (Py_ssize_t)i, item);
-    }
-    return list;
-}
-
 static PyObject *modules_forget(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(ignored))
 {
     module_forget();
@@ -580,17 +671,28 @@ static PyMethodDef modules_methods[] = {
      PyDoc_STR("A function computes a loss; None when it is part of a loss.")},
     {"loss_leave", loss_leave, METH_O, NULL},
     {"loss_failed", loss_failed, METH_O, NULL},
-    {"backward_enter", backward_enter, METH_NOARGS,
-     PyDoc_STR("A backward begins; None when it is part of one.")},
+    {"backward_enter", backward_enter, METH_O,
+     PyDoc_STR("A backward of these tensors begins; None when it is part of one.")},
     {"backward_leave", backward_leave, METH_O, NULL},
     {"backward_failed", backward_failed, METH_O, NULL},
     {"optimizer_enter", optimizer_enter, METH_O,
      PyDoc_STR("An optimizer steps; None when it is part of another's step.")},
-    {"optimizer_leave", optimizer_leave, METH_O, NULL},
+    {"optimizer_leave", optimizer_leave, METH_O,
+     PyDoc_STR("It has stepped: that is an update.")},
     {"optimizer_failed", optimizer_failed, METH_O, NULL},
+    {"work_enter", work_enter, METH_O,
+     PyDoc_STR("Something begins that no validation does, in this section; None\n"
+               "where a batch is made.")},
+    {"section_enter", section_enter, METH_O,
+     PyDoc_STR("Something begins in this section; None where nothing is recorded.")},
+    {"section_leave", section_leave, METH_O, NULL},
+    {"section_failed", section_failed, METH_O, NULL},
     {"module_hooks", (PyCFunction)(void (*)(void))module_hooks,
      METH_VARARGS | METH_KEYWORDS,
      PyDoc_STR("Say who names modules, and what torch knows.")},
+    {"module_backward", (PyCFunction)(void (*)(void))module_backward,
+     METH_VARARGS | METH_KEYWORDS,
+     PyDoc_STR("Say who looks at the backward of modules, and whether one is traced.")},
     {"module_parts", module_parts, METH_O,
      PyDoc_STR("Whether calls inside those of other modules are timed.")},
     {"module_add", module_add, METH_VARARGS,
@@ -600,9 +702,6 @@ static PyMethodDef modules_methods[] = {
      PyDoc_STR("(number, flags, whether it has rows in this recording), or None.")},
     {"module_trained", module_trained, METH_O,
      PyDoc_STR("These modules are being trained.")},
-    {"module_calls", module_calls, METH_NOARGS,
-     PyDoc_STR("Calls of this step, if its backward is to be looked at, else None:\n"
-               "(module, parent, first and last node).")},
     {"module_slots", (PyCFunction)(void (*)(void))core_module_slots, METH_FASTCALL,
      PyDoc_STR(
          "module_slots(class, compiler, /)\n--\n\n"

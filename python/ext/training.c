@@ -569,6 +569,12 @@ int core_train_ask(int source, PyObject *owner, PyObject *group, bool evaluating
     return answer;
 }
 
+bool core_train_goes_on(const PyObject *owner)
+{
+    const train_state *state = state_now();
+    return state && state->open && state->owner == owner;
+}
+
 static PyObject *train_wait(PyObject *Py_UNUSED(module), PyObject *const *args,
                             Py_ssize_t count)
 {
@@ -607,24 +613,25 @@ static PyObject *train_got(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(owne
     Py_RETURN_NONE;
 }
 
-static PyObject *pass_over(PyObject *owner, bool failed)
+void core_train_over(PyObject *owner, bool failed)
 {
     train_state *state = wait_over(failed);
     if (state && state->owner == owner) {
         owner_clear(state);
         step_forget(state);
     }
-    Py_RETURN_NONE;
 }
 
 static PyObject *train_end(PyObject *Py_UNUSED(module), PyObject *owner)
 {
-    return pass_over(owner, false);
+    core_train_over(owner, false);
+    Py_RETURN_NONE;
 }
 
 static PyObject *train_failed(PyObject *Py_UNUSED(module), PyObject *owner)
 {
-    return pass_over(owner, true);
+    core_train_over(owner, true);
+    Py_RETURN_NONE;
 }
 
 static PyObject *train_epoch(PyObject *Py_UNUSED(module), PyObject *object)
@@ -707,11 +714,11 @@ static PyObject *train_works(PyObject *Py_UNUSED(module), PyObject *const *args,
     Py_RETURN_NONE;
 }
 
-static PyObject *train_update(PyObject *Py_UNUSED(module), PyObject *owner)
+void core_train_update(PyObject *owner)
 {
     train_state *state = state_now();
     if (!state) {
-        Py_RETURN_NONE;
+        return;
     }
     validation_end(state);
     sw_update();
@@ -723,7 +730,7 @@ static PyObject *train_update(PyObject *Py_UNUSED(module), PyObject *owner)
     state->updates++;
     state->backwards = 0;
     if (state->awaited && core_loop_is_here(&state->gathered)) {
-        Py_RETURN_NONE; /* another optimizer for the same gradients */
+        return; /* another optimizer for the same gradients */
     }
     state->awaited = false;
     if (state->rank <= TRAIN_UPDATE && !state->hosted &&
@@ -732,7 +739,7 @@ static PyObject *train_update(PyObject *Py_UNUSED(module), PyObject *owner)
         const bool gathers = core_loop_hosts_gathering(&state->gathered, backwards);
         if (gathers && is_first) {
             state->awaited = true;
-            Py_RETURN_NONE;
+            return;
         }
         (void)(gathers || core_loop_hosts_waiting(&state->place));
     }
@@ -743,6 +750,11 @@ static PyObject *train_update(PyObject *Py_UNUSED(module), PyObject *owner)
         (!state->owner || state->owner == owner)) {
         step_begin(state, TRAIN_UPDATE, owner, NULL, SW_STEP_UPDATE);
     }
+}
+
+static PyObject *train_update(PyObject *Py_UNUSED(module), PyObject *owner)
+{
+    core_train_update(owner);
     Py_RETURN_NONE;
 }
 
@@ -759,10 +771,15 @@ static PyObject *train_evaluates(PyObject *Py_UNUSED(module), PyObject *trained)
     Py_RETURN_NONE;
 }
 
-static PyObject *train_waits(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+bool core_train_waits(void)
 {
     const train_state *state = state_now();
-    return PyBool_FromLong(state && state->waiting > 0);
+    return state && state->waiting > 0;
+}
+
+static PyObject *train_waits(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    return PyBool_FromLong(core_train_waits());
 }
 
 static PyObject *train_resumes(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))

@@ -34,6 +34,10 @@ uint64_t core_train_phases(uint64_t *phase_ticks);
 bool core_train_may_host(void);
 /* Then a loop in whose iterations updates are called gives this thread its steps from now on, and goes before them. */
 bool core_train_host(void);
+/* An optimizer has stepped, or another `owner` of updates says that there was one. */
+void core_train_update(PyObject *owner);
+/* Whether this thread is making, or waiting for, a batch. */
+bool core_train_waits(void);
 /* What follows is no validation. */
 void core_train_resumes(void);
 /* What this thread does is no part of the training: it gives no steps, and calls of modules and optimizers are not told. */
@@ -43,8 +47,12 @@ bool core_train_by_framework(void);
 /* A loop asks for its next batch: 1 a step began, 0 it is part of one, 2 of a validation. `group`: NULL or what the pass
  * is over. */
 int core_train_ask(int source, PyObject *owner, PyObject *group, bool evaluating);
+/* Whether this owner's loop has a step open, so that its next question ends that. */
+bool core_train_goes_on(const PyObject *owner);
 /* The batch is there. */
 void core_train_got(void);
+/* There is no further batch, or asking for it raised. An exception stays. */
+void core_train_over(PyObject *owner, bool failed);
 /* Waits nest: only the outermost one of a thread is a section. Returns whether this one is. */
 bool core_train_wait_begin(void);
 bool core_train_wait_end(void);

@@ -324,7 +324,7 @@ def test_no_training_loop(run: Runner) -> None:
             time.sleep(0.01)
         """)
     assert outcome.steps == []
-    assert outcome.chosen == {"on": True, "file": None}
+    assert outcome.chosen == {"on": True, "listens": True, "file": None}
 
 
 def test_loop_of_a_module(run: Runner) -> None:

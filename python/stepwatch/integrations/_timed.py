@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stepwatch import _core
-from stepwatch.integrations import _dynamo
+from stepwatch.integrations._stand_in import Hooks, stand_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,18 +15,8 @@ if TYPE_CHECKING:
 
 def timed(around: section, torch: Any) -> Callable[[Any], Callable[..., Any]]:
     """Return what makes of a function one that runs inside the section, for ``_patch.replace``."""
-    traces, compiler = _dynamo.compiling(torch)
-
-    def make(original: Any) -> Callable[..., Any]:
-        def call(*args: Any, **kwargs: Any) -> Any:
-            if traces() or compiler._is_compiling_flag:
-                return original(*args, **kwargs)
-            with around:
-                return original(*args, **kwargs)
-
-        return call
-
-    return make
+    hooks = Hooks(_core.section_enter, _core.section_leave, _core.section_failed, around)
+    return lambda original: stand_in(original, hooks, torch)
 
 
 def timed_after_validation(around: section, torch: Any) -> Callable[[Any], Callable[..., Any]]:
@@ -34,19 +24,5 @@ def timed_after_validation(around: section, torch: Any) -> Callable[[Any], Calla
 
     Where a batch is being made it is part of that: many datasets load a file for every sample.
     """
-    traces, compiler = _dynamo.compiling(torch)
-    resumes, waits = _core.train_resumes, _core.train_waits
-
-    def make(original: Any) -> Callable[..., Any]:
-        def call(*args: Any, **kwargs: Any) -> Any:
-            if traces() or compiler._is_compiling_flag:
-                return original(*args, **kwargs)
-            if waits():
-                return original(*args, **kwargs)
-            resumes()
-            with around:
-                return original(*args, **kwargs)
-
-        return call
-
-    return make
+    hooks = Hooks(_core.work_enter, _core.section_leave, _core.section_failed, around)
+    return lambda original: stand_in(original, hooks, torch)

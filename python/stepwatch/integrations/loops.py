@@ -30,7 +30,7 @@ def install(_module: object = None) -> None:
     if not _hooked:
         _hooked = True
         os.register_at_fork(after_in_child=_core._loops_forked)
-        _core._loops_listen()
+    _core._loops_listen()
     if sys.version_info >= (3, 12):
         frame: FrameType | None = sys._getframe()
         while frame is not None:

@@ -9,6 +9,7 @@ from types import FunctionType
 from stepwatch import _core
 from stepwatch.integrations import _dynamo, _notes, _patch, torch_modules
 from stepwatch.integrations._settings import setting
+from stepwatch.integrations._stand_in import Hooks, stand_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -138,85 +139,32 @@ def _looked(nodes: _Nodes) -> None:
 # --- What stands in for torch's functions -------------------------------------------------
 
 
-def _make_backward(original: Any) -> Callable[..., Any]:
-    enter, leave, failed = _core.backward_enter, _core.backward_leave, _core.backward_failed
-    traces, compiler = _dynamo.compiling(_torch)
-    modes, tracing = _tracing_checks()
-    sampled = _core.module_calls
-
-    # The first argument is the tensor, or the tensors, whichever function this is.
-    def backward(*args: Any, **kwargs: Any) -> Any:
-        if traces() or compiler._is_compiling_flag or (modes() and tracing()):
-            return original(*args, **kwargs)
-        token = enter()
-        if token is None:
-            return original(*args, **kwargs)
-        calls, nodes = sampled(), None
-        if calls:
-            tensors = args[0] if args else kwargs.get("tensors", kwargs.get("outputs", ()))
-            nodes = _look(calls, tensors)
-        try:
-            result = original(*args, **kwargs)
-        except BaseException:
-            failed(token)
-            raise
-        finally:
-            if nodes is not None:
-                _looked(nodes)
-        leave(token)
-        return result
-
-    return backward
-
-
-def _tracing_checks() -> tuple[Callable[[], int], Callable[[], bool]]:
-    """Return what tells whether a compiler may be, and is, tracing: then nothing is computed."""
-    modes = getattr(_torch._C, "_len_torch_dispatch_stack", None)
+def _tracing() -> bool:
+    """Tell whether a compiler is tracing: then nothing is computed."""
     context: Any = getattr(getattr(_torch, "_guards", None), "TracingContext", None)
-
-    def never() -> int:
-        return 0
-
-    def tracing() -> bool:
-        return context.try_get() is not None
-
-    _dynamo.keep_out(_torch, tracing, never)
-    return (modes if modes is not None and context is not None else never), tracing
+    return context is not None and context.try_get() is not None
 
 
 def _make_loss(name: str, namespace: dict[str, Any]) -> Callable[[Any], Callable[..., Any]]:
-    enter, leave, failed = _core.loss_enter, _core.loss_leave, _core.loss_failed
-    # Dynamo sees through it, so whether that traces need not be asked.
-    _, compiler = _dynamo.compiling(_torch)
     section = _core.section(name, "loss")
-
-    def make(original: Any) -> Callable[..., Any]:
-        def loss(*args: Any, **kwargs: Any) -> Any:
-            if compiler._is_compiling_flag:
-                return original(*args, **kwargs)
-            token = enter(section)
-            if token is None:
-                return original(*args, **kwargs)
-            try:
-                result = original(*args, **kwargs)
-            except BaseException:
-                failed(token)
-                raise
-            leave(token)
-            return result
-
-        # torch.jit.script compiles the source of what it finds here, which is that of the
-        # original, with the names that the function knows.
-        return FunctionType(loss.__code__, namespace, name, None, loss.__closure__)
-
-    return make
+    hooks = Hooks(_core.loss_enter, _core.loss_leave, _core.loss_failed, section)
+    # torch.jit.script compiles the source of what it finds here, which is that of the original,
+    # with the names that the function knows.
+    return lambda original: stand_in(original, hooks, _torch, namespace)
 
 
 def install(torch: Any) -> None:
     """Watch losses and backward passes."""
     global _torch
     _torch = torch
-    _dynamo.keep_out(torch, _look, _looked)
+    _dynamo.keep_out(torch, _look, _looked, _tracing)
+    _core.module_backward(
+        modes=getattr(torch._C, "_len_torch_dispatch_stack", None),
+        tracing=_tracing,
+        look=_look,
+        looked=_looked,
+    )
+    backward = Hooks(_core.backward_enter, _core.backward_leave, _core.backward_failed)
     # A tensor's backward() calls torch.autograd's, which is enough, where it is as expected.
     code = getattr(torch.Tensor.backward, "__code__", None)
     called = getattr(code, "co_names", ())
@@ -226,18 +174,16 @@ def install(torch: Any) -> None:
         (torch.autograd, "backward"),
         (torch.autograd, "grad"),
     ):
-        if _patch.replace(owner, name, _make_backward):
-            _dynamo.skip(torch, getattr(owner, name))
+        _patch.replace(owner, name, lambda original: stand_in(original, backward, torch))
     functional = torch.nn.functional
     for name in LOSSES:
         original = getattr(functional, name, None)
         # One that is not Python is known to torch.jit by what it is.
         if not isinstance(original, FunctionType):
             continue
-        if _patch.replace(functional, name, _make_loss(name, vars(functional))):
-            _dynamo.skip(torch, getattr(functional, name))
-            _dynamo.see_through(getattr(functional, name), original)
+        _patch.replace(functional, name, _make_loss(name, vars(functional)))
 
 
 def remove() -> None:
-    """Nothing is kept here; what was replaced is put back by _patch."""
+    """What was replaced is put back by _patch."""
+    _core.module_backward()

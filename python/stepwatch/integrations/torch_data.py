@@ -63,7 +63,6 @@ class Pass(_core.loader_pass):
         self.wait, self.first = loader.wait, loader.first
         if getattr(iterator, "_pin_memory", False):
             self.pin = loader.pin
-        self.weak: Any = None  # The iterator.
         self.ordered = True
         self.swaps: list[torch_transforms.Swap] = []
         self.arrived = 0  # When the bytes of the newest batch were there.
@@ -127,6 +126,7 @@ def install(module: Any) -> None:
     torch_transforms.replace(dataloader.DataLoader, "__iter__", _iter)
     torch_transforms.replace(base, "__init__", _base_init)
     torch_transforms.replace(base, "__next__", _next)
+    _core.loader_slots(_passes, base.__next__, base.__next__.__wrapped__)
     _install_workers(dataloader)
     kinds = getattr(dataloader, "_DatasetKind", None)
     if kinds is None or not torch_transforms.replace(kinds, "create_fetcher", _create_fetcher):
@@ -136,6 +136,7 @@ def install(module: Any) -> None:
 
 def remove() -> None:
     """Forget what is known; what was replaced is put back by who replaces."""
+    _core.loader_slots(None, None, None)
     _passes.clear()
     _loaders.clear()
 
@@ -211,6 +212,7 @@ def _begin(iterator: Any, loader: Any) -> None:
     # Without workers, this thread makes what fetches for it next.
     _thread.newest = None if getattr(iterator, "_num_workers", 0) else current
     _give_ticket(iterator, current.ticket)
+    _core.loader_slot(type(iterator))
 
 
 def _give_ticket(iterator: Any, ticket: tuple[str, str, int, int]) -> None:
@@ -292,6 +294,7 @@ def _watch(fetcher: Any) -> Any:
         stages = loader.stages = torch_transforms.Stages(loader.name, None)
     current.fetch = stages.fetch
     current.swaps = stages.find(fetcher.dataset, in_place=False)
+    current.direct = not current.swaps
     return stages.watch(fetcher)
 
 

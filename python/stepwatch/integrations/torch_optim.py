@@ -8,6 +8,7 @@ import weakref
 
 from stepwatch import _core
 from stepwatch.integrations import _dynamo, _notes, _patch, _steps, torch_modules
+from stepwatch.integrations._stand_in import Hooks, stand_in
 from stepwatch.integrations._timed import timed, timed_after_validation
 
 TYPE_CHECKING = False
@@ -109,44 +110,30 @@ def setting(what: str, name: str, text: str, number: float = math.nan) -> None:
     _core.put_row(0, torch_modules.SETTING, 0, (what, name, text), (number,))
 
 
-def _closure_apart(args: Any, kwargs: Any) -> tuple[Any, Any]:
-    """Put what the optimizer is given to compute with into a section: its work is no update."""
-    if len(args) > 1:
-        return ((args[0], _closure(args[1]), *args[2:]) if callable(args[1]) else args), kwargs
-    if callable(kwargs.get("closure")):
-        return args, {**kwargs, "closure": _closure(kwargs["closure"])}
+def _apart(*given: Any) -> Any:
+    """Put what the optimizer is given to compute with into a section: its work is no update.
+
+    It is given the closure, or all arguments where it is not known which one that is.
+    """
+    if len(given) == 1:
+        return _closure(given[0]) if callable(given[0]) else given[0]
+    args, kwargs = given
+    if len(args) > 1 and callable(args[1]):
+        args = (args[0], _closure(args[1]), *args[2:])
+    elif callable(kwargs.get("closure")):
+        kwargs = {**kwargs, "closure": _closure(kwargs["closure"])}
     return args, kwargs
 
 
 _closure = _core.section("closure", "other")
+_STEP = Hooks(_core.optimizer_enter, _core.optimizer_leave, _core.optimizer_failed, apart=_apart)
 
 
 def _make_step(original: Any) -> Callable[..., Any]:
-    enter, leave = _core.optimizer_enter, _core.optimizer_leave
-    failed, update = _core.optimizer_failed, _core.train_update
-    traces, compiler = _dynamo.compiling(_torch)
-
-    def step(*args: Any, **kwargs: Any) -> Any:
-        if traces() or compiler._is_compiling_flag:
-            return original(*args, **kwargs)
-        token = enter(args[0]) if args else None
-        if token is None:
-            return original(*args, **kwargs)
-        if kwargs or len(args) > 1:
-            args, kwargs = _closure_apart(args, kwargs)
-        try:
-            result = original(*args, **kwargs)
-        except BaseException:
-            failed(token)
-            raise
-        leave(token)
-        update(args[0])
-        return result
-
+    step: Any = stand_in(original, _STEP, _torch)
     functools.update_wrapper(step, original)
-    step.__stepwatch__ = True  # type: ignore[attr-defined]
-    _dynamo.skip(_torch, step)
-    return step
+    step.__stepwatch__ = True
+    return step  # type: ignore[no-any-return]
 
 
 def _make_hook(original: Any) -> Callable[..., Any]:

@@ -1,0 +1,164 @@
+"""Functions that stand for others, take what those take, and say when they begin and end.
+
+A function that takes anything and hands it on has to pack and unpack it, which costs more than all
+that is recorded of a call. So the code is written for the parameters that the original has.
+"""
+
+from __future__ import annotations
+
+from types import FunctionType
+
+from stepwatch.integrations import _dynamo
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+# Names of ours begin with sw_, for parameters may have any.
+_SOURCE = """
+def sw_make(
+    sw_original, sw_traces, sw_compiler, sw_enter, sw_leave, sw_failed, sw_given, sw_apart
+):
+    def sw_stand_in({parameters}):
+        if {asked}sw_compiler._is_compiling_flag:
+            return sw_original({arguments})
+        sw_token = sw_enter({told})
+        if sw_token is None:
+            return sw_original({arguments})
+        {before}
+        try:
+            sw_result = sw_original({arguments})
+        except BaseException:
+            sw_failed(sw_token)
+            raise
+        sw_leave(sw_token)
+        return sw_result
+    return sw_stand_in
+"""
+_KEYWORDS, _ANY = 8, 4  # co_flags
+_made: dict[tuple[Any, ...], Callable[..., Any]] = {}
+
+
+class Hooks:
+    """What is called around a function: in C, for the time between is the function's.
+
+    ``enter`` returns None where nothing is to be recorded, or what the other two are given. It is
+    told ``given``, or the function's first argument. ``apart`` makes of a closure, where there is
+    one, what is called in its place.
+    """
+
+    def __init__(
+        self,
+        enter: Callable[[Any], Any],
+        leave: Callable[[Any], object],
+        failed: Callable[[Any], object],
+        given: object = None,
+        apart: Callable[[Any], Any] | None = None,
+    ) -> None:
+        self.around = (enter, leave, failed, given, apart)
+
+
+def stand_in(
+    original: Any, hooks: Hooks, torch: Any, namespace: dict[str, Any] | None = None
+) -> Callable[..., Any]:
+    """Return a function for the place of another.
+
+    With a ``namespace``, which is what the function knows then, torch's compilers take the original
+    wherever they meet it. They would take a method without its object, and have ways of their own
+    with others; there they are told by what they see: that something compiles.
+    """
+    traces, compiler = _dynamo.compiling(torch)
+    asks = namespace is None and torch is not None
+    make = _maker(*_shape(original), hooks.around[3] is None, hooks.around[4] is not None, asks)
+    made: Any = make(original, traces, compiler, *hooks.around)
+    if namespace is not None:
+        made = FunctionType(made.__code__, namespace, made.__name__, None, made.__closure__)
+    inner = _innermost(original)
+    if inner is not None:
+        made.__defaults__, made.__kwdefaults__ = inner.__defaults__, inner.__kwdefaults__
+    if torch is not None:
+        _dynamo.skip(torch, made)
+        if not asks:
+            _dynamo.see_through(made, original)
+    return made  # type: ignore[no-any-return]
+
+
+def _innermost(original: Any) -> Any:
+    """Return the function whose parameters are those of the original, else None.
+
+    What torch puts around its functions hands on what it is given; others may do anything.
+    """
+    for _ in range(8):
+        if not isinstance(original, FunctionType):
+            return None
+        if not original.__code__.co_flags & (_KEYWORDS | _ANY):
+            return original
+        if not original.__globals__.get("__name__", "").startswith("torch."):
+            return None
+        original = getattr(original, "__wrapped__", None)
+    return None
+
+
+def _shape(original: Any) -> tuple[tuple[str, ...], int, int, int]:
+    """Return names of parameters, how many may be left out, how many need their names, …
+
+    and how many must not have one. No names: it takes anything.
+    """
+    inner = _innermost(original)
+    if inner is None:
+        return (), 0, 0, 0
+    code = inner.__code__
+    count = code.co_argcount + code.co_kwonlyargcount
+    if code.co_kwonlyargcount and len(inner.__kwdefaults__ or ()) != code.co_kwonlyargcount:
+        return (), 0, 0, 0
+    names = code.co_varnames[:count]
+    optional = len(inner.__defaults__ or ())
+    return names, optional, code.co_kwonlyargcount, code.co_posonlyargcount
+
+
+def _maker(
+    names: tuple[str, ...],
+    optional: int,
+    keywords: int,
+    nameless: int,
+    tells_first: bool,
+    apart: bool,
+    asks: bool,
+) -> Callable[..., Any]:
+    key = (names, optional, keywords, nameless, tells_first, apart, asks)
+    found = _made.get(key)
+    if found is not None:
+        return found
+    closure = apart and "closure" in names
+    if names:
+        plain = len(names) - keywords
+        parameters = [
+            name if number < plain - optional else f"{name}=None"
+            for number, name in enumerate(names)
+        ]
+        arguments = [
+            name if number < plain else f"{name}={name}" for number, name in enumerate(names)
+        ]
+        if keywords:
+            parameters.insert(plain, "*")
+        if nameless:
+            parameters.insert(nameless, "/")
+        first, before = names[0], "if closure is not None: closure = sw_apart(closure)"
+    else:
+        parameters = arguments = ["*sw_args", "**sw_kwargs"]
+        first, before = "sw_args[0] if sw_args else None", "pass"
+        if apart:
+            closure, before = True, "sw_args, sw_kwargs = sw_apart(sw_args, sw_kwargs)"
+    source = _SOURCE.format(
+        asked="sw_traces() or " if asks else "",
+        parameters=", ".join(parameters),
+        arguments=", ".join(arguments),
+        told=first if tells_first else "sw_given",
+        before=before if closure else "pass",
+    )
+    scratch: dict[str, Any] = {}
+    exec(compile(source, __file__, "exec"), scratch)
+    made: Callable[..., Any] = scratch["sw_make"]
+    _made[key] = made
+    return made
