@@ -267,12 +267,13 @@ static bool saves(const struct sw__hot *hot, const struct sw__hot_function *func
 
 #define SAVING_PHASES (SW__PHASE_BIT(SW_PHASE_CHECKPOINT) | SW__PHASE_BIT(SW_PHASE_OTHER))
 
-/* What functions that save take in a step beside the saving itself. */
+/* What functions that save take in a step beside the saving itself: the user's, and those of frameworks. */
 static double beside_saving(sw_findings *all)
 {
     size_t count;
     uint64_t beside[SW_PHASE_COUNT] = {0};
     const struct sw__hot *hot = sw__hot_code(all);
+    beside[SW_PHASE_OTHER] = hot->saving;
     const struct sw__hot_function *list =
         sw__hot_functions(all, SAVING_PHASES, SW__HOT_ANY, false, &count);
     for (size_t i = 0; i < count; i++) {

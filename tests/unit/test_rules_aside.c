@@ -267,6 +267,48 @@ static void checkpoints(void **state)
     scene_free(scene);
 }
 
+/* A framework's function that saves also removes the state before, which no section tells of: that goes with it. What other functions
+ * of the framework's do, called from the same line, stays. */
+#define LOOP(line)                                                                       \
+    TRAIN(20),                                                                           \
+    {                                                                                    \
+        "Loop.advance", "/v/site-packages/frame/loop.py", 40, line                       \
+    }
+static void removing_the_state_before(void **state)
+{
+    (void)state;
+    static const char *const functions[] = {"Keeper._save_best", "Progress.update"};
+    for (size_t i = 0; i < 2; i++) {
+        struct scene *scene = scene_new();
+        scene_steps(scene, 100,
+                    PHASES([SW_PHASE_FORWARD] = 4, [SW_PHASE_BACKWARD] = 5,
+                           [SW_PHASE_OTHER] = 4, [SW_PHASE_CHECKPOINT] = 3));
+        const uint32_t section = scene_section(scene, "checkpoint", SW_PHASE_CHECKPOINT);
+        for (unsigned k = 0; k < 100; k++) {
+            call(scene->tb, scene->lane, section, START + (16 * k + 12) * MS, 3 * MS);
+        }
+        scene_samples(scene, SW_PHASE_FORWARD, FRAMES(LOOP(44), TORCH("f")), 400, 400);
+        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(LOOP(46), TORCH("b")), 500, 500);
+        scene_samples(
+            scene, SW_PHASE_CHECKPOINT,
+            FRAMES(LOOP(50),
+                   {"Keeper._save_best", "/v/site-packages/frame/keep.py", 3, 7},
+                   {"save", "/v/site-packages/torch/serialization.py", 9, 20}),
+            300, 300);
+        scene_samples_of(scene, SW_PHASE_OTHER,
+                         FRAMES(LOOP(50),
+                                {functions[i], "/v/site-packages/frame/keep.py", 3, 9},
+                                {"remove", "/v/site-packages/frame/disk.py", 70, 71}),
+                         50, 350, 50);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_CHECKPOINT);
+        assert_non_null(finding);
+        assert_true(fabs(evidence(finding, "checkpoint_each_ms") - (i == 0 ? 7 : 3)) <
+                    0.3);
+        scene_free(scene);
+    }
+}
+
 static void slow_steps_with_a_period(void **state)
 {
     (void)state;
@@ -537,6 +579,7 @@ int main(void)
         cmocka_unit_test(pictures_now_and_then),
         cmocka_unit_test(few_checkpoints),
         cmocka_unit_test(checkpoints),
+        cmocka_unit_test(removing_the_state_before),
         cmocka_unit_test(slow_steps_with_a_period),
         cmocka_unit_test(slow_steps_that_wait_for_room),
         cmocka_unit_test(updates_have_to_come),
