@@ -40,6 +40,7 @@ struct plan {
     unsigned steps, epochs; /* steps of each epoch */
     double compute, wait;   /* of a step */
     double first;           /* wait of the first of an epoch; 0: as the others */
+    double cold;            /* what the first of an epoch computes longer */
     double (*wait_of)(unsigned step);
     const char *cores;
     bool no_loader, no_site;
@@ -279,7 +280,8 @@ static inline struct tb *training_trace(const struct plan *plan)
         phases[itself ? SW_PHASE_PREPROCESS : SW_PHASE_DATA_WAIT] =
             ticks(of_step(plan, i));
         phases[SW_PHASE_DATA_WAIT] += ticks(0.01);
-        phases[SW_PHASE_FORWARD] = ticks(plan->compute * (1 + 0.002 * (i % 5)));
+        phases[SW_PHASE_FORWARD] = ticks(plan->compute * (1 + 0.002 * (i % 5)) +
+                                         (i % plan->steps == 0 ? plan->cold : 0));
         phases[SW_PHASE_H2D] = ticks(plan->h2d);
         phases[SW_PHASE_GC] = ticks(plan->gc);
         at += i && i % plan->steps == 0 ? ticks(plan->start + plan->shutdown) : 0;

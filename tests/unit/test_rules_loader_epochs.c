@@ -37,6 +37,30 @@ static void workers_are_started_again(void **state)
     done(&result);
 }
 
+/* What the step after a start computes longer goes with the start. With workers that stay it is something else. */
+static void steps_after_a_start_are_slow(void **state)
+{
+    (void)state;
+    struct result result = find(&again);
+    const sw_finding *it = assert_one(&result, SW_FINDING_LOADER_RESTART);
+    assert_true(number(it, "first_step_ms") == 0);
+    const double before = it->speedup;
+    done(&result);
+    struct plan plan = again;
+    plan.cold = 15;
+    result = find(&plan);
+    it = assert_one(&result, SW_FINDING_LOADER_RESTART);
+    assert_true(fabs(number(it, "first_step_ms") - 15) < 0.2);
+    assert_true(fabs(number(it, "restart_ms") - (60 + 20 + 100 - 8.5 + 15)) < 0.3);
+    assert_true(it->speedup > before + 0.03);
+    done(&result);
+    plan.bits = SW_LOADER_PERSISTENT;
+    plan.first = 9;
+    plan.start = 1;
+    plan.shutdown = 0;
+    assert_none(&plan);
+}
+
 static void workers_that_stay_are_fine(void **state)
 {
     (void)state;
@@ -370,6 +394,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(workers_are_started_again),
+        cmocka_unit_test(steps_after_a_start_are_slow),
         cmocka_unit_test(workers_that_stay_are_fine),
         cmocka_unit_test(a_loader_built_in_every_epoch),
         cmocka_unit_test(batches_come_in_bursts),
