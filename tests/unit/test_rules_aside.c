@@ -552,6 +552,30 @@ static void a_few_steps_that_compute_far_more(void **state)
     }
 }
 
+/* Inputs of all sizes, small ones among them, are as they are; a few that are long stand out from many that are alike. */
+static void inputs_of_all_sizes(void **state)
+{
+    (void)state;
+    for (unsigned spread = 0; spread < 2; spread++) {
+        struct scene *scene = scene_new();
+        uint64_t chance = 3;
+        for (unsigned i = 0; i < 200; i++) {
+            const double part = (double)(tb_random(&chance) % 1000) / 1000;
+            const double size = 8 + 150 * part * part * part * part;
+            const double other = 11 + 2 * part;
+            const double ms = (spread || size > 90 ? size : other) / 4;
+            scene_step(scene,
+                       PHASES([SW_PHASE_OTHER] = 0.2, [SW_PHASE_FORWARD] = 0.3 * ms,
+                              [SW_PHASE_BACKWARD] = 0.7 * ms),
+                       0);
+        }
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_VARIANCE);
+        assert_int_equal(finding != NULL, !spread);
+        scene_free(scene);
+    }
+}
+
 static void few_steps_show_nothing(void **state)
 {
     (void)state;
@@ -589,6 +613,7 @@ int main(void)
         cmocka_unit_test(slow_steps_that_are_warm_up),
         cmocka_unit_test(slow_steps_by_chance),
         cmocka_unit_test(a_few_steps_that_compute_far_more),
+        cmocka_unit_test(inputs_of_all_sizes),
         cmocka_unit_test(few_steps_show_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
