@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyze/frame_source.h"
+#include "analyze/rules.h"
 #include "analyze/source_inputs.h"
 #include "analyze/summary.h"
 
@@ -170,23 +171,10 @@ static bool enters(const sw_stack_frame *frame)
            strstr(frame->file, "/torch/autograd/");
 }
 
-/* Up to the innermost frame of the user's, and what a framework does from there to call the model or autograd: it calls back to
- * the user's code from there, too. What follows tells nothing more. Each such way is kept once. */
-static void keep_reference(const sw_stacks *stacks, struct references *references,
-                           const uint32_t *frames, size_t depth)
+/* Each way is kept once. */
+static void add_reference(struct references *references, const uint32_t *frames,
+                          size_t depth)
 {
-    size_t kept = depth;
-    while (kept > 1 &&
-           !sw__user_file(sw_stacks_get_frame(stacks, frames[kept - 1])->file)) {
-        kept--;
-    }
-    size_t inside = kept;
-    while (inside < depth && !enters(sw_stacks_get_frame(stacks, frames[inside]))) {
-        inside++;
-    }
-    kept = inside < depth ? inside
-                          : kept; /* nobody is known to be called: as short as can be */
-    depth = kept < depth ? kept + 1 : depth;
     for (size_t i = 0; i < references->count; i++) {
         if (references->depth[i] == depth &&
             memcmp(references->frames + i * DEEPEST, frames, depth * sizeof *frames) ==
@@ -201,6 +189,25 @@ static void keep_reference(const sw_stacks *stacks, struct references *reference
     }
 }
 
+/* Up to the innermost frame of the user's, and what a framework does from there to call the model or autograd: it calls back to
+ * the user's code from there, too. What follows tells nothing more. */
+static void keep_reference(const sw_stacks *stacks, struct references *references,
+                           const uint32_t *frames, size_t depth)
+{
+    size_t kept = depth;
+    while (kept > 1 &&
+           !sw__user_file(sw_stacks_get_frame(stacks, frames[kept - 1])->file)) {
+        kept--;
+    }
+    size_t inside = kept;
+    while (inside < depth && !enters(sw_stacks_get_frame(stacks, frames[inside]))) {
+        inside++;
+    }
+    kept = inside < depth ? inside
+                          : kept; /* nobody is known to be called: as short as can be */
+    add_reference(references, frames, kept < depth ? kept + 1 : depth);
+}
+
 /* --- reading the samples --- */
 
 struct reading {
@@ -208,7 +215,7 @@ struct reading {
     const sw_stacks *stacks;
     struct sw__hot *hot;
     size_t room;
-    struct references forward, backward;
+    struct references forward, backward, saving;
     /* What the sections of tags outside steps belong to: found once each. */
     const sw_stack_tag *tag[TAGS];
     int tag_phase[TAGS];
@@ -276,21 +283,54 @@ static void find_references(struct reading *reading)
     const size_t size = (size_t)REFERENCES * DEEPEST;
     reading->forward.frames = sw__alloc_zero(size, sizeof(uint32_t));
     reading->backward.frames = sw__alloc_zero(size, sizeof(uint32_t));
+    reading->saving.frames = sw__alloc_zero(size, sizeof(uint32_t));
     uint32_t frames[DEEPEST];
     sw_stack stack;
     sw_stacks_cursor cursor = {0};
     while (sw_stacks_next(reading->stacks, &cursor, &stack)) {
         const int phase = stack.tag->phase;
-        if ((phase == SW_PHASE_FORWARD || phase == SW_PHASE_BACKWARD) &&
-            of_step_thread(reading->all, stack.tag)) {
-            const size_t depth =
-                sw_stacks_frames(reading->stacks, stack.id, frames, DEEPEST);
+        if ((phase != SW_PHASE_FORWARD && phase != SW_PHASE_BACKWARD &&
+             phase != SW_PHASE_CHECKPOINT) ||
+            !of_step_thread(reading->all, stack.tag)) {
+            continue;
+        }
+        const size_t depth = sw_stacks_frames(reading->stacks, stack.id, frames, DEEPEST);
+        if (phase == SW_PHASE_CHECKPOINT) {
+            add_reference(&reading->saving, frames, depth);
+        } else {
             keep_reference(reading->stacks,
                            phase == SW_PHASE_FORWARD ? &reading->forward
                                                      : &reading->backward,
                            frames, depth);
         }
     }
+}
+
+/* Whether the innermost function from which a stack and one that saves were reached is a package's, and its name says that it saves:
+ * then it does here what belongs to that, such as removing the state before. */
+static bool belongs_to_saving(const struct reading *reading, const uint32_t *frames,
+                              size_t depth)
+{
+    const struct references *to = &reading->saving;
+    size_t innermost = 0; /* its frame, plus 1 */
+    for (size_t k = 0; k < to->count; k++) {
+        const uint32_t *other = to->frames + k * DEEPEST;
+        const size_t shorter = depth < to->depth[k] ? depth : to->depth[k];
+        size_t i = 0;
+        while (i < shorter && frames[i] == other[i]) {
+            i++;
+        }
+        const bool same =
+            i < shorter &&
+            sw__same_function(sw_stacks_get_frame(reading->stacks, frames[i]),
+                              sw_stacks_get_frame(reading->stacks, other[i]));
+        const size_t shared = same ? i + 1 : i;
+        innermost = shared > innermost ? shared : innermost;
+    }
+    const sw_stack_frame *at =
+        innermost ? sw_stacks_get_frame(reading->stacks, frames[innermost - 1]) : NULL;
+    return at && installed(at->file) &&
+           sw__kind_by_name(at->name) == SW_FINDING_CHECKPOINT;
 }
 
 static enum sw__hot_when place_in_step(const struct reading *reading, int phase,
@@ -617,6 +657,8 @@ static void add_stack(struct reading *reading, const sw_stack *stack, int phase,
         }
     }
     if (key.as == SW_PHASE_OTHER && (machinery || is_caller(reading->hot, key.frame))) {
+        hot->saving +=
+            !outside && belongs_to_saving(reading, frames, depth) ? samples : 0;
         return; /* the time of a loader, of the recorder, or of what calls the model: not the user's */
     }
     struct sw__hot_line *line = line_of(reading, &key);
@@ -718,6 +760,7 @@ const struct sw__hot *sw__hot_code(sw_findings *all)
     }
     sw__free(reading.forward.frames);
     sw__free(reading.backward.frames);
+    sw__free(reading.saving.frames);
     sw__free(reading.repeats);
     sw__free(reading.gives);
     join_logging(reading.hot);

@@ -50,6 +50,8 @@ struct sw__hot {
     uint64_t torn;       /* beside all of these: only the innermost frames were seen */
     uint64_t torn_eager; /* of `torn`, as `eager` */
     uint64_t closure;    /* of the optimizer's, in its closure and not updating */
+    uint64_t
+        saving; /* of `other`, in functions of packages that save, beside the saving */
     struct sw__hot_line *lines;
     size_t count;
     /* Of the user's own frames from which the backward (or else the model) is called. */

@@ -267,12 +267,13 @@ static bool saves(const struct sw__hot *hot, const struct sw__hot_function *func
 
 #define SAVING_PHASES (SW__PHASE_BIT(SW_PHASE_CHECKPOINT) | SW__PHASE_BIT(SW_PHASE_OTHER))
 
-/* What functions that save take in a step beside the saving itself. */
+/* What functions that save take in a step beside the saving itself: the user's, and those of frameworks. */
 static double beside_saving(sw_findings *all)
 {
     size_t count;
     uint64_t beside[SW_PHASE_COUNT] = {0};
     const struct sw__hot *hot = sw__hot_code(all);
+    beside[SW_PHASE_OTHER] = hot->saving;
     const struct sw__hot_function *list =
         sw__hot_functions(all, SAVING_PHASES, SW__HOT_ANY, false, &count);
     for (size_t i = 0; i < count; i++) {
@@ -335,6 +336,7 @@ static int by_value(const void *left, const void *right)
 /* What the steps that are slow have in common. */
 struct tail {
     double usual, bound, p95;
+    double fast; /* what is longer than a tenth of them */
     size_t slow;
     size_t far; /* of them, FAR_TIMES the usual and more; neighbours are one event */
     double far_excess;               /* ns of these beyond the usual */
@@ -424,6 +426,7 @@ static bool find_tail(const sw_findings *all, struct tail *tail)
     qsort(scratch, it->count, sizeof *scratch, by_value);
     tail->usual = scratch[it->count / 2];
     tail->p95 = scratch[(size_t)(0.95 * (double)(it->count - 1))];
+    tail->fast = scratch[(size_t)(0.1 * (double)(it->count - 1))];
     tail->bound = SLOW_TIMES * tail->usual;
     double usual[SW_PHASE_COUNT];
     for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
@@ -587,15 +590,18 @@ static void variance(sw_findings *all)
                           excess.mean / step > EXCESS_PERIODIC_LEAST;
     /* Without a period it may be the machine: then all phases grow, and steps wait for a CPU. */
     const double delayed = excess.low / step > 0.25 ? 0.5 : 0.2;
-    const bool heavy = tail.p95 > 2 * step && tail.slow >= 8 && concentrated > 0.7 &&
-                       tail.delay < delayed * tail.excess &&
+    /* Where the usual step is as much longer than the fast ones as slow ones are than it, none is usual: inputs are of all sizes, and
+     * no few of them stand out. */
+    const bool stand_out = tail.usual < SLOW_TIMES * tail.fast;
+    const bool heavy = stand_out && tail.p95 > 2 * step && tail.slow >= 8 &&
+                       concentrated > 0.7 && tail.delay < delayed * tail.excess &&
                        excess.low / step > EXCESS_LEAST;
     /* A few that are very long, where nothing but what they compute is: inputs of another size. */
     const double far_low =
         least_of(tail.far) * tail.far_excess / (double)all->it.count / step;
-    const bool far = tail.far >= FAR_LEAST && compute & SW__PHASE_BIT(phase) &&
-                     concentrated > 0.9 && tail.delay < 0.1 * tail.excess &&
-                     far_low > EXCESS_LEAST;
+    const bool far = stand_out && tail.far >= FAR_LEAST &&
+                     compute & SW__PHASE_BIT(phase) && concentrated > 0.9 &&
+                     tail.delay < 0.1 * tail.excess && far_low > EXCESS_LEAST;
     /* Where calls return early, one that waits now and then waits for many: for a value, or for room among those that were handed
      * out, which is told from what they take to compute. */
     const uint64_t waiting = SW__COMPUTE_PHASES | SW__PHASE_BIT(SW_PHASE_SYNC) |

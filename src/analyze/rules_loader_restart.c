@@ -1,7 +1,9 @@
 /* Workers that are started again in every epoch. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "analyze/bootstrap.h"
 #include "analyze/rules.h"
 #include "analyze/rules_loader.h"
 #include "analyze/summary.h"
@@ -56,6 +58,53 @@ static struct cost first_batches(const sw_summary *summary)
     return cost;
 }
 
+static int by_value(const void *left, const void *right)
+{
+    const double a = *(const double *)left;
+    const double b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+/* What the first step of an epoch computes longer than the others usually do. Workers that were just forked share the pages of the
+ * training process, which has to copy each that it writes to, and the last of them still starts. With an interval of 95 % over the
+ * epochs. */
+static struct cost first_steps(sw_findings *all)
+{
+    const struct sw__case *it = &all->it;
+    const uint64_t phases = SW__COMPUTE_PHASES | SW__PHASE_BIT(SW_PHASE_OPTIMIZER);
+    double *others = sw__alloc_zero(it->count + 1, sizeof *others);
+    double sum = 0, squares = 0, count = 0;
+    size_t usual = 0;
+    if (!others) {
+        all->failed = true;
+        return (struct cost){0};
+    }
+    for (size_t i = 0; i < it->count; i++) {
+        double ns = 0;
+        for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
+            ns += phases & SW__PHASE_BIT(p) ? (double)it->step[i].phase_ns[p] : 0;
+        }
+        if (it->step[i].epoch_first) {
+            sum += ns;
+            squares += ns * ns;
+            count++;
+        } else {
+            others[usual++] = ns;
+        }
+    }
+    qsort(others, usual, sizeof *others, by_value);
+    const double median = others[usual / 2];
+    sw__free(others);
+    if (count < 2 || usual < SW__CASE_LEAST) {
+        return (struct cost){0};
+    }
+    const double mean = sum / count;
+    const double spread = fmax(squares - count * mean * mean, 0) / (count - 1);
+    const double error = sw__t_bound(count - 1) * sqrt(spread / count);
+    return (struct cost){fmax(mean - median, 0), fmax(mean - error - median, 0),
+                         fmax(mean + error - median, 0)};
+}
+
 static bool starts_again(sw_findings *all, const struct sw__loader_facts *facts)
 {
     const sw_training_loader *loader = all->it.loader;
@@ -82,13 +131,19 @@ static bool starts_again(sw_findings *all, const struct sw__loader_facts *facts)
     const struct cost end = again(loader, SW_STAGE_SHUTDOWN);
     /* The first batch has to be made in any case. */
     const double times = (double)(epochs - 1);
-    const double each = start.mean + first.mean + end.mean - facts->made_ns;
-    const double low = start.least + first.least + end.least - facts->made_ns;
-    const double high = start.most + first.most + end.most;
+    double each = start.mean + first.mean + end.mean - facts->made_ns;
+    double low = start.least + first.least + end.least - facts->made_ns;
+    double high = start.most + first.most + end.most;
     const double base = (double)all->it.base_ns;
     const double usual = facts->wait_p50;
     if (!(each * times > 0.02 * base) || !(low > 0) || first.mean < 3 * usual) {
         return false;
+    }
+    const struct cost cold = first_steps(all);
+    if (cold.least > 0) {
+        each += cold.mean;
+        low += cold.least;
+        high += cold.most;
     }
     const char *place = sw__loader_place(all);
     struct sw__draft *draft =
@@ -113,14 +168,17 @@ static bool starts_again(sw_findings *all, const struct sw__loader_facts *facts)
     sw__draft_number(draft, "start_ms", start.mean / 1e6);
     sw__draft_number(draft, "first_batch_ms", first.mean / 1e6);
     sw__draft_number(draft, "shutdown_ms", end.mean / 1e6);
+    sw__draft_number(draft, "first_step_ms", cold.least > 0 ? cold.mean / 1e6 : 0);
     sw__draft_number(draft, "usual_wait_ms", usual / 1e6);
     sw__draft_number(draft, "epochs", (double)epochs);
     sw__loader_where(all, draft, NULL);
     draft->finding.share = each * times / base;
     draft->finding.confidence = epochs >= 4 ? 0.9 : 0.7;
     sw__draft_saves(all, draft, each * times, low * times, high * times);
-    /* Of a step itself, only what the first ones of epochs wait longer. */
-    const double longer = first.mean > facts->made_ns ? first.mean - facts->made_ns : 0;
+    /* Of a step itself, only what the first ones of epochs wait and compute longer. */
+    const double longer =
+        (first.mean > facts->made_ns ? first.mean - facts->made_ns : 0) +
+        (cold.least > 0 ? cold.mean : 0);
     const double step =
         all->it.steps->mean_ns - longer * times / (double)all->it.steps->counted;
     draft->finding.step_ns = step > 0 ? (uint64_t)step : 0;

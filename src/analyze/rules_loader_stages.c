@@ -7,6 +7,7 @@
 #include "analyze/hot_code.h"
 #include "analyze/rules.h"
 #include "analyze/rules_loader.h"
+#include "analyze/source_names.h"
 
 /* Fewer samples show nothing. */
 #define SAMPLES_LEAST 20
@@ -150,18 +151,44 @@ static bool function_dominates(sw_findings *all, const struct sw__loader_facts *
     return true;
 }
 
-/* Whether a line goes through a list from its beginning to find one element after the other, in a loop: a dict knows where it is.
- * A long search is native time; short ones, which leave the interpreter most of it, are not what takes long. */
-static bool searches(const struct sw__hot_function *function)
+/* How often a line goes through a list from its beginning to find an element: `words.index(w)`, and twice where it asks first whether it
+ * is there, `words.index(w) if w in words else 0`. */
+static unsigned searches_of(const struct sw__source_line *line)
 {
-    if (10 * function->interpreted > function->own) {
-        return false;
+    const char *call = line->text ? memmem(line->text, line->length, ".index(", 7) : NULL;
+    if (!call) {
+        return 0;
     }
+    const char *list = call;
+    while (list > line->text && (sw__source_in_name(list[-1]) || list[-1] == '.')) {
+        list--;
+    }
+    const size_t size = (size_t)(call - list);
+    const char *end = line->text + line->length;
+    const char *at = line->text;
+    while (size > 0 && (at = memmem(at, (size_t)(end - at), " in ", 4)) != NULL) {
+        at += 4;
+        if ((size_t)(end - at) >= size && memcmp(at, list, size) == 0 &&
+            (at + size == end || !sw__source_in_name(at[size]))) {
+            return 2;
+        }
+    }
+    return 1;
+}
+
+/* Whether a line does that for one element after the other, in a loop of its function or of the line that calls it: a dict knows
+ * where it is. A long search is native time; short ones, which leave the interpreter most of it, are not what takes long. Of
+ * two searches the interpreter makes one itself, without a call. */
+static bool searches(sw_findings *all, const struct sw__hot_function *function)
+{
     struct sw__frame_source source = sw__frame_source(&function->frame);
-    const bool found = source.loop > 0 && source.line.text &&
-                       memmem(source.line.text, source.line.length, ".index(", 7) != NULL;
+    const unsigned times = searches_of(&source.line);
+    const bool loops = source.loop > 0;
     sw__frame_source_free(&source);
-    return found;
+    const uint64_t most = times == 2 ? function->own / 2 : function->own / 10;
+    return times > 0 && function->interpreted <= most &&
+           (loops ||
+            (function->caller && sw__hot_loop(all, function->caller) == SW__LOOP_INNER));
 }
 
 /* One line of the user's takes most of making a batch on the training thread: cheaper code gains more than workers that go on
@@ -193,7 +220,7 @@ static bool line_dominates(sw_findings *all, const struct sw__loader_facts *fact
     }
     const struct sw__replay_range range = sw__loader_cheaper(all, facts, share.share);
     const sw_stack_frame *at = &top->frame;
-    const bool seeks = searches(top);
+    const bool seeks = searches(all, top);
     if (!worth_it(facts, &range) || range.mean < (seeks ? REWRITE_SEEN : REWRITE_TIMES) *
                                                      more_workers(all, facts, workers)) {
         return false;

@@ -18,6 +18,7 @@
 struct pile {
     const sw_stack_frame *frame; /* of its function; NULL: none */
     uint32_t line;
+    bool gathers; /* from a list */
     char text[81];
 };
 
@@ -35,6 +36,7 @@ static bool find_in(sw_findings *all, const sw_stack_frame *frame, struct pile *
     if (keep.line) {
         out->frame = frame;
         out->line = keep.line;
+        out->gathers = keep.gathers;
         snprintf(out->text, sizeof out->text, "%.*s",
                  (int)(keep.length < 80 ? keep.length : 80), keep.text);
     }
@@ -154,11 +156,16 @@ void sw__rules_piles(sw_findings *all, struct sw__draft *growth, bool kept)
         if (!growth) {
             sw__draft_where(all, draft, pile.frame->file, pile.line, pile.frame->name);
         }
-        sw__draft_advise(all, draft,
-                         "\"%s\" in line %u of %s copies all that is there to put more "
-                         "at its end: keep no more than is needed, in a tensor of fixed "
-                         "size that is written in turn, or a running sum.",
-                         pile.text, pile.line, sw__file_name(pile.frame->file));
+        sw__draft_advise(
+            all, draft,
+            pile.gathers ? "\"%s\" in line %u of %s copies all that was ever put "
+                           "there, more in each step: keep no more than is needed, "
+                           "in a deque with maxlen= or a tensor of fixed size that "
+                           "is written in turn, or a running sum."
+                         : "\"%s\" in line %u of %s copies all that is there to put "
+                           "more at its end: keep no more than is needed, in a tensor "
+                           "of fixed size that is written in turn, or a running sum.",
+            pile.text, pile.line, sw__file_name(pile.frame->file));
     }
     const double mean = all->it.mean_ns;
     draft->finding.share = (mean - levels.early) / mean;

@@ -148,7 +148,7 @@ struct sw__source_keep sw__source_keeps(const char *text, size_t length, uint32_
                    (at.text[at.length - 1] == '\r' || at.text[at.length - 1] == ' ')) {
                 at.length--;
             }
-            best = (struct sw__source_keep){i, at.text, at.length, sums};
+            best = (struct sw__source_keep){i, at.text, at.length, sums, false};
         }
     }
     return best;
@@ -196,6 +196,87 @@ static bool piles(const char *begin, const char *end, bool plain)
     return false;
 }
 
+static bool follows(const char *at, const char *end, const char *word)
+{
+    const size_t size = strlen(word);
+    return (size_t)(end - at) >= size && memcmp(at, word, size) == 0;
+}
+
+/* Whether `=` or an annotation follows a name: it is made there. */
+static bool is_made(const char *at, const char *end)
+{
+    while (at < end && *at == ' ') {
+        at++;
+    }
+    return at < end && (*at == ':' || (*at == '=' && !follows(at, end, "==")));
+}
+
+/* Whether a file puts something into `name` over and over, and takes nothing out: it makes it once, outside of where it is used (at
+ * `indent`), if it is no attribute. */
+static bool only_grows(const char *text, size_t length, const char *name, size_t size,
+                       size_t indent)
+{
+    static const char *const more[] = {".append(", ".extend(", ".appendleft("};
+    static const char *const less[] = {".clear(", ".pop(", ".popleft(", ".remove(", "[:"};
+    const bool attribute = memchr(name, '.', size) != NULL;
+    bool grows = false;
+    unsigned made = 0;
+    line at;
+    for (uint32_t i = 1; sw__source_line_get(text, length, i, &at); i++) {
+        const char *stop = at.text + at.length;
+        const char *from = at.text;
+        while (is_code(&at) &&
+               (from = memmem(from, (size_t)(stop - from), name, size)) != NULL) {
+            const bool begins = from == at.text;
+            const bool whole = begins || !in_name(from[-1]);
+            bool shrinks = whole && follows(at.text, stop, "del ");
+            from += size;
+            for (size_t k = 0; whole && k < sizeof more / sizeof more[0]; k++) {
+                grows |= follows(from, stop, more[k]);
+            }
+            for (size_t k = 0; whole && k < sizeof less / sizeof less[0]; k++) {
+                shrinks |= follows(from, stop, less[k]);
+            }
+            const bool makes = begins && is_made(from, stop);
+            if (shrinks || (makes && !attribute && at.indent >= indent)) {
+                return false; /* … or it is another one each time */
+            }
+            made += makes;
+        }
+    }
+    return grows && made <= 1;
+}
+
+/* Whether a statement makes one tensor or array of all that is in a list which grows: "torch.cat(list(self.keys))". */
+static bool gathers(const char *text, size_t length, const line *at, const char *begin,
+                    const char *end, bool plain)
+{
+    static const char *const ways[] = {"cat(",    "concat(", "concatenate(", "stack(",
+                                       "vstack(", "hstack(", "array("};
+    static const char *const lists[] = {"list(", "tuple(", "[*"};
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        const char *call = find(begin, (size_t)(end - begin), ways[i]);
+        if (!call || (call > begin && call[-1] != '.' && in_name(call[-1]))) {
+            continue;
+        }
+        const char *name = call + strlen(ways[i]);
+        for (size_t k = 0; k < sizeof lists / sizeof lists[0]; k++) {
+            name += follows(name, end, lists[k]) ? strlen(lists[k]) : 0;
+        }
+        size_t size = 0;
+        while (name + size < end && in_name(name[size])) {
+            size++;
+        }
+        const char after = name + size < end ? name[size] : 0;
+        if (size > 0 && (after == ')' || after == ',' || after == ']') &&
+            (plain || memchr(name, '.', size)) &&
+            only_grows(text, length, name, size, at->indent)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 struct sw__source_keep sw__source_piles(const char *text, size_t length, uint32_t first,
                                         bool plain)
 {
@@ -223,13 +304,16 @@ struct sw__source_keep sw__source_piles(const char *text, size_t length, uint32_
         }
         const char *begin;
         const char *stop;
-        if (sw__source_statement(text, length, i, &begin, &stop) &&
-            piles(begin, stop, plain)) {
+        if (!sw__source_statement(text, length, i, &begin, &stop)) {
+            continue;
+        }
+        const bool gather = gathers(text, length, &at, begin, stop, plain);
+        if (gather || piles(begin, stop, plain)) {
             while (at.length > 0 &&
                    (at.text[at.length - 1] == '\r' || at.text[at.length - 1] == ' ')) {
                 at.length--;
             }
-            return (struct sw__source_keep){i, at.text, at.length, false};
+            return (struct sw__source_keep){i, at.text, at.length, false, gather};
         }
     }
     return (struct sw__source_keep){0};

@@ -11,7 +11,8 @@ struct sw__source_keep {
     uint32_t line;    /* 0: none */
     const char *text; /* the statement, in the source */
     size_t length;
-    bool sums; /* it adds to a variable */
+    bool sums;    /* it adds to a variable */
+    bool gathers; /* it makes one of all that a list holds */
 };
 
 /* Looks at the body of the loop at line `loop`. Statements that keep plain numbers (`.item()`, `.detach()`, `float(…)`) are not
@@ -19,8 +20,9 @@ struct sw__source_keep {
 struct sw__source_keep sw__source_keeps(const char *text, size_t length, uint32_t loop);
 
 /* The statement of the function that begins at `first` which puts something at the end of all that is there, and makes a new one
- * of both: `self.keys = torch.cat([self.keys, keys])`. `plain`: also of names without an attribute, which the training loop
- * may keep from step to step. */
+ * of both: `self.keys = torch.cat([self.keys, keys])`. Or which makes one of all that is in a list: `torch.cat(self.keys)`, where the
+ * file has `self.keys.append(…)` and nothing that takes something out of it. `plain`: also of names without an attribute, which
+ * the training loop may keep from step to step. */
 struct sw__source_keep sw__source_piles(const char *text, size_t length, uint32_t first,
                                         bool plain);
 

@@ -40,6 +40,7 @@ struct plan {
     unsigned steps, epochs; /* steps of each epoch */
     double compute, wait;   /* of a step */
     double first;           /* wait of the first of an epoch; 0: as the others */
+    double cold;            /* what the first of an epoch computes longer */
     double (*wait_of)(unsigned step);
     const char *cores;
     bool no_loader, no_site;
@@ -214,14 +215,26 @@ static inline void sampled(struct tb *tb, const struct plan *plan)
          .key = {plan->source ? T_PROGRAM : T_FILE, T_PARSE, plan->source ? 1 : 60,
                  T_PARSE}},
         {.table = SW_TABLE_CODE, .index = 1, .key = {T_FILE, T_GETITEM, 70, T_GETITEM}},
-        {.table = SW_TABLE_STACK,
-         .flags = SW_ROW_IN_CONTEXT,
-         .key = {0, 0, plan->source ? 3 : 61},
-         .value = {plan->line, 0, plan->line}},
+        {.table = SW_TABLE_CODE,
+         .index = 2,
+         .key = {T_PROGRAM, T_GETITEM, plan->caller, T_GETITEM}},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         tb_row(tb, &rows[i]);
     }
+    const sw_row caller = {.table = SW_TABLE_STACK,
+                           .flags = SW_ROW_IN_CONTEXT,
+                           .key = {0, 2, plan->caller + 1}};
+    const sw_row line = {
+        .table = SW_TABLE_STACK,
+        .index = plan->caller ? 5 : 0,
+        .flags = plan->caller ? 0 : SW_ROW_IN_CONTEXT,
+        .key = {0, 0, plan->source ? 3 : 61},
+        .value = {plan->line, 0, plan->in_call ? plan->in_call : plan->line}};
+    if (plan->caller) {
+        tb_row(tb, &caller);
+    }
+    tb_row(tb, &line);
     for (uint32_t i = 1; i <= 4; i++) {
         const uint64_t part = plan->others / 4;
         const sw_row row = {.table = SW_TABLE_STACK,
@@ -279,7 +292,8 @@ static inline struct tb *training_trace(const struct plan *plan)
         phases[itself ? SW_PHASE_PREPROCESS : SW_PHASE_DATA_WAIT] =
             ticks(of_step(plan, i));
         phases[SW_PHASE_DATA_WAIT] += ticks(0.01);
-        phases[SW_PHASE_FORWARD] = ticks(plan->compute * (1 + 0.002 * (i % 5)));
+        phases[SW_PHASE_FORWARD] = ticks(plan->compute * (1 + 0.002 * (i % 5)) +
+                                         (i % plan->steps == 0 ? plan->cold : 0));
         phases[SW_PHASE_H2D] = ticks(plan->h2d);
         phases[SW_PHASE_GC] = ticks(plan->gc);
         at += i && i % plan->steps == 0 ? ticks(plan->start + plan->shutdown) : 0;

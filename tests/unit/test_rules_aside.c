@@ -267,6 +267,48 @@ static void checkpoints(void **state)
     scene_free(scene);
 }
 
+/* A framework's function that saves also removes the state before, which no section tells of: that goes with it. What other functions
+ * of the framework's do, called from the same line, stays. */
+#define LOOP(line)                                                                       \
+    TRAIN(20),                                                                           \
+    {                                                                                    \
+        "Loop.advance", "/v/site-packages/frame/loop.py", 40, line                       \
+    }
+static void removing_the_state_before(void **state)
+{
+    (void)state;
+    static const char *const functions[] = {"Keeper._save_best", "Progress.update"};
+    for (size_t i = 0; i < 2; i++) {
+        struct scene *scene = scene_new();
+        scene_steps(scene, 100,
+                    PHASES([SW_PHASE_FORWARD] = 4, [SW_PHASE_BACKWARD] = 5,
+                           [SW_PHASE_OTHER] = 4, [SW_PHASE_CHECKPOINT] = 3));
+        const uint32_t section = scene_section(scene, "checkpoint", SW_PHASE_CHECKPOINT);
+        for (unsigned k = 0; k < 100; k++) {
+            call(scene->tb, scene->lane, section, START + (16 * k + 12) * MS, 3 * MS);
+        }
+        scene_samples(scene, SW_PHASE_FORWARD, FRAMES(LOOP(44), TORCH("f")), 400, 400);
+        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(LOOP(46), TORCH("b")), 500, 500);
+        scene_samples(
+            scene, SW_PHASE_CHECKPOINT,
+            FRAMES(LOOP(50),
+                   {"Keeper._save_best", "/v/site-packages/frame/keep.py", 3, 7},
+                   {"save", "/v/site-packages/torch/serialization.py", 9, 20}),
+            300, 300);
+        scene_samples_of(scene, SW_PHASE_OTHER,
+                         FRAMES(LOOP(50),
+                                {functions[i], "/v/site-packages/frame/keep.py", 3, 9},
+                                {"remove", "/v/site-packages/frame/disk.py", 70, 71}),
+                         50, 350, 50);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_CHECKPOINT);
+        assert_non_null(finding);
+        assert_true(fabs(evidence(finding, "checkpoint_each_ms") - (i == 0 ? 7 : 3)) <
+                    0.3);
+        scene_free(scene);
+    }
+}
+
 static void slow_steps_with_a_period(void **state)
 {
     (void)state;
@@ -510,6 +552,30 @@ static void a_few_steps_that_compute_far_more(void **state)
     }
 }
 
+/* Inputs of all sizes, small ones among them, are as they are; a few that are long stand out from many that are alike. */
+static void inputs_of_all_sizes(void **state)
+{
+    (void)state;
+    for (unsigned spread = 0; spread < 2; spread++) {
+        struct scene *scene = scene_new();
+        uint64_t chance = 3;
+        for (unsigned i = 0; i < 200; i++) {
+            const double part = (double)(tb_random(&chance) % 1000) / 1000;
+            const double size = 8 + 150 * part * part * part * part;
+            const double other = 11 + 2 * part;
+            const double ms = (spread || size > 90 ? size : other) / 4;
+            scene_step(scene,
+                       PHASES([SW_PHASE_OTHER] = 0.2, [SW_PHASE_FORWARD] = 0.3 * ms,
+                              [SW_PHASE_BACKWARD] = 0.7 * ms),
+                       0);
+        }
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_VARIANCE);
+        assert_int_equal(finding != NULL, !spread);
+        scene_free(scene);
+    }
+}
+
 static void few_steps_show_nothing(void **state)
 {
     (void)state;
@@ -537,6 +603,7 @@ int main(void)
         cmocka_unit_test(pictures_now_and_then),
         cmocka_unit_test(few_checkpoints),
         cmocka_unit_test(checkpoints),
+        cmocka_unit_test(removing_the_state_before),
         cmocka_unit_test(slow_steps_with_a_period),
         cmocka_unit_test(slow_steps_that_wait_for_room),
         cmocka_unit_test(updates_have_to_come),
@@ -546,6 +613,7 @@ int main(void)
         cmocka_unit_test(slow_steps_that_are_warm_up),
         cmocka_unit_test(slow_steps_by_chance),
         cmocka_unit_test(a_few_steps_that_compute_far_more),
+        cmocka_unit_test(inputs_of_all_sizes),
         cmocka_unit_test(few_steps_show_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

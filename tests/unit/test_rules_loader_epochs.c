@@ -1,4 +1,5 @@
-/* Findings about loaders, on runs composed by hand: what epochs begin with, batches that come in bursts, and what is not known. */
+/* Findings about loaders, on runs composed by hand: what epochs begin with, lists that are searched, batches that come in bursts, and what is not
+ * known. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,6 +38,30 @@ static void workers_are_started_again(void **state)
     done(&result);
 }
 
+/* What the step after a start computes longer goes with the start. With workers that stay it is something else. */
+static void steps_after_a_start_are_slow(void **state)
+{
+    (void)state;
+    struct result result = find(&again);
+    const sw_finding *it = assert_one(&result, SW_FINDING_LOADER_RESTART);
+    assert_true(number(it, "first_step_ms") == 0);
+    const double before = it->speedup;
+    done(&result);
+    struct plan plan = again;
+    plan.cold = 15;
+    result = find(&plan);
+    it = assert_one(&result, SW_FINDING_LOADER_RESTART);
+    assert_true(fabs(number(it, "first_step_ms") - 15) < 0.2);
+    assert_true(fabs(number(it, "restart_ms") - (60 + 20 + 100 - 8.5 + 15)) < 0.3);
+    assert_true(it->speedup > before + 0.03);
+    done(&result);
+    plan.bits = SW_LOADER_PERSISTENT;
+    plan.first = 9;
+    plan.start = 1;
+    plan.shutdown = 0;
+    assert_none(&plan);
+}
+
 static void workers_that_stay_are_fine(void **state)
 {
     (void)state;
@@ -66,6 +91,45 @@ static void a_loader_built_in_every_epoch(void **state)
     assert_true(advises(it, "build it once"));
     assert_false(advises(it, "persistent_workers"));
     done(&result);
+}
+
+/* --- searches --- */
+
+#define LOOKUP "def parse(w):\n    y = 1\n    return words.index(w)"
+#define EACH "def getitem(self, i):\n    return [parse(w) for w in self.rows[i]]\n"
+/* A function that searches a list is called for one word after the other. Where it asks first whether the word is there, the
+ * interpreter searches, too; that of another list says nothing. */
+static void a_list_is_searched_by_a_function(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *source;
+        unsigned in_call; /* of 490 samples */
+        bool searched;
+    } cases[] = {{LOOKUP " if w in words else 0\n" EACH, 350, true},
+                 {LOOKUP " if w in words else 0\n" EACH, 200, false},
+                 {LOOKUP " if w in wordy else 0\n" EACH, 350, false},
+                 {LOOKUP "\n" EACH, 480, true},
+                 {LOOKUP "\n" EACH, 350, false},
+                 {LOOKUP " if w in words else 0\n"
+                         "def getitem(self, i):\n    return parse(self.rows[i])\n",
+                  350, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct plan plan = slow_samples;
+        plan.cores = "2.00";
+        plan.threads = 1;
+        plan.line = 490;
+        plan.others = 20;
+        plan.in_call = cases[i].in_call;
+        plan.caller = 4;
+        plan.source = cases[i].source;
+        struct result result = find(&plan);
+        const sw_finding *it = NULL;
+        assert_true(about_loaders(&result, &it));
+        assert_int_equal(advises(it, "make a dict"), cases[i].searched);
+        assert_true(!cases[i].searched || it->kind == SW_FINDING_LOADER_TRANSFORM);
+        done(&result);
+    }
 }
 
 /* --- bursts --- */
@@ -370,6 +434,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(workers_are_started_again),
+        cmocka_unit_test(steps_after_a_start_are_slow),
+        cmocka_unit_test(a_list_is_searched_by_a_function),
         cmocka_unit_test(workers_that_stay_are_fine),
         cmocka_unit_test(a_loader_built_in_every_epoch),
         cmocka_unit_test(batches_come_in_bursts),

@@ -168,6 +168,59 @@ static void steps_that_get_longer(void **state)
     }
 }
 
+/* The same where it is kept in a list, of which each step makes one tensor: not where something is taken out again, or the list is
+ * another one each time, nor where steps do not get longer. */
+static void lists_that_get_longer(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *all, *rest;
+        double longer; /* the last step, of the first */
+        bool piles;
+    } cases[] = {{"return torch.cat(list(self.kept))", "pass", 4, true},
+                 {"return torch.stack(self.kept, 1)", "self.other = []", 4, true},
+                 {"return torch.cat(self.kept)", "pass", 1.2, false},
+                 {"return torch.cat(self.kept)", "self.kept.clear()", 4, false},
+                 {"return torch.cat(self.kept)", "self.kept = []", 4, false},
+                 {"return torch.cat(self.kept)", "del self.kept[0]", 4, false},
+                 {"return torch.cat(self.others)", "pass", 4, false},
+                 {"return torch.cat([self.kept, other])", "pass", 4, false},
+                 {"return torch.cat(parts)", "parts.append(1)", 4, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct scene *scene = scene_new();
+        char text[400];
+        snprintf(text, sizeof text,
+                 "class Bank:\n    def __init__(self, limit=None):\n"
+                 "        self.kept = deque(maxlen=limit)\n\n"
+                 "    def add(self, keys):\n        self.kept.append(keys)\n\n"
+                 "    def all(self):\n        %s\n\n    def end(self):\n        %s\n",
+                 cases[i].all, cases[i].rest);
+        const char *file = scene_source(scene, text);
+        for (unsigned k = 0; k < 100; k++) {
+            const double more = 1 + (cases[i].longer - 1) * k / 100;
+            scene_step(scene,
+                       PHASES([SW_PHASE_FORWARD] = more, [SW_PHASE_OTHER] = 0.4 * more,
+                              [SW_PHASE_BACKWARD] = 2 * more),
+                       0);
+        }
+        scene_samples(scene, SW_PHASE_FORWARD, FRAMES(TRAIN(20), TORCH("f")), 400, 400);
+        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 800, 800);
+        scene_samples(scene, SW_PHASE_OTHER,
+                      FRAMES(TRAIN(22), {"Bank.all", file, 8, 9}, TORCH("cat")), 160,
+                      160);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_MEMORY_GROWTH);
+        assert_int_equal(finding != NULL, cases[i].piles);
+        if (finding) {
+            assert_string_equal(finding->name, "Bank.all");
+            assert_int_equal(finding->line, 9);
+            assert_true(finding->speedup > 1.6 && finding->speedup < 2.4);
+            assert_non_null(strstr(finding->advice[0], "maxlen="));
+        }
+        scene_free(scene);
+    }
+}
+
 static void healthy(void **state)
 {
     (void)state;
@@ -265,6 +318,7 @@ int main(void)
         cmocka_unit_test(waited_for),
         cmocka_unit_test(healthy),
         cmocka_unit_test(steps_that_get_longer),
+        cmocka_unit_test(lists_that_get_longer),
         cmocka_unit_test(not_known),
         cmocka_unit_test(growth_with_new_sizes_may_level_off),
     };
