@@ -248,6 +248,7 @@ def test_growth_from_few_samples_is_known_badly(tmp_path: Path) -> None:
     assert len(kept) == 150
 
 
+@pytest.mark.usefixtures("plain_memory")
 def test_growth_of_a_short_run(tmp_path: Path) -> None:
     """A hundred milliseconds of short steps are enough to see what grows."""
     told = child(

@@ -171,6 +171,7 @@ def test_a_sum(runs: Path) -> None:
     assert row["additions"] == row["step"] >= 8
 
 
+@pytest.mark.usefixtures("plain_memory")
 def test_values_of_dicts(runs: Path) -> None:
     (row,) = holders(runs, "in_dicts")
     assert (row["name"], row["kind"], row["tensors"]) == ("history", "list", row["step"])
@@ -228,6 +229,7 @@ for _ in range(30):
     ("name", "more", "line"),
     [("losses", "", 7), ("other", "losses, other = other, losses\n", None)],
 )
+@pytest.mark.usefixtures("plain_memory")
 def test_a_script_that_has_ended(
     name: str, more: str, line: int | None, tmp_path: Path, stepwatch_cli: Path
 ) -> None:

@@ -144,6 +144,7 @@ def test_looks_that_the_program_asks_for(tmp_path: Path) -> None:
         assert stepwatch.monitor.look() is False
 
 
+@pytest.mark.usefixtures("plain_memory")
 def test_memory_that_is_known(tmp_path: Path) -> None:
     size = 64 << 20
     stepwatch.start(out=tmp_path / "run", quiet=True)
