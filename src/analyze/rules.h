@@ -48,8 +48,13 @@ void sw__rules_ranks(sw_findings *all);  /* straggler, communication */
 void sw__rules_gpu(sw_findings *all);    /* gpu_throttle */
 void sw__rules_memory(sw_findings *all); /* memory_growth, memory_pressure */
 /* memory_growth: steps that get longer with what is kept. `growth`: what is told of memory, NULL: that it does not grow, or
- * too little; `kept`: the source shows what is kept. */
-void sw__rules_piles(sw_findings *all, struct sw__draft *growth, bool kept);
+ * too little. */
+enum sw__kept {
+    SW__KEPT_UNKNOWN,
+    SW__KEPT_GUESSED, /* the source shows what is kept */
+    SW__KEPT_SEEN     /* it was found in memory */
+};
+void sw__rules_piles(sw_findings *all, struct sw__draft *growth, enum sw__kept kept);
 void sw__rules_metrics(sw_findings *all); /* logging: work after the update */
 /* optimizer: a function whose loop goes through parameters, as its source reads, and takes `time`; whether it is one. */
 struct sw__hot_function;
