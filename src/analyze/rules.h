@@ -44,6 +44,8 @@ bool sw__rules_held(sw_findings *all);   /* the same */
 /* redundant_work: what `at` does is computed from the same in every step, as `line` reads. Advice and gain are the caller's. */
 struct sw__draft *sw__draft_again(sw_findings *all, const sw_stack_frame *at,
                                   const sw_stack_frame *line, struct sw__estimate time);
+/* What is told is what makes a part slow, and what to change: the part need not be told of as well. */
+void sw__explains_slow(sw_findings *all, struct sw__draft *draft);
 void sw__rules_ranks(sw_findings *all);  /* straggler, communication */
 void sw__rules_gpu(sw_findings *all);    /* gpu_throttle */
 void sw__rules_memory(sw_findings *all); /* memory_growth, memory_pressure */

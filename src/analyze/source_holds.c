@@ -28,25 +28,30 @@ static const char *past_attribute(const char *at, const char *end, struct sw__na
     return NULL;
 }
 
-/* Whether a line may change an attribute: assigns it or a part of it, calls a method that changes what it is called for, or gives it
- * to somebody who does. */
-static bool changes(const line *at, struct sw__name name)
+/* Whether a line calls a method that changes what it is called for, or gives something to somebody who does. */
+static bool calls_change(const line *at)
 {
     static const char *const words[] = {"_(",      "append(",  "extend(", "update(",
                                         "insert(", "shuffle(", ".sort(",  ".pop(",
                                         ".add(",   ".remove(", ".clear("};
+    bool does = false;
+    for (size_t i = 0; i < sizeof words / sizeof words[0] && !does; i++) {
+        does = memmem(at->text, at->length, words[i], strlen(words[i])) != NULL;
+    }
+    return does;
+}
+
+/* Whether a line may change an attribute: assigns it or a part of it, or calls what does. */
+static bool changes(const line *at, struct sw__name name)
+{
     const char *end = at->text + at->length;
     bool adds;
     const char *value = sw__source_value(at->text, end, &adds);
     if (!past_attribute(at->text, end, name)) {
         return false;
     }
-    bool does =
-        sw__source_is_loop(at) || (value && past_attribute(at->text, value, name));
-    for (size_t i = 0; i < sizeof words / sizeof words[0] && !does; i++) {
-        does = memmem(at->text, at->length, words[i], strlen(words[i])) != NULL;
-    }
-    return does;
+    return sw__source_is_loop(at) || (value && past_attribute(at->text, value, name)) ||
+           calls_change(at);
 }
 
 static bool builds(const line *at)
@@ -117,4 +122,63 @@ bool sw__source_call_holds(const char *text, size_t length,
         }
     }
     return count > 0;
+}
+
+bool sw__source_given_nothing(const char *text, size_t length, uint32_t first)
+{
+    line head;
+    uint32_t last;
+    if (!sw__source_head(text, length, first, &head, &last)) {
+        return false;
+    }
+    const char *const end = head.text + head.length;
+    const char *at = memchr(head.text, '(', head.length);
+    if (!at || end - at < 6 || memcmp(at + 1, "self", 4) != 0) {
+        return false;
+    }
+    at += 5;
+    while (at < end && (*at == ' ' || *at == ',' || *at == '\n' || *at == '\r')) {
+        at++;
+    }
+    return at < end && *at == ')';
+}
+
+/* Whether an attribute of `self` stands outside of brackets, where something is assigned: `rows[self.first] = …` changes `rows`. */
+static bool names_self(const char *at, const char *end)
+{
+    int depth = 0;
+    for (; end - at >= 5; at++) {
+        depth += *at == '(' || *at == '[' || *at == '{';
+        depth -= *at == ')' || *at == ']' || *at == '}';
+        if (depth == 0 && memcmp(at, "self.", 5) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool sw__source_changes_self(const char *text, size_t length, uint32_t first)
+{
+    line head, at;
+    uint32_t number;
+    if (!sw__source_head(text, length, first, &head, &number)) {
+        return true;
+    }
+    while (sw__source_line_get(text, length, ++number, &at)) {
+        bool adds;
+        if (!sw__source_is_code(&at)) {
+            continue;
+        }
+        if (at.indent <= head.indent) {
+            return false;
+        }
+        const char *end = at.text + at.length;
+        const char *object = memmem(at.text, at.length, "self.", 5);
+        const char *value = sw__source_value(at.text, end, &adds);
+        const bool goes = memmem(at.text, at.length, "next(", 5) || calls_change(&at);
+        if ((value && names_self(at.text, value)) || (object && goes)) {
+            return true;
+        }
+    }
+    return false;
 }
