@@ -301,6 +301,51 @@ static void parts_that_are_alike(void **state)
     }
 }
 
+/* 48 heads beside a layer that takes most of the forward: the backward takes apart what they were given, or it does not; or the part that
+ * has them does more itself. */
+static void parts_that_are_alike_beside_a_layer(void **state)
+{
+    (void)state;
+    static const struct {
+        double own, backward; /* of the part that has them, in ms */
+        bool together;
+    } cases[] = {{0.3, 7, true}, {0.3, 2, false}, {0.3, 0, false}, {1.2, 7, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct scene *scene = scene_new();
+        const char *file =
+            scene_source(scene, "class Bank:\n    def forward(self, x):\n"
+                                "        for i, part in enumerate(self.parts):\n"
+                                "            out.append(part(x[:, i]))\n");
+        scene_steps(scene, 100, PHASES([SW_PHASE_FORWARD] = 4, [SW_PHASE_BACKWARD] = 8));
+        scene_samples(
+            scene, SW_PHASE_FORWARD,
+            FRAMES(TRAIN(20), TORCH("call"), {"Bank.forward", file, 2, 4}, TORCH("c")),
+            400, 380);
+        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 800, 800);
+        scene_part(scene, "Net", "Net", 0.01, 8, 0);
+        scene_part(scene, "Net.mix", "Linear", 2.5, 1, 100);
+        scene_part(scene, "Net.bank", "Bank", cases[i].own, cases[i].backward, 0);
+        const uint32_t list = scene_section(scene, "Net.bank.parts", SW_PHASE_INHERIT);
+        (void)scene_row(scene, SW_TABLE_MODULE, 0,
+                        KEY(list, scene_text(scene, "ModuleList"), 0, 0), VALUE(0));
+        for (unsigned k = 0; k < 48; k++) {
+            char name[40];
+            snprintf(name, sizeof name, "Net.bank.parts.%u", k);
+            scene_part(scene, name, "Linear", 0.02, 0, 100);
+        }
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_LAUNCH_BOUND);
+        assert_int_equal(finding != NULL, cases[i].together);
+        if (finding) {
+            assert_string_equal(finding->name, "Bank.forward");
+            assert_int_equal(finding->line, 4);
+            /* Three quarters of what the bank takes. */
+            assert_true(finding->speedup > 1.6 && finding->speedup < 2.2);
+        }
+        scene_free(scene);
+    }
+}
+
 /* A table for each of 48 columns, of as many rows as the column has values; or of vectors of several lengths; or beside a model
  * that takes most of the forward. */
 static void tables_of_columns(void **state)
@@ -453,6 +498,7 @@ int main(void)
         cmocka_unit_test(a_function_for_one_element),
         cmocka_unit_test(rows_of_small_parts),
         cmocka_unit_test(parts_that_are_alike),
+        cmocka_unit_test(parts_that_are_alike_beside_a_layer),
         cmocka_unit_test(tables_of_columns),
         cmocka_unit_test(small_nodes_on_a_busy_machine),
         cmocka_unit_test(jax_outside_jit),
