@@ -34,6 +34,7 @@ struct sw__hot_function;
 void sw__rules_waits(sw_findings *all);   /* host_sync, transfer */
 void sw__rules_modules(sw_findings *all); /* slow_module, launch_bound */
 void sw__rules_graph(sw_findings *all); /* launch_bound: outside of the model's forward */
+void sw__rules_asked(sw_findings *all); /* launch_bound: for one element at a time */
 void sw__rules_picked(sw_findings *all); /* slow_module: of whose result little is used */
 bool sw__rules_alike(
     sw_findings *all); /* launch_bound: parts that are alike; whether there are some */
