@@ -62,14 +62,15 @@ static bool is_of(const sw_stack_frame *frame, const char *type)
     return strncmp(frame->name, type, length) == 0 && frame->name[length] == '.';
 }
 
-/* Whether one of a class's functions gives the same each time, if nothing differs that it is given. */
+/* Whether one of a class's functions may give something else each time, though nothing differs that it is given. */
 static bool goes_on(const sw_stack_frame *function)
 {
     struct sw__frame_source source = sw__frame_source(function);
     const bool goes =
         !source.text ||
         sw__source_has_chance(source.text, source.length, function->first_line) ||
-        sw__source_changes_self(source.text, source.length, function->first_line);
+        sw__source_changes_self(source.text, source.length, function->first_line) ||
+        !sw__source_self_stays(source.text, source.length, function->first_line);
     sw__frame_source_free(&source);
     return goes;
 }

@@ -15,5 +15,7 @@ bool sw__source_given_nothing(const char *text, size_t length, uint32_t first);
 /* Whether it may change something of its object: assigns an attribute, or calls a method that changes what it is called for. Also where
  * it cannot be read. */
 bool sw__source_changes_self(const char *text, size_t length, uint32_t first);
+/* Whether what it names of its object is changed by nobody in the file but a method that builds. */
+bool sw__source_self_stays(const char *text, size_t length, uint32_t first);
 
 #endif

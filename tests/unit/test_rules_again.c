@@ -244,6 +244,8 @@ static void part_that_is_given_nothing(void **state)
         {"def forward(self):", "self.length = self.length * 0.9", 0, 0, false},
         {"def forward(self):", "self.length.mul_(0.9)", 0, 0, false},
         {"def forward(self):", "a = next(self.rows)", 0, 0, false},
+        {"def forward(self):", "a = self.moved.exp()", 0, 0,
+         false}, /* by another method */
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char text[400];
@@ -255,7 +257,10 @@ static void part_that_is_given_nothing(void **state)
                        "        return a @ a\n"
                        "\n"
                        "    %s\n"
-                       "        return self.operators()\n",
+                       "        return self.operators()\n"
+                       "\n"
+                       "    def follow(self, x):\n"
+                       "        self.moved.lerp_(x, 0.1)\n",
                        cases[i].inside, cases[i].head);
         struct scene *scene = scene_new();
         const char *path = scene_source(scene, text);
