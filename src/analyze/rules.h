@@ -34,6 +34,7 @@ struct sw__hot_function;
 void sw__rules_waits(sw_findings *all);   /* host_sync, transfer */
 void sw__rules_modules(sw_findings *all); /* slow_module, launch_bound */
 void sw__rules_graph(sw_findings *all); /* launch_bound: outside of the model's forward */
+void sw__rules_asked(sw_findings *all); /* launch_bound: for one element at a time */
 void sw__rules_picked(sw_findings *all); /* slow_module: of whose result little is used */
 bool sw__rules_alike(
     sw_findings *all); /* launch_bound: parts that are alike; whether there are some */
@@ -44,12 +45,19 @@ bool sw__rules_held(sw_findings *all);   /* the same */
 /* redundant_work: what `at` does is computed from the same in every step, as `line` reads. Advice and gain are the caller's. */
 struct sw__draft *sw__draft_again(sw_findings *all, const sw_stack_frame *at,
                                   const sw_stack_frame *line, struct sw__estimate time);
+/* What is told is what makes a part slow, and what to change: the part need not be told of as well. */
+void sw__explains_slow(sw_findings *all, struct sw__draft *draft);
 void sw__rules_ranks(sw_findings *all);  /* straggler, communication */
 void sw__rules_gpu(sw_findings *all);    /* gpu_throttle */
 void sw__rules_memory(sw_findings *all); /* memory_growth, memory_pressure */
 /* memory_growth: steps that get longer with what is kept. `growth`: what is told of memory, NULL: that it does not grow, or
- * too little; `kept`: the source shows what is kept. */
-void sw__rules_piles(sw_findings *all, struct sw__draft *growth, bool kept);
+ * too little. */
+enum sw__kept {
+    SW__KEPT_UNKNOWN,
+    SW__KEPT_GUESSED, /* the source shows what is kept */
+    SW__KEPT_SEEN     /* it was found in memory */
+};
+void sw__rules_piles(sw_findings *all, struct sw__draft *growth, enum sw__kept kept);
 void sw__rules_metrics(sw_findings *all); /* logging: work after the update */
 /* optimizer: a function whose loop goes through parameters, as its source reads, and takes `time`; whether it is one. */
 struct sw__hot_function;

@@ -20,14 +20,17 @@
 #define CALL_MOST_NS 40e3
 /* Tables whose numbers have no such divisor in common have vectors of different lengths. */
 #define VECTOR_LEAST 4
-/* So much of the forward is the row. */
+/* So much of the forward is the row, or of forward and backward what the parts with such rows take. */
 #define FORWARD_LEAST 0.5
 /* An update that takes no longer for a tensor is mostly calling, too. */
 #define TENSOR_MOST_NS 50e3
-enum { DEEPEST = 512 };
+enum { DEEPEST = 512, LISTS_MOST = 32 };
 
 struct row {
     const sw_training_module *list;
+    /* It and those of the same name in other parts of the model. */
+    const sw_training_module *lists[LISTS_MOST];
+    size_t list_count;
     size_t length;     /* of its name */
     unsigned parts;    /* that were called */
     double parameters; /* of all of them */
@@ -115,7 +118,10 @@ static struct row find_row(const sw_findings *all)
     for (unsigned pass = 0; pass < 2; pass++) {
         const struct row first = longest;
         for (size_t i = 0; steps > 0 && i < count; i++) {
-            struct row row = {.list = &modules[i], .length = strlen(modules[i].name)};
+            struct row row = {.list = &modules[i],
+                              .lists = {&modules[i]},
+                              .list_count = 1,
+                              .length = strlen(modules[i].name)};
             /* What is in a Sequential follows from each other. */
             if (!modules[i].type || strcmp(modules[i].type, "ModuleList") != 0 ||
                 !read_row(modules, count, steps, &row)) {
@@ -124,7 +130,9 @@ static struct row find_row(const sw_findings *all)
             if (pass == 0) {
                 longest = row.ns > longest.ns ? row : longest;
             } else if (row.list != first.list && row.parts == first.parts &&
-                       strcmp(last_of(row.list->name), last_of(first.list->name)) == 0) {
+                       strcmp(last_of(row.list->name), last_of(first.list->name)) == 0 &&
+                       longest.list_count < LISTS_MOST) {
+                longest.lists[longest.list_count++] = row.list;
                 longest.ns += row.ns;
                 longest.calls += row.calls;
                 longest.parameters += row.parameters;
@@ -194,6 +202,15 @@ static const sw_stack_frame *calls_row(const sw_findings *all, const struct row 
     return NULL;
 }
 
+/* A module's backward of a step, in ns. It is measured in few of them. */
+static double backward_of(const sw_training_module *module, uint64_t steps)
+{
+    return module->backward_calls
+               ? (double)module->backward_ns / (double)module->backward_calls *
+                     (double)module->calls / (double)steps
+               : 0;
+}
+
 /* What others take of the forward (`backward`: of that), in ns a step: layers outside of the row. What the part that has the
  * row does itself is there to feed it, and to put together what it gives. */
 static double beside_row(const sw_findings *all, const struct row *row, bool backward)
@@ -215,10 +232,49 @@ static double beside_row(const sw_findings *all, const struct row *row, bool bac
         }
         if (!backward) {
             sum += (double)module->self_ns / (double)steps;
-        } else if (module->backward_calls && module->self_ns == module->total_ns) {
-            sum += (double)module->backward_ns / (double)module->backward_calls *
-                   (double)module->calls / (double)steps;
+        } else if (module->self_ns == module->total_ns) {
+            sum += backward_of(module, steps);
         }
+    }
+    return sum;
+}
+
+/* What the part that has `list` takes of forward and backward without its other parts, in ns a step; 0: not known, or it does more
+ * itself than the row. */
+static double owner_time(const sw_findings *all, const sw_training_module *list,
+                         double row_ns)
+{
+    size_t count;
+    uint64_t steps;
+    uint64_t total;
+    const size_t length = (size_t)(last_of(list->name) - list->name);
+    const sw_training_module *owner = NULL;
+    double others = 0;
+    const sw_training_module *modules = sw_training_modules(all->it.training, &count);
+    sw_summary_all_steps(all->it.summary, &steps, &total);
+    for (size_t i = 0; steps > 0 && length > 0 && i < count; i++) {
+        const sw_training_module *at = &modules[i];
+        if (strlen(at->name) + 1 == length &&
+            strncmp(at->name, list->name, length - 1) == 0) {
+            owner = at;
+        } else if (strncmp(at->name, list->name, length) == 0 && at != list &&
+                   !strchr(at->name + length, '.')) {
+            others += (double)at->total_ns / (double)steps + backward_of(at, steps);
+        }
+    }
+    if (!owner || owner->backward_calls == 0 ||
+        (double)owner->self_ns / (double)steps > row_ns) {
+        return 0;
+    }
+    return (double)owner->total_ns / (double)steps + backward_of(owner, steps) - others;
+}
+
+/* What of forward and backward is that of the parts that have the rows, in ns a step. */
+static double time_of_owners(const sw_findings *all, const struct row *row)
+{
+    double sum = 0;
+    for (size_t i = 0; i < row->list_count; i++) {
+        sum += owner_time(all, row->lists[i], row->ns / (double)row->list_count);
     }
     return sum;
 }
@@ -268,6 +324,11 @@ bool sw__rules_alike(sw_findings *all)
         /* A table does next to nothing: picking its column and joining the vectors are as much. */
         own = forward.mean - beside_row(all, &row, false);
         both = without(both, beside_row(all, &row, false) + beside_row(all, &row, true));
+    } else if (row.parts > 0 && !(own > FORWARD_LEAST * forward.mean)) {
+        /* Large layers may stand beside them in the forward; the backward has to take what the rows were given apart, too. */
+        const double owners = fmin(time_of_owners(all, &row), both.mean);
+        own = owners > FORWARD_LEAST * both.mean ? forward.mean : 0;
+        both = without(both, both.mean - owners);
     }
     if (row.parts == 0 || !(row.ns / row.calls < CALL_MOST_NS) ||
         !(own > FORWARD_LEAST * forward.mean) || !(both.low / step > LAUNCH_LEAST) ||

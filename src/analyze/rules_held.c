@@ -1,4 +1,5 @@
-/* Rules: a function that is given, in every step, nothing but what an object has had since it was built. */
+/* Rules: a function that is given, in every step, nothing but what an object has had since it was built; and a part of a model that
+ * learns nothing and is given nothing at all. */
 #include <string.h>
 
 #include "analyze/frame_source.h"
@@ -6,6 +7,7 @@
 #include "analyze/rules.h"
 #include "analyze/source_calls.h"
 #include "analyze/source_holds.h"
+#include "analyze/summary.h"
 
 #define HELD_LEAST 0.1
 /* Not of a model's: what it holds may learn. */
@@ -38,6 +40,118 @@ static bool given_what_is_held(const struct sw__hot_function *function)
     return held;
 }
 
+/* Whether a part and all that is in it learn nothing, and no backward came by. */
+static bool learns_nothing(const sw_training_module *modules, size_t count,
+                           const sw_training_module *part)
+{
+    const size_t length = strlen(part->name);
+    for (size_t i = 0; i < count; i++) {
+        const char *name = modules[i].name;
+        if (strncmp(name, part->name, length) == 0 &&
+            (name[length] == '\0' || name[length] == '.') &&
+            (modules[i].parameters > 0 || modules[i].backward_calls > 0)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_of(const sw_stack_frame *frame, const char *type)
+{
+    const size_t length = strlen(type);
+    return strncmp(frame->name, type, length) == 0 && frame->name[length] == '.';
+}
+
+/* Whether one of a class's functions may give something else each time, though nothing differs that it is given. */
+static bool goes_on(const sw_stack_frame *function)
+{
+    struct sw__frame_source source = sw__frame_source(function);
+    const bool goes =
+        !source.text ||
+        sw__source_has_chance(source.text, source.length, function->first_line) ||
+        sw__source_changes_self(source.text, source.length, function->first_line) ||
+        !sw__source_self_stays(source.text, source.length, function->first_line);
+    sw__frame_source_free(&source);
+    return goes;
+}
+
+static bool is_given_nothing(const sw_stack_frame *forward)
+{
+    struct sw__frame_source source = sw__frame_source(forward);
+    const bool nothing =
+        source.text &&
+        sw__source_given_nothing(source.text, source.length, forward->first_line);
+    sw__frame_source_free(&source);
+    return nothing;
+}
+
+/* The line of the class's functions with most samples, where its forward is given nothing and none of those that were seen changes
+ * anything of the object; NULL: not so, or not known. */
+static const sw_stack_frame *same_each_time(sw_findings *all, const char *type)
+{
+    const struct sw__hot *hot = sw__hot_code(all);
+    const struct sw__hot_line *top = NULL;
+    bool nothing = false;
+    for (size_t i = 0; i < hot->count; i++) {
+        const sw_stack_frame *seen[] = {hot->lines[i].frame, hot->lines[i].caller};
+        for (size_t k = 0; k < 2; k++) {
+            if (!seen[k] || !is_of(seen[k], type)) {
+                continue;
+            }
+            if (goes_on(seen[k])) {
+                return NULL;
+            }
+            top = !top || hot->lines[i].samples > top->samples ? &hot->lines[i] : top;
+            if (strcmp(seen[k]->name + strlen(type), ".forward") == 0) {
+                if (!is_given_nothing(seen[k])) {
+                    return NULL;
+                }
+                nothing = true;
+            }
+        }
+    }
+    return nothing ? top->frame : NULL;
+}
+
+/* A part of the model that hands out what it makes of its buffers alone. */
+static bool part_given_nothing(sw_findings *all)
+{
+    size_t count;
+    uint64_t steps;
+    uint64_t total;
+    const sw_training_module *modules = sw_training_modules(all->it.training, &count);
+    sw_summary_all_steps(all->it.summary, &steps, &total);
+    const double forward = sw__phase_time(all, SW__PHASE_BIT(SW_PHASE_FORWARD)).mean;
+    const double step = all->it.mean_ns;
+    for (size_t i = 0; i < count && steps > 0 && !sw__has_device(all); i++) {
+        const sw_training_module *part = &modules[i];
+        const double own = (double)part->total_ns / (double)steps;
+        const double ns = own < forward ? own : forward;
+        if (!part->type || part->loss || sw__of_torch(part->type) ||
+            !(ns / step > HELD_LEAST) || !learns_nothing(modules, count, part)) {
+            continue;
+        }
+        const sw_stack_frame *at = same_each_time(all, part->type);
+        if (!at) {
+            continue;
+        }
+        const struct sw__estimate time = {.mean = ns, .low = ns, .high = ns};
+        struct sw__draft *draft = sw__draft_again(all, at, at, time);
+        draft->group = SW__GROUP_COMPUTE;
+        draft->specific = 3;
+        sw__draft_advise(all, draft,
+                         "%s (%s) learns nothing and is called without arguments: what "
+                         "it gives is the same in every step. Compute it once, where it "
+                         "is built or after something that it holds has changed, and "
+                         "keep it.",
+                         part->name, part->type);
+        sw__draft_saves_in_steps(all, draft, time, 0.98, 0.7, 1);
+        sw__explains_slow(all, draft);
+        return true;
+    }
+    return false;
+}
+
 bool sw__rules_held(sw_findings *all)
 {
     size_t count;
@@ -59,5 +173,5 @@ bool sw__rules_held(sw_findings *all)
         sw__draft_saves_in_steps(all, draft, time, 0.98, 0.7, 1);
         return true;
     }
-    return false;
+    return part_given_nothing(all);
 }

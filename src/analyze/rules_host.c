@@ -8,6 +8,7 @@
 #include "analyze/frame_source.h"
 #include "analyze/hot_code.h"
 #include "analyze/rules.h"
+#include "analyze/rules_loader.h"
 #include "analyze/source_inputs.h"
 #include "analyze/summary.h"
 
@@ -294,6 +295,14 @@ static uint64_t interpreted_on_batches(sw_findings *all)
     return sum;
 }
 
+/* Whether this is JAX without a loader that could have workers, on two cores at most: then one thread or process makes the next batch
+ * beside the step, and hands over all of it. Two of them gained no more where that was measured. */
+static bool made_by_one(const sw_findings *all)
+{
+    return !all->it.loader && sw__fact(all, "jax_backend") != NULL &&
+           !(all->it.cores > 2);
+}
+
 /* What takes the place of a step once workers do that work: the slowest of training, producing, and all cores together. */
 static struct sw__estimate moved_to_workers(const sw_findings *all,
                                             struct sw__estimate work)
@@ -303,8 +312,11 @@ static struct sw__estimate moved_to_workers(const sw_findings *all,
     const double period = sw__worker_period(all);
     const double workers = it->loader && it->loader->worker_count
                                ? (double)it->loader->worker_count
-                           : cores > 2 ? cores - 1
-                                       : cores;
+                           : made_by_one(all) ? 1
+                           : cores > 2        ? cores - 1
+                                              : cores;
+    const double slower =
+        made_by_one(all) ? sw__loader_sharing(1 + workers, cores, SW__GUESS_MIDDLE) : 1;
     const double wait = isnan(it->wait_share) ? 0 : it->wait_share * it->mean_ns;
     struct sw__estimate saved = work;
     double *const each[] = {&saved.mean, &saved.low, &saved.high};
@@ -313,7 +325,7 @@ static struct sw__estimate moved_to_workers(const sw_findings *all,
         const double alone = it->mean_ns - ns;
         const double produced = period + ns / workers;
         const double shared = (it->mean_ns - wait + period * workers) / cores;
-        double after = alone > produced ? alone : produced;
+        double after = slower * (alone > produced ? alone : produced);
         after = after > shared ? after : shared;
         *each[i] = after < it->mean_ns ? it->mean_ns - after : 0;
     }
@@ -555,12 +567,21 @@ static void loader_main_process(sw_findings *all, struct sw__draft *python)
                      all->it.loader ? (double)all->it.loader->worker_count : NAN);
     draft->finding.share = time.mean / step;
     draft->finding.confidence = time.count >= 100 ? 0.8 : 0.65;
-    sw__draft_advise(
-        all, draft,
-        "Do what line %u of %s does in the dataset or in collate_fn%s, so "
-        "that workers do it while the step before is computed.",
-        at->line, sw__file_name(at->file),
-        all->it.loader && all->it.loader->worker_count ? "" : ", with num_workers > 0");
+    if (made_by_one(all)) {
+        sw__draft_advise(
+            all, draft,
+            "Let a thread or a process of its own do what line %u of %s does "
+            "for the next batch while this one is computed.",
+            at->line, sw__file_name(at->file));
+    } else {
+        sw__draft_advise(
+            all, draft,
+            "Do what line %u of %s does in the dataset or in collate_fn%s, so "
+            "that workers do it while the step before is computed.",
+            at->line, sw__file_name(at->file),
+            all->it.loader && all->it.loader->worker_count ? ""
+                                                           : ", with num_workers > 0");
+    }
     sw__draft_advise(all, draft,
                      "If it is the same for every epoch, do it once before training.");
     /* Done once beforehand, it costs nothing; cores that are free then may share what is computed. */

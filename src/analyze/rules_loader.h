@@ -73,6 +73,9 @@ void sw__loader_end(struct sw__loader_facts *facts);
 /* What is not known, both ways. */
 enum sw__guess { SW__GUESS_LOW, SW__GUESS_MIDDLE, SW__GUESS_HIGH };
 
+/* How many times as long everything takes where so many want to compute on these cores, which have caches, memory or units in common. */
+double sw__loader_sharing(double wanted, double cores, enum sw__guess guess);
+
 /* The setting of the run, and another number of workers, under a guess about what is not known. */
 struct sw__replay_setting sw__loader_setting(const sw_findings *all,
                                              const struct sw__loader_facts *facts,

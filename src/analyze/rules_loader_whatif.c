@@ -61,7 +61,7 @@ static double start_of(const sw_findings *all, const struct sw__loader_facts *fa
     return 0;
 }
 
-static double sharing(double wanted, double cores, enum sw__guess guess)
+double sw__loader_sharing(double wanted, double cores, enum sw__guess guess)
 {
     return wanted < cores ? 1 : wanted < cores + 0.5 ? together[guess] : crowded[guess];
 }
@@ -114,8 +114,8 @@ struct sw__replay_setting sw__loader_setting(const sw_findings *all,
     setting.make_scale = facts->way == SW__LOADER_WORKERS && facts->cpu_ns >= 0
                              ? 1
                              : sw__replay_rate(&setting, 1 + facts->making);
-    const double slower = sharing(1 + workers * computes, cores, guess) /
-                          sharing(1 + facts->workers * computes, cores, guess);
+    const double slower = sw__loader_sharing(1 + workers * computes, cores, guess) /
+                          sw__loader_sharing(1 + facts->workers * computes, cores, guess);
     if (slower > 1) {
         setting.compute_scale *= slower;
         setting.make_scale *= slower;

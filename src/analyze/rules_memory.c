@@ -16,6 +16,8 @@
 /* Growth below this over all steps that were seen is of no interest: allocators keep what they have in pieces. */
 #define GROWTH_LEAST ((double)(8 << 20))
 #define GROWTH_LEAST_SHARE 0.01 /* of what the process has */
+/* … and less than this, of which nothing shows that it is kept, may be those pieces: they get fewer as a run goes on. */
+#define GROWTH_SLIGHT_SHARE 0.05
 /* What the process has, of all that it can have. */
 #define PRESSURE_LEAST 0.8
 #define PRESSURE_HIGH 0.95
@@ -168,12 +170,14 @@ static const sw_memory_site *growing_site(const sw_findings *all)
 
 /* Names the place: the line that keeps things, if the source shows one (`*kept`), else the line that allocates them. False:
  * nothing shows that anything is kept. */
-static bool tell_place(sw_findings *all, struct sw__draft *draft, bool *kept)
+static bool tell_place(sw_findings *all, struct sw__draft *draft, enum sw__kept *kept)
 {
     const sw_memory_site *site = growing_site(all);
-    const bool guessed = tell_holder(all, draft) || guess_place(all, draft);
+    *kept = tell_holder(all, draft)   ? SW__KEPT_SEEN
+            : guess_place(all, draft) ? SW__KEPT_GUESSED
+                                      : SW__KEPT_UNKNOWN;
     if (site) {
-        if (!guessed) {
+        if (*kept == SW__KEPT_UNKNOWN) {
             sw__draft_where(all, draft, site->file, site->line, site->function);
         }
         sw__draft_number(draft, "site_mb_per_step", site->growth.slope / MB);
@@ -185,8 +189,7 @@ static bool tell_place(sw_findings *all, struct sw__draft *draft, bool *kept)
                          sw__file_name(site->file), site->line, site->function,
                          fmax(site->growth.low, 0) / MB, site->growth.high / MB);
     }
-    *kept = guessed;
-    return guessed || site;
+    return *kept != SW__KEPT_UNKNOWN || site;
 }
 
 /* --- sizes that differ --- */
@@ -268,13 +271,13 @@ static void growth(sw_findings *all)
         sw__findings_unchecked(all, SW_FINDING_MEMORY_GROWTH,
                                count == 0 ? "memory was not read at the steps"
                                           : "memory was read at too few steps");
-        sw__rules_piles(all, NULL, false);
+        sw__rules_piles(all, NULL, SW__KEPT_UNKNOWN);
         return;
     }
     const struct sw__growth found = sw__growth_of(x, y, count);
     if (!found.grows || found.total < GROWTH_LEAST ||
         found.total < GROWTH_LEAST_SHARE * resident) {
-        sw__rules_piles(all, NULL, false);
+        sw__rules_piles(all, NULL, SW__KEPT_UNKNOWN);
         return;
     }
     struct sw__draft *draft = sw__draft(all, SW_FINDING_MEMORY_GROWTH, "RULE-31");
@@ -292,20 +295,31 @@ static void growth(sw_findings *all)
     draft->finding.confidence = found.p < 1e-4 ? 0.9 : 0.75;
     const double memory = fact_number(all, "memory_bytes");
     growth_severity(draft, &found, memory > resident ? memory - resident : INFINITY);
-    bool kept;
+    enum sw__kept kept;
     const bool shown = tell_place(all, draft, &kept);
     sw__rules_piles(all, draft, kept);
     if (!growing_site(all) && !sw_memory_is_counted(sw_summary_memory(all->it.summary))) {
         sw__draft_advise(all, draft,
                          "stepwatch run --memory names the allocations that stay.");
     }
-    if (!shown && !draft->finding.predicted && sizes_differ(all)) {
+    const bool unexplained = !shown && !draft->finding.predicted;
+    if (unexplained && sizes_differ(all)) {
         /* Libraries keep something for each new size, and allocators what the largest needed. */
         draft->finding.severity = SW_SEVERITY_LOW;
         draft->finding.confidence = 0.5;
         sw__draft_advise(all, draft,
                          "Batches differ in size: what libraries keep for each new size "
                          "levels off once all have come; see whether a longer run does.");
+    } else if (unexplained && draft->finding.severity == SW_SEVERITY_MEDIUM &&
+               found.total < GROWTH_SLIGHT_SHARE * resident) {
+        draft->finding.severity = SW_SEVERITY_LOW;
+        draft->finding.confidence = 0.5;
+        sw__draft_advise(all, draft,
+                         "That is %.1f %% of what the process has, and no line of the "
+                         "training loop was seen to keep anything: allocators that have "
+                         "memory in pieces grow so at first; see whether a longer run "
+                         "levels off.",
+                         100 * found.total / resident);
     }
 }
 

@@ -739,5 +739,6 @@ void sw__rules_modules(sw_findings *all)
         launch_bound(all, &model);
     }
     sw__rules_graph(all);
+    sw__rules_asked(all);
     sw__rules_redundant(all);
 }

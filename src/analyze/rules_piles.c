@@ -109,23 +109,30 @@ static bool get_longer(sw_findings *all, struct levels *out)
     return found.grows && out->last - out->early > LONGER_LEAST * out->early;
 }
 
-/* Work after the backward that is the piling itself is the same time. */
-static void join_metrics(sw_findings *all, struct sw__draft *draft,
-                         const struct pile *pile)
+/* Work after the backward that is the piling itself is the same time, and doing it less often would lose what is to be kept: it need
+ * not be told of as well. */
+static void explains_metrics(struct sw__draft **first, struct sw__draft *draft,
+                             const struct pile *pile)
 {
-    for (struct sw__draft *other = all->first; pile->frame && other;
-         other = other->next) {
+    for (struct sw__draft **at = first; pile->frame && *at;) {
+        const struct sw__draft *other = *at;
         const sw_finding *finding = &other->finding;
         if (finding->kind == SW_FINDING_LOGGING && finding->name && finding->file &&
             strcmp(finding->name, pile->frame->name) == 0 &&
             strcmp(finding->file, pile->frame->file) == 0 &&
             (other->group == SW__GROUP_NONE || other->group == SW__GROUP_AFTER)) {
-            other->group = draft->group = SW__GROUP_AFTER;
+            draft->finding.also |= finding->also | (uint64_t)1 << SW_FINDING_LOGGING;
+            for (size_t i = 0; i < finding->rule_count; i++) {
+                sw__draft_rule(draft, finding->rules[i]);
+            }
+            *at = other->next;
+        } else {
+            at = &(*at)->next;
         }
     }
 }
 
-void sw__rules_piles(sw_findings *all, struct sw__draft *growth, bool kept)
+void sw__rules_piles(sw_findings *all, struct sw__draft *growth, enum sw__kept kept)
 {
     struct levels levels;
     if (!get_longer(all, &levels)) {
@@ -133,7 +140,7 @@ void sw__rules_piles(sw_findings *all, struct sw__draft *growth, bool kept)
     }
     /* Inputs that get longer make steps longer, too, and memory grow: something has to be kept. */
     const struct pile pile = find_pile(all);
-    if (!pile.frame && !(growth && kept)) {
+    if (!pile.frame && !(growth && kept != SW__KEPT_UNKNOWN)) {
         return;
     }
     struct sw__draft *draft =
@@ -153,7 +160,8 @@ void sw__rules_piles(sw_findings *all, struct sw__draft *growth, bool kept)
     sw__draft_number(draft, "last_steps_ms", levels.last / 1e6);
     sw__draft_number(draft, "us_per_step", levels.slope / 1e3);
     if (pile.frame) {
-        if (!growth) {
+        /* The line that copies all of it says more than one of the loop that may be what calls it. */
+        if (kept != SW__KEPT_SEEN) {
             sw__draft_where(all, draft, pile.frame->file, pile.line, pile.frame->name);
         }
         sw__draft_advise(
@@ -173,5 +181,5 @@ void sw__rules_piles(sw_findings *all, struct sw__draft *growth, bool kept)
     sw__draft_saves(all, draft, sw__saved_per_step(all, mean - levels.early),
                     sw__saved_per_step(all, fmax(mean - levels.later, 0)),
                     sw__saved_per_step(all, mean - 0.65 * levels.first));
-    join_metrics(all, draft, &pile);
+    explains_metrics(&all->first, draft, &pile);
 }

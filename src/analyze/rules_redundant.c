@@ -322,11 +322,9 @@ static bool loops_in_python(sw_findings *all, const struct sw__hot_function *fun
            (double)function->interpreted > LOOPS_LEAST * (double)function->own;
 }
 
-/* Such a loop that no backward goes through is what makes the part around it slow, and what to change: the part need not be told of
- * as well. */
-static void explains_slow(struct sw__draft **first, struct sw__draft *draft)
+void sw__explains_slow(sw_findings *all, struct sw__draft *draft)
 {
-    for (struct sw__draft **at = first; *at;) {
+    for (struct sw__draft **at = &all->first; *at;) {
         const sw_finding *slow = &(*at)->finding;
         if (slow->kind == SW_FINDING_SLOW_MODULE &&
             draft->finding.share > 0.7 * slow->share) {
@@ -397,9 +395,30 @@ static bool not_in_backward(sw_findings *all)
                      "If it depends on the batch, let the loader's workers do it.");
     sw__draft_saves_in_steps(all, draft, time, 0.97, 0.6, 1);
     if (loops) {
-        explains_slow(&all->first, draft);
+        sw__explains_slow(all, draft); /* it is what makes the part around it slow */
     }
     return true;
+}
+
+static bool hardly_gone_back(const sw_training_module *at)
+{
+    return at->backward_calls > 0 && at->backward_ns > 0 &&
+           4 * (at->backward_ns / at->backward_calls) < at->self_ns / at->calls;
+}
+
+/* Whether another part of the same class is gone back through as usual: then the first is only the one that is given the batch, which
+ * needs no gradient, as the first layer of every model is. */
+static bool is_first_layer(const sw_training_module *modules, size_t count,
+                           const sw_training_module *part)
+{
+    for (size_t i = 0; i < count; i++) {
+        const sw_training_module *at = &modules[i];
+        if (at != part && at->calls && at->type && strcmp(at->type, part->type) == 0 &&
+            at->backward_calls > 0 && !hardly_gone_back(at)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* A module of the user's own that takes long in the forward and next to nothing in the backward: most of what it computes
@@ -418,10 +437,8 @@ static bool module_without_backward(sw_findings *all)
     for (size_t i = 0; i < count && steps > 0; i++) {
         const sw_training_module *at = &modules[i];
         if (at->calls && at->type && !sw__of_torch(at->type) &&
-            strcmp(at->type, "OptimizedModule") != 0 && at->backward_calls > 0 &&
-            at->backward_ns > 0 &&
-            4 * (at->backward_ns / at->backward_calls) < at->self_ns / at->calls &&
-            (!top || at->self_ns > top->self_ns)) {
+            strcmp(at->type, "OptimizedModule") != 0 && hardly_gone_back(at) &&
+            !is_first_layer(modules, count, at) && (!top || at->self_ns > top->self_ns)) {
             top = at;
         }
     }

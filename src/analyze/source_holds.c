@@ -28,25 +28,43 @@ static const char *past_attribute(const char *at, const char *end, struct sw__na
     return NULL;
 }
 
-/* Whether a line may change an attribute: assigns it or a part of it, calls a method that changes what it is called for, or gives it
- * to somebody who does. */
-static bool changes(const line *at, struct sw__name name)
+/* Whether a line calls a method that changes what it is called for, or gives something to somebody who does. */
+static bool calls_change(const line *at)
 {
     static const char *const words[] = {"_(",      "append(",  "extend(", "update(",
                                         "insert(", "shuffle(", ".sort(",  ".pop(",
                                         ".add(",   ".remove(", ".clear("};
-    const char *end = at->text + at->length;
-    bool adds;
-    const char *value = sw__source_value(at->text, end, &adds);
-    if (!past_attribute(at->text, end, name)) {
-        return false;
-    }
-    bool does =
-        sw__source_is_loop(at) || (value && past_attribute(at->text, value, name));
+    bool does = false;
     for (size_t i = 0; i < sizeof words / sizeof words[0] && !does; i++) {
         does = memmem(at->text, at->length, words[i], strlen(words[i])) != NULL;
     }
     return does;
+}
+
+/* Whether `.name` stands outside of brackets, where something is assigned: `rows[self.first] = …` changes `rows`. */
+static bool is_target(const char *at, const char *end, struct sw__name name)
+{
+    int depth = 0;
+    for (; at < end; at++) {
+        depth += *at == '(' || *at == '[' || *at == '{';
+        depth -= *at == ')' || *at == ']' || *at == '}';
+        if (depth == 0 && *at == '.' && (size_t)(end - at) > name.length &&
+            memcmp(at + 1, name.text, name.length) == 0 &&
+            !sw__source_in_name(at[1 + name.length])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether a line may change an attribute: assigns it or a part of it, or calls what does. */
+static bool changes(const line *at, struct sw__name name)
+{
+    const char *end = at->text + at->length;
+    bool adds;
+    const char *value = sw__source_value(at->text, end, &adds);
+    return past_attribute(at->text, end, name) &&
+           ((value && is_target(at->text, value, name)) || calls_change(at));
 }
 
 static bool builds(const line *at)
@@ -55,26 +73,34 @@ static bool builds(const line *at)
            sw__source_starts(at, "def __post_init__");
 }
 
-static bool stays(const char *text, size_t length, struct sw__name name)
+/* Whether nothing but a method that builds changes an attribute, in the whole file; `loops`: nor goes through it. */
+static bool stays(const char *text, size_t length, struct sw__name name, bool loops)
 {
-    static const char *const learns[] = {"weight", "param", "layer", "theta",
-                                         "coef",   "bias",  "model", "state"};
     line at;
     bool building = false;
-    for (size_t i = 0; i < sizeof learns / sizeof learns[0]; i++) {
-        if (memmem(name.text, name.length, learns[i], strlen(learns[i]))) {
-            return false;
-        }
-    }
     for (uint32_t i = 1; sw__source_line_get(text, length, i, &at); i++) {
         if (sw__source_starts(&at, "def ")) {
             building = builds(&at);
         }
-        if (i > LINES_MOST || (!building && changes(&at, name))) {
+        const bool through = loops && sw__source_is_loop(&at) &&
+                             past_attribute(at.text, at.text + at.length, name);
+        if (i > LINES_MOST || (!building && (through || changes(&at, name)))) {
             return false;
         }
     }
     return true;
+}
+
+static bool may_learn(struct sw__name name)
+{
+    static const char *const learns[] = {"weight", "param", "layer", "theta",
+                                         "coef",   "bias",  "model", "state"};
+    for (size_t i = 0; i < sizeof learns / sizeof learns[0]; i++) {
+        if (memmem(name.text, name.length, learns[i], strlen(learns[i]))) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static bool is_constant(struct sw__name name)
@@ -103,7 +129,7 @@ bool sw__source_call_holds(const char *text, size_t length,
         if (name.length > 5 && memcmp(from, "self.", 5) == 0 &&
             !memchr(from + 5, '.', name.length - 5)) {
             name = (struct sw__name){from + 5, name.length - 5};
-            if (!stays(text, length, name)) {
+            if (may_learn(name) || !stays(text, length, name, true)) {
                 return false;
             }
             count++;
@@ -117,4 +143,90 @@ bool sw__source_call_holds(const char *text, size_t length,
         }
     }
     return count > 0;
+}
+
+bool sw__source_given_nothing(const char *text, size_t length, uint32_t first)
+{
+    line head;
+    uint32_t last;
+    if (!sw__source_head(text, length, first, &head, &last)) {
+        return false;
+    }
+    const char *const end = head.text + head.length;
+    const char *at = memchr(head.text, '(', head.length);
+    if (!at || end - at < 6 || memcmp(at + 1, "self", 4) != 0) {
+        return false;
+    }
+    at += 5;
+    while (at < end && (*at == ' ' || *at == ',' || *at == '\n' || *at == '\r')) {
+        at++;
+    }
+    return at < end && *at == ')';
+}
+
+/* Whether an attribute of `self` stands outside of brackets, where something is assigned. */
+static bool names_self(const char *at, const char *end)
+{
+    int depth = 0;
+    for (; end - at >= 5; at++) {
+        depth += *at == '(' || *at == '[' || *at == '{';
+        depth -= *at == ')' || *at == ']' || *at == '}';
+        if (depth == 0 && memcmp(at, "self.", 5) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The next line of code of a function with this head, after `*number`; false: it ends. */
+static bool next_line(const char *text, size_t length, const line *head, uint32_t *number,
+                      line *out)
+{
+    while (sw__source_line_get(text, length, ++*number, out)) {
+        if (sw__source_is_code(out)) {
+            return out->indent > head->indent;
+        }
+    }
+    return false;
+}
+
+bool sw__source_changes_self(const char *text, size_t length, uint32_t first)
+{
+    line head, at;
+    uint32_t number;
+    if (!sw__source_head(text, length, first, &head, &number)) {
+        return true;
+    }
+    while (next_line(text, length, &head, &number, &at)) {
+        bool adds;
+        const char *value = sw__source_value(at.text, at.text + at.length, &adds);
+        const bool goes = memmem(at.text, at.length, "next(", 5) || calls_change(&at);
+        if ((value && names_self(at.text, value)) ||
+            (goes && memmem(at.text, at.length, "self.", 5))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool sw__source_self_stays(const char *text, size_t length, uint32_t first)
+{
+    line head, at;
+    uint32_t number;
+    struct sw__names used = {.count = 0};
+    if (!sw__source_head(text, length, first, &head, &number)) {
+        return false;
+    }
+    while (next_line(text, length, &head, &number, &at)) {
+        sw__names_scan(at.text, at.text + at.length, &used, NULL, NULL);
+    }
+    for (size_t i = 0; i < used.count; i++) {
+        const struct sw__name name = used.list[i];
+        if (name.length > 5 && memcmp(name.text, "self.", 5) == 0 &&
+            !stays(text, length, (struct sw__name){name.text + 5, name.length - 5},
+                   false)) {
+            return false;
+        }
+    }
+    return !used.full;
 }

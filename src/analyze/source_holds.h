@@ -1,4 +1,4 @@
-/* Whether a call is given nothing but what an object has had since it was built, told from the source. */
+/* Whether a call is given nothing but what an object has had since it was built, or nothing at all, told from the source. */
 #ifndef SW_ANALYZE_SOURCE_HOLDS_H
 #define SW_ANALYZE_SOURCE_HOLDS_H
 
@@ -9,5 +9,13 @@
  * A guess: names are all that is known. */
 bool sw__source_call_holds(const char *text, size_t length,
                            const struct sw__source_call *call);
+
+/* Whether the method that begins at `first` is given nothing but its object. */
+bool sw__source_given_nothing(const char *text, size_t length, uint32_t first);
+/* Whether it may change something of its object: assigns an attribute, or calls a method that changes what it is called for. Also where
+ * it cannot be read. */
+bool sw__source_changes_self(const char *text, size_t length, uint32_t first);
+/* Whether what it names of its object is changed by nobody in the file but a method that builds. */
+bool sw__source_self_stays(const char *text, size_t length, uint32_t first);
 
 #endif

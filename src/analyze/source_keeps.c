@@ -166,30 +166,90 @@ static bool names(const char *at, const char *end, const char *name, size_t size
     return false;
 }
 
-/* Whether a statement is "name = …cat([name, …", and how long the name is. */
-static bool piles(const char *begin, const char *end, bool plain)
+/* Where the value of "name = …" begins, and how long the name is; NULL: it is another statement. */
+static const char *assigned(const char *begin, const char *end, size_t *name)
 {
-    static const char *const ways[] = {"cat(",    "concat(", "concatenate(",
-                                       "vstack(", "hstack(", "append("};
     bool adds;
     const char *value = sw__source_value(begin, end, &adds);
-    size_t name = 0;
-    while (begin + name < end && in_name(begin[name])) {
-        name++;
+    *name = 0;
+    while (begin + *name < end && in_name(begin[*name])) {
+        ++*name;
     }
-    if (!value || adds || name == 0 || (!plain && !memchr(begin, '.', name))) {
-        return false;
-    }
-    const char *after = begin + name;
+    const char *after = begin + *name;
     while (after < end && *after == ' ') {
         after++;
     }
-    if (after + 1 != value) {
-        return false; /* several names, or a part of one */
-    }
+    /* Else several names, or a part of one. */
+    return value && !adds && *name > 0 && after + 1 == value ? value : NULL;
+}
+
+/* Whether a value is "…cat([name, …". */
+static bool joins(const char *value, const char *end, const char *name, size_t size)
+{
+    static const char *const ways[] = {"cat(",    "concat(", "concatenate(",
+                                       "vstack(", "hstack(", "append("};
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
         const char *call = find(value, (size_t)(end - value), ways[i]);
-        if (call && names(call + strlen(ways[i]), end, begin, name)) {
+        if (call && names(call + strlen(ways[i]), end, name, size)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether a value may be all of `name`: it is named, and not only to take a part of it. */
+static bool takes_all(const char *value, const char *end, const char *name, size_t size)
+{
+    while ((value = memmem(value, (size_t)(end - value), name, size)) != NULL) {
+        const char *after = value + size;
+        if (!in_name(value[-1]) &&
+            (after == end || (!in_name(*after) && *after != '['))) {
+            return true;
+        }
+        value = after;
+    }
+    return false;
+}
+
+/* The lines of a function, or of a module. */
+struct body {
+    const char *text;
+    size_t length, indent;
+    uint32_t end;
+    bool module;
+};
+
+/* The next statement after line `*number`, which it moves there; false: the function ends. */
+static bool next_statement(const struct body *of, uint32_t *number, const char **begin,
+                           const char **end)
+{
+    line at;
+    while (++*number < of->end &&
+           sw__source_line_get(of->text, of->length, *number, &at)) {
+        if (!is_code(&at)) {
+            continue;
+        }
+        if (!of->module && at.indent <= of->indent && at.text[0] != ')') {
+            return false;
+        }
+        if (sw__source_statement(of->text, of->length, *number, begin, end)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether "name = …cat([self.keys, …" is followed by "self.keys = name", by way of which it is kept. */
+static bool kept_later(const struct body *of, uint32_t number, const char *name,
+                       size_t size, const char *value, const char *end)
+{
+    const char *begin;
+    const char *stop;
+    while (next_statement(of, &number, &begin, &stop)) {
+        size_t kept;
+        const char *from = assigned(begin, stop, &kept);
+        if (from && memchr(begin, '.', kept) && joins(value, end, begin, kept) &&
+            takes_all(from, stop, name, size)) {
             return true;
         }
     }
@@ -277,6 +337,17 @@ static bool gathers(const char *text, size_t length, const line *at, const char 
     return false;
 }
 
+/* Whether the statement at line `number` puts something at the end of all that is there. */
+static bool piles(const struct body *of, uint32_t number, const char *begin,
+                  const char *end, bool plain)
+{
+    size_t name;
+    const char *value = assigned(begin, end, &name);
+    return value &&
+           (((plain || memchr(begin, '.', name)) && joins(value, end, begin, name)) ||
+            kept_later(of, number, begin, name, value, end));
+}
+
 struct sw__source_keep sw__source_piles(const char *text, size_t length, uint32_t first,
                                         bool plain)
 {
@@ -294,21 +365,13 @@ struct sw__source_keep sw__source_piles(const char *text, size_t length, uint32_
     const bool module =
         !sw__source_starts(&head, "def ") && !sw__source_starts(&head, "async def ");
     i = module ? 0 : i;
-    for (const uint32_t end = i + LINES_MOST;
-         ++i < end && sw__source_line_get(text, length, i, &at);) {
-        if (!is_code(&at)) {
-            continue;
-        }
-        if (!module && at.indent <= head.indent && at.text[0] != ')') {
-            break;
-        }
-        const char *begin;
-        const char *stop;
-        if (!sw__source_statement(text, length, i, &begin, &stop)) {
-            continue;
-        }
+    const struct body body = {text, length, head.indent, i + LINES_MOST, module};
+    const char *begin;
+    const char *stop;
+    while (next_statement(&body, &i, &begin, &stop)) {
+        (void)sw__source_line_get(text, length, i, &at);
         const bool gather = gathers(text, length, &at, begin, stop, plain);
-        if (gather || piles(begin, stop, plain)) {
+        if (gather || piles(&body, i, begin, stop, plain)) {
             while (at.length > 0 &&
                    (at.text[at.length - 1] == '\r' || at.text[at.length - 1] == ' ')) {
                 at.length--;

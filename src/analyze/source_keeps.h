@@ -20,7 +20,8 @@ struct sw__source_keep {
 struct sw__source_keep sw__source_keeps(const char *text, size_t length, uint32_t loop);
 
 /* The statement of the function that begins at `first` which puts something at the end of all that is there, and makes a new one
- * of both: `self.keys = torch.cat([self.keys, keys])`. Or which makes one of all that is in a list: `torch.cat(self.keys)`, where the
+ * of both: `self.keys = torch.cat([self.keys, keys])`, or by way of another name, `all = torch.cat([self.keys, keys])` and later
+ * `self.keys = all` (`all[-size:]` is no more than that). Or which makes one of all that is in a list: `torch.cat(self.keys)`, where the
  * file has `self.keys.append(…)` and nothing that takes something out of it. `plain`: also of names without an attribute, which
  * the training loop may keep from step to step. */
 struct sw__source_keep sw__source_piles(const char *text, size_t length, uint32_t first,

@@ -13,6 +13,8 @@ typedef struct sw__source_line line;
 struct rounds {
     const char *text;
     size_t length;
+    uint32_t asks;          /* the line that calls a model; 0: none is known to */
+    bool asking;            /* this is it */
     bool look;              /* false: `made` and `grown` are still being gathered */
     struct sw__names made;  /* by the body, anew in each round as far as is known */
     struct sw__names grown; /* what rounds add to */
@@ -123,10 +125,12 @@ static bool reads(const struct rounds *of, const char *begin, const char *end)
             return false;
         }
     }
+    size_t unknown = 0;
     for (size_t i = 0; i < called.count; i++) {
-        if (!is_global(of, &called.list[i])) {
-            return false;
-        }
+        unknown += !is_global(of, &called.list[i]);
+    }
+    if (unknown > (of->asking ? 1 : 0)) {
+        return false;
     }
     for (size_t i = 0; i < impure.count; i++) {
         if (!sw__names_has(&of->now, &impure.list[i]) &&
@@ -288,13 +292,18 @@ static bool read_body(struct rounds *of, uint32_t loop)
             }
             continue;
         }
-        if (!sw__source_statement(of->text, of->length, i, &begin, &end) ||
-            !read_statement(of, &at, end)) {
+        if (!sw__source_statement(of->text, of->length, i, &begin, &end)) {
             return false;
         }
+        uint32_t last = i;
         for (const char *c = begin; c < end; c++) {
-            i += *c == '\n';
+            last += *c == '\n';
         }
+        of->asking = i <= of->asks && of->asks <= last;
+        if (!read_statement(of, &at, end)) {
+            return false;
+        }
+        i = last;
     }
     return statements > 0 &&
            !sw__source_line_get(of->text, of->length, loop + LINES_MOST, &at);
@@ -329,9 +338,10 @@ static const char *bracket_after(const char *at, const char *end)
 
 /* The first comprehension of the statement. Each of its rounds begins with new names; what it calls must not go on from where it
  * was. Statements with strings in them are not looked at: brackets and words in them are none. */
-static bool read_comprehension(const char *text, size_t length, uint32_t number)
+static bool read_comprehension(const char *text, size_t length, uint32_t number,
+                               bool asking)
 {
-    struct rounds of = {.text = text, .length = length, .look = true};
+    struct rounds of = {.text = text, .length = length, .look = true, .asking = asking};
     const char *begin, *end;
     if (!sw__source_statement(text, length, number, &begin, &end) ||
         memchr(begin, '"', (size_t)(end - begin)) ||
@@ -348,8 +358,8 @@ static bool read_comprehension(const char *text, size_t length, uint32_t number)
            reads(&of, in + 4, close);
 }
 
-bool sw__source_rounds_apart(const char *text, size_t length, uint32_t first,
-                             uint32_t number)
+static bool rounds_apart(const char *text, size_t length, uint32_t first, uint32_t number,
+                         bool asking)
 {
     line at;
     if (number == 0 || !sw__source_line_get(text, length, number, &at)) {
@@ -358,12 +368,24 @@ bool sw__source_rounds_apart(const char *text, size_t length, uint32_t first,
     const uint32_t loop = sw__source_is_loop(&at)
                               ? number
                               : sw__source_loop_around(text, length, first, number);
-    struct rounds rounds = {.text = text, .length = length};
+    struct rounds rounds = {.text = text, .length = length, .asks = asking ? number : 0};
     if (loop > 0 && read_body(&rounds, loop)) {
         rounds.look = true;
         if (read_body(&rounds, loop)) {
             return true;
         }
     }
-    return read_comprehension(text, length, number);
+    return read_comprehension(text, length, number, asking);
+}
+
+bool sw__source_rounds_apart(const char *text, size_t length, uint32_t first,
+                             uint32_t number)
+{
+    return rounds_apart(text, length, first, number, false);
+}
+
+bool sw__source_asks_apart(const char *text, size_t length, uint32_t first,
+                           uint32_t number)
+{
+    return rounds_apart(text, length, first, number, true);
 }

@@ -13,4 +13,9 @@
 bool sw__source_rounds_apart(const char *text, size_t length, uint32_t first,
                              uint32_t line);
 
+/* The same, where the one thing that the statement at `line` calls besides functions of the file and of packages is a model, which keeps
+ * nothing from call to call. */
+bool sw__source_asks_apart(const char *text, size_t length, uint32_t first,
+                           uint32_t line);
+
 #endif

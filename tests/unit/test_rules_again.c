@@ -224,6 +224,72 @@ static void computed_from_what_is_held(void **state)
     }
 }
 
+/* A part of a model that makes something of its buffers, for nobody's question; and parts that are asked, learn, draw or go on. */
+static void part_that_is_given_nothing(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *head, *inside;
+        double backward;
+        uint64_t parameters;
+        bool again;
+    } cases[] = {
+        {"def forward(self):", "a[self.edges] = self.length.exp()", 0, 0, true},
+        {"def forward(self) -> Tensor:", "a = self.length.exp()", 0, 0, true},
+        {"def forward(self, x):", "a = self.length.exp()", 0, 0, false},
+        {"def forward(self, *given):", "a = self.length.exp()", 0, 0, false},
+        {"def forward(self):", "a = self.length.exp()", 0, 1000, false},
+        {"def forward(self):", "a = self.length.exp()", 5, 0, false},
+        {"def forward(self):", "a = torch.randn(self.size)", 0, 0, false},
+        {"def forward(self):", "self.length = self.length * 0.9", 0, 0, false},
+        {"def forward(self):", "self.length.mul_(0.9)", 0, 0, false},
+        {"def forward(self):", "a = next(self.rows)", 0, 0, false},
+        {"def forward(self):", "a = self.moved.exp()", 0, 0,
+         false}, /* by another method */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[400];
+        (void)snprintf(text, sizeof text,
+                       "class Town(nn.Module):\n"
+                       "    def operators(self):\n"
+                       "        a = torch.eye(self.size)\n"
+                       "        %s\n"
+                       "        return a @ a\n"
+                       "\n"
+                       "    %s\n"
+                       "        return self.operators()\n"
+                       "\n"
+                       "    def follow(self, x):\n"
+                       "        self.moved.lerp_(x, 0.1)\n",
+                       cases[i].inside, cases[i].head);
+        struct scene *scene = scene_new();
+        const char *path = scene_source(scene, text);
+        scene_steps(scene, 100, PHASES([SW_PHASE_FORWARD] = 8, [SW_PHASE_BACKWARD] = 9));
+        scene_samples(scene, SW_PHASE_FORWARD,
+                      FRAMES(TRAIN(20), TORCH("f"), {"Net.forward", path, 20, 22},
+                             TORCH("f"), {"Town.forward", path, 7, 8},
+                             {"Town.operators", path, 2, 5}),
+                      500, 500);
+        scene_samples(scene, SW_PHASE_FORWARD, FRAMES(TRAIN(20), TORCH("f")), 300, 300);
+        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 900, 900);
+        scene_part(scene, "Net", "Net", 0.1, 6, 10);
+        scene_part(scene, "Net.town", "Town", 5, cases[i].backward, cases[i].parameters);
+        scene_part(scene, "Net.one", "Linear", 0.5, 1, 5000);
+        scene_part(scene, "Net.two", "Linear", 0.5, 1, 5000);
+        scene_part(scene, "Net.three", "Linear", 0.5, 1, 5000);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_REDUNDANT_WORK);
+        assert_int_equal(finding != NULL, cases[i].again);
+        if (finding) {
+            assert_string_equal(finding->name, "Town.operators");
+            assert_non_null(strstr(finding->advice[0], "without arguments"));
+            assert_null(found(scene, SW_FINDING_SLOW_MODULE)); /* it is why */
+            assert_true(finding->speedup > 1.3 && finding->speedup < 1.6);
+        }
+        scene_free(scene);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -231,6 +297,7 @@ int main(void)
         cmocka_unit_test(in_two_lines_of_a_function),
         cmocka_unit_test(in_a_function_and_one_that_it_calls),
         cmocka_unit_test(computed_from_what_is_held),
+        cmocka_unit_test(part_that_is_given_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

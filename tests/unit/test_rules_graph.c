@@ -301,6 +301,51 @@ static void parts_that_are_alike(void **state)
     }
 }
 
+/* 48 heads beside a layer that takes most of the forward: the backward takes apart what they were given, or it does not; or the part that
+ * has them does more itself. */
+static void parts_that_are_alike_beside_a_layer(void **state)
+{
+    (void)state;
+    static const struct {
+        double own, backward; /* of the part that has them, in ms */
+        bool together;
+    } cases[] = {{0.3, 7, true}, {0.3, 2, false}, {0.3, 0, false}, {1.2, 7, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct scene *scene = scene_new();
+        const char *file =
+            scene_source(scene, "class Bank:\n    def forward(self, x):\n"
+                                "        for i, part in enumerate(self.parts):\n"
+                                "            out.append(part(x[:, i]))\n");
+        scene_steps(scene, 100, PHASES([SW_PHASE_FORWARD] = 4, [SW_PHASE_BACKWARD] = 8));
+        scene_samples(
+            scene, SW_PHASE_FORWARD,
+            FRAMES(TRAIN(20), TORCH("call"), {"Bank.forward", file, 2, 4}, TORCH("c")),
+            400, 380);
+        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 800, 800);
+        scene_part(scene, "Net", "Net", 0.01, 8, 0);
+        scene_part(scene, "Net.mix", "Linear", 2.5, 1, 100);
+        scene_part(scene, "Net.bank", "Bank", cases[i].own, cases[i].backward, 0);
+        const uint32_t list = scene_section(scene, "Net.bank.parts", SW_PHASE_INHERIT);
+        (void)scene_row(scene, SW_TABLE_MODULE, 0,
+                        KEY(list, scene_text(scene, "ModuleList"), 0, 0), VALUE(0));
+        for (unsigned k = 0; k < 48; k++) {
+            char name[40];
+            snprintf(name, sizeof name, "Net.bank.parts.%u", k);
+            scene_part(scene, name, "Linear", 0.02, 0, 100);
+        }
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_LAUNCH_BOUND);
+        assert_int_equal(finding != NULL, cases[i].together);
+        if (finding) {
+            assert_string_equal(finding->name, "Bank.forward");
+            assert_int_equal(finding->line, 4);
+            /* Three quarters of what the bank takes. */
+            assert_true(finding->speedup > 1.6 && finding->speedup < 2.2);
+        }
+        scene_free(scene);
+    }
+}
+
 /* A table for each of 48 columns, of as many rows as the column has values; or of vectors of several lengths; or beside a model
  * that takes most of the forward. */
 static void tables_of_columns(void **state)
@@ -347,6 +392,81 @@ static void tables_of_columns(void **state)
             /* Three quarters of what is no part of the rest, and the update of 48 of 50 tensors. */
             assert_true(finding->speedup > 2.5 && finding->speedup < 4.5);
             assert_non_null(strstr(finding->advice[0], "one table"));
+        }
+        scene_free(scene);
+    }
+}
+
+/* A layer that is called so many times in a step, 17 us each. */
+static void called_often(struct scene *scene, const char *name, const char *type,
+                         unsigned times)
+{
+    const bool root = !strchr(name, '.');
+    const uint32_t section =
+        scene_section(scene, name, root ? SW_PHASE_FORWARD : SW_PHASE_INHERIT);
+    for (unsigned i = 0; i < 100 * times; i++) {
+        call(scene->tb, scene->lane, section, START + i * MS / 10, 17000);
+    }
+    (void)scene_row(scene, SW_TABLE_MODULE, root ? SW_ROW_MODEL : 0,
+                    KEY(section, scene_text(scene, type), 0, 0),
+                    VALUE(1000, 4000, 1000, 0, 0));
+}
+
+/* An agent that asks its model for one row after the other, all of which are there; or for what its last answer led to; or a model
+ * that remembers; or one that is asked a few times. */
+static void asked_for_one_element_after_the_other(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *each, *forward;
+        unsigned times;
+        bool apart;
+    } cases[] = {
+        {"given = self.policy(torch.from_numpy(row))", "return self.body(x)", 100, true},
+        {"given = model(row)", "return self.body(x)", 100, true},
+        {"given = self.policy(row)", "return self.body(x)", 4, false},
+        {"given = row = self.policy(given)", "return self.body(x)", 100, false},
+        {"given = self.world.step(self.policy(row))", "return self.body(x)", 100, false},
+        {"given = self.policy(self.see(row))", "return self.body(x)", 100, false},
+        {"given = self.policy(row)", "self.last = self.body(x, self.last)", 100, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct scene *scene = scene_new();
+        char text[400];
+        snprintf(text, sizeof text,
+                 "from torch.distributions import Categorical\n"
+                 "class Agent:\n    def act(self, rows, model, given):\n"
+                 "        actions = []\n        for row in rows:\n            %s\n"
+                 "            actions.append(Categorical(logits=given).sample())\n"
+                 "        return actions\n"
+                 "class Policy:\n    def forward(self, x):\n        %s\n",
+                 cases[i].each, cases[i].forward);
+        const char *file = scene_source(scene, text);
+        scene_steps(scene, 100,
+                    PHASES([SW_PHASE_FORWARD] = 5, [SW_PHASE_BACKWARD] = 2,
+                           [SW_PHASE_OTHER] = 5));
+        const struct scene_frame model = {"Agent.act", file, 3, 6},
+                                 draw = {"Agent.act", file, 3, 7};
+        scene_samples(scene, SW_PHASE_FORWARD,
+                      FRAMES(TRAIN(20), model, TORCH("call"),
+                             {"Policy.forward", file, 10, 11}, TORCH("linear")),
+                      500, 450);
+        scene_samples(scene, SW_PHASE_OTHER, FRAMES(TRAIN(20), draw, TORCH("sample")),
+                      400, 350);
+        scene_samples(scene, SW_PHASE_OTHER, FRAMES(TRAIN(21), TORCH("cat")), 100, 100);
+        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 200, 200);
+        called_often(scene, "Policy", "Policy", cases[i].times);
+        called_often(scene, "Policy.body", "Linear", cases[i].times);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_LAUNCH_BOUND);
+        assert_int_equal(finding != NULL, cases[i].apart);
+        if (finding) {
+            assert_string_equal(finding->name, "Agent.act");
+            assert_int_equal(finding->line, 6);
+            assert_true(evidence(finding, "calls_of_the_model_per_step") == 100);
+            /* Four fifths of 9 of 12 ms. */
+            assert_true(finding->speedup > 2.2 && finding->speedup < 3.2);
+            assert_null(found(scene, SW_FINDING_LOADER_MAIN_PROCESS));
         }
         scene_free(scene);
     }
@@ -453,7 +573,9 @@ int main(void)
         cmocka_unit_test(a_function_for_one_element),
         cmocka_unit_test(rows_of_small_parts),
         cmocka_unit_test(parts_that_are_alike),
+        cmocka_unit_test(parts_that_are_alike_beside_a_layer),
         cmocka_unit_test(tables_of_columns),
+        cmocka_unit_test(asked_for_one_element_after_the_other),
         cmocka_unit_test(small_nodes_on_a_busy_machine),
         cmocka_unit_test(jax_outside_jit),
         cmocka_unit_test(jax_outside_jit_of_torn_stacks),

@@ -380,10 +380,11 @@ static void work_on_batches(void **state)
 
 /* Steps of JAX that another function of the user's takes most of; `waits_ms`: now and then it is waited for what was computed
  * meanwhile. */
-static struct scene *beside_jax(double waits_ms, struct scene_frame function,
-                                unsigned native)
+static struct scene *beside_jax_on(const char *cores, double waits_ms,
+                                   struct scene_frame function, unsigned native)
 {
     struct scene *scene = scene_new();
+    tb_fact(scene->tb, "cpus_usable", cores);
     tb_fact(scene->tb, "jax_backend", "cpu");
     for (unsigned i = 0; i < 100; i++) {
         scene_step(scene,
@@ -399,6 +400,12 @@ static struct scene *beside_jax(double waits_ms, struct scene_frame function,
     return scene;
 }
 
+static struct scene *beside_jax(double waits_ms, struct scene_frame function,
+                                unsigned native)
+{
+    return beside_jax_on("4.00", waits_ms, function, native);
+}
+
 /* In JAX the step before is computed while a batch is made, and waited for now and then: it takes 8 ms, or hardly any. */
 static void work_on_batches_beside_jax(void **state)
 {
@@ -407,6 +414,21 @@ static void work_on_batches_beside_jax(void **state)
     for (unsigned hidden = 0; hidden < 2; hidden++) {
         struct scene *scene = beside_jax(hidden ? 25 : 0, cut, 590);
         assert_int_equal(found(scene, SW_FINDING_LOADER_MAIN_PROCESS) != NULL, !hidden);
+        scene_free(scene);
+    }
+}
+
+/* On two cores one thread makes the next batch beside the step: the longer of both stays, and all cores that compute are slower. */
+static void work_on_batches_beside_jax_on_two_cores(void **state)
+{
+    (void)state;
+    const struct scene_frame cut = {"cut", "/home/u/patches.py", 3, 7};
+    for (unsigned two = 0; two < 2; two++) {
+        struct scene *scene = beside_jax_on(two ? "2.00" : "4.00", 0, cut, 590);
+        const sw_finding *finding = found(scene, SW_FINDING_LOADER_MAIN_PROCESS);
+        assert_non_null(finding);
+        assert_int_equal(finding->severity == SW_SEVERITY_LOW, two);
+        assert_int_equal(strstr(finding->advice[0], "thread or a process") != NULL, two);
         scene_free(scene);
     }
 }
@@ -758,6 +780,7 @@ int main(void)
         cmocka_unit_test(what_is_computed_beside_stays),
         cmocka_unit_test(work_on_batches),
         cmocka_unit_test(work_on_batches_beside_jax),
+        cmocka_unit_test(work_on_batches_beside_jax_on_two_cores),
         cmocka_unit_test(python_beside_jax),
         cmocka_unit_test(a_tensor_of_what_a_loop_gathered),
         cmocka_unit_test(python_on_batches),

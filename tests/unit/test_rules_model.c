@@ -261,11 +261,13 @@ static void a_module_that_the_backward_leaves_out(void **state)
         const char *type;
         double backward;
         bool constant;
-    } cases[] = {{"NoiseLoss", 0.3, true},
-                 {"NoiseLoss", 3.5, false},
-                 {"Teacher", 0, false},
-                 {"OptimizedModule", 0.3, false}, /* all of a model, compiled */
-                 {"Dropout", 0.3, false}};
+        double next; /* the backward of another one of its class; 0: there is none */
+    } cases[] = {
+        {"NoiseLoss", 0.3, true, 0},        {"NoiseLoss", 0.3, true, 0.3},
+        {"NoiseLoss", 0.3, false, 6}, /* it is given the batch, the next what it made */
+        {"NoiseLoss", 3.5, false, 0},       {"Teacher", 0, false, 0},
+        {"OptimizedModule", 0.3, false, 0}, /* all of a model, compiled */
+        {"Dropout", 0.3, false, 0}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct scene *scene = scene_new();
         scene_steps(
@@ -279,6 +281,9 @@ static void a_module_that_the_backward_leaves_out(void **state)
         scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 800, 800);
         scene_part(scene, "Net", "Net", 3, 8, 1000);
         scene_part(scene, "Net.part", cases[i].type, 3, cases[i].backward, 0);
+        if (cases[i].next > 0) {
+            scene_part(scene, "Net.next", cases[i].type, 3, cases[i].next, 0);
+        }
         scene_look(scene);
         const sw_finding *finding = found(scene, SW_FINDING_REDUNDANT_WORK);
         assert_int_equal(finding != NULL, cases[i].constant);
