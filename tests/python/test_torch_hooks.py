@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import gc
 import io
 import pickle
@@ -178,6 +179,38 @@ def test_a_closure_is_no_part_of_the_optimizer(recorded: Recording) -> None:
     assert seen["optimizer/closure/backward"][0] == "backward"
     assert seen["optimizer/closure/mse_loss"][0] == "loss"
     assert recorded.steps["updates"] == 4
+
+
+class Asking(torch.optim.SGD):  # type: ignore[misc]
+    """It asks its closure for more than a loss."""
+
+    asked: list[Any]
+
+    def step(self, closure: Any = None) -> Any:
+        self.asked.append([getattr(closure, name, None) for name in ("__name__", "scale", "func")])
+        return super().step(closure)
+
+
+class Scaled:
+    scale = 4
+
+    def __call__(self) -> int:
+        return 3
+
+
+@watched
+def test_closures_stay_what_they_are(recorded: Recording) -> None:
+    def closure(loss: int = 1) -> int:
+        return loss
+
+    closure.scale = 2  # type: ignore[attr-defined]
+    part = functools.partial(closure, 2)
+    part.scale = 3  # type: ignore[attr-defined]
+    optimizer = Asking(nn.Linear(2, 1).parameters(), lr=0.1)
+    optimizer.asked = []
+    assert [optimizer.step(one) for one in (closure, part, Scaled())] == [1, 2, 3]
+    assert optimizer.asked == [["closure", 2, None], [None, 3, closure], [None, 4, None]]
+    assert paths(recorded)["optimizer/closure"] == ("other", 3)
 
 
 @watched
