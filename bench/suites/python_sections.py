@@ -30,8 +30,8 @@ KEPT, NAMED = over("kept", "empty"), over("named", "empty")
 CLASS = over("class", "empty")
 CALL, OFF_CALL = over("bare_call", "empty"), over("off_bare_call", "off_empty")
 
-# No section can cost less than reading the clock twice where it reads it. What it costs beyond that is
-# some ten nanoseconds anywhere: the cheaper the clock, the more of it that is.
+# No section can cost less than reading the clock twice where it reads it. What it costs beyond that
+# is some ten nanoseconds anywhere: the cheaper the clock, the more of it that is.
 CLOCK, CLOCK_NAMED = over("clock", "empty"), over("clock_named", "empty")
 CONTEXT = over("contextmanager", "empty")
 RECORD_FUNCTION = over("record_function", "empty")

@@ -224,10 +224,6 @@ static void step_ask(core_pass *pass)
         rows_put(pass->loop);
     }
     wait_end();
-    if (!pass->told && pass > passes && (pass - 1)->loop) {
-        sw_epoch((pass - 1)->count); /* The loop around it counts the epochs. */
-    }
-    pass->told = true;
     PyObject *args[] = {emit.source, emit.owner, Py_None,
                         emit.units[unit_of(pass->loop)]};
     bool began_one = false;
@@ -241,6 +237,11 @@ static void step_ask(core_pass *pass)
         return;
     }
     emit.refused = 0;
+    /* The loop around it counts the epochs: of its own steps, for those of others are not known to be in it. */
+    if (!pass->told && pass > passes && (pass - 1)->loop) {
+        sw_epoch((pass - 1)->count);
+    }
+    pass->told = true;
     emit.open = true;
     emit.steps++;
     if (pass->loop->is_for) {

@@ -79,11 +79,8 @@ uint64_t core_past_put(core_loop *loop, int unit)
         const loop_past *at = &loop->past[i];
         uint64_t ticks[SW_PHASE_COUNT];
         const bool known = phases_of(loop, i, &next, ticks);
-        if (at->epoch != UINT32_MAX) {
-            sw_epoch(at->epoch);
-        }
-        steps +=
-            core_train_past(unit, at->begin, at->end, at->wait, known ? ticks : NULL);
+        steps += core_train_past(unit, at->epoch, at->begin, at->end, at->wait,
+                                 known ? ticks : NULL);
     }
     core_past_forget(loop);
     return steps;

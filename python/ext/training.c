@@ -466,13 +466,16 @@ void core_train_resumes(void)
     }
 }
 
-bool core_train_past(int unit, uint64_t begin, uint64_t end, uint64_t wait,
-                     const uint64_t *phase_ticks)
+bool core_train_past(int unit, uint32_t epoch, uint64_t begin, uint64_t end,
+                     uint64_t wait, const uint64_t *phase_ticks)
 {
     const train_state *state = state_now();
     if (!state || state->open ||
         state->rank > (state->hosted ? TRAIN_UPDATE : TRAIN_LOOP)) {
         return false;
+    }
+    if (epoch != UINT32_MAX) {
+        sw_epoch(epoch);
     }
     sw_step_past_phases(unit, begin, end, wait, phase_ticks);
     return true;

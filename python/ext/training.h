@@ -25,9 +25,10 @@ void core_train_finish(void);
 void core_train_works(bool backward);
 /* A module is called in eval mode without gradients; `trained`: it was trained before. */
 void core_train_evaluates(bool trained);
-/* An iteration of a loop that is over was a step, as it turns out; false: somebody else gives the steps. */
-bool core_train_past(int unit, uint64_t begin, uint64_t end, uint64_t wait,
-                     const uint64_t *phase_ticks);
+/* An iteration of a loop that is over was a step, as it turns out, of this epoch (UINT32_MAX: of none that is known); false: somebody
+ * else gives the steps. */
+bool core_train_past(int unit, uint32_t epoch, uint64_t begin, uint64_t end,
+                     uint64_t wait, const uint64_t *phase_ticks);
 /* Ticks of each phase in the step that leads to the first update, which may turn out to be several: see sw_step_phases. */
 uint64_t core_train_phases(uint64_t *phase_ticks);
 /* Whether nobody gives steps but who knows of updates, or of loops. */

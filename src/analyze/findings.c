@@ -222,6 +222,25 @@ static const char *id_of(sw_findings *all, const sw_finding *finding)
     return kind;
 }
 
+/* Of two findings of a kind at one place, which two rules may come to, the one that gains more is told: they are one to the user,
+ * whose ids tell findings apart. */
+static void keep_one_of_each(sw_findings *all)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < all->count; i++) {
+        size_t at = 0;
+        while (at < kept && strcmp(all->list[at].id, all->list[i].id) != 0) {
+            at++;
+        }
+        if (at < kept) {
+            all->list[at].also |= all->list[i].also;
+        } else {
+            all->list[kept++] = all->list[i];
+        }
+    }
+    all->count = kept;
+}
+
 static int list_up(sw_findings *all)
 {
     choose(all);
@@ -242,6 +261,7 @@ static int list_up(sw_findings *all)
     }
     if (all->count > 1) {
         qsort(all->list, all->count, sizeof *all->list, by_gain);
+        keep_one_of_each(all);
     }
     return all->failed ? SW_ENOMEM : SW_OK;
 }
