@@ -32,6 +32,7 @@ PLANTED = {
     "gpu_tiny_gpt": ("amp", "train.py", "GPT"),
     "gpu_volumes": ("transfer", "train.py", "Tensor.to"),
     "novelty": ("python_overhead", "train.py", "Counts.key"),
+    "petrels": ("logging", "callbacks.py", "WeightBoard.on_train_batch_end"),
     "ragged": ("loader_collate", "train.py", "pad_batch"),
     "reviews": ("variance", "train.py", None),
     "seals": ("logging", "train.py", "GradientJournal.on_before_optimizer_step"),
@@ -80,6 +81,9 @@ def test_planted(stepwatch: Run, tmp_path: Path, name: str) -> None:
     predicted = first["predicted"]
     assert 1 < predicted["low"] <= predicted["speedup"] <= predicted["high"]
     assert predicted["step_ms"] < report["steps"]["step_ms"]["mean"]
+    # Two rules come to the same place in petrels.
+    ids = [finding["id"] for finding in report["findings"]]
+    assert len(ids) == len(set(ids))
 
 
 @pytest.mark.parametrize("name", HEALTHY)
