@@ -510,6 +510,18 @@ def test_explicit_steps_win(run: Runner) -> None:
     assert outcome.chosen["on"] is False
 
 
+def test_epochs_are_not_told_of_explicit_steps(run: Runner) -> None:
+    outcome = run("""
+        import stepwatch
+        for epoch in range(3):
+            for batch in range(60):
+                with stepwatch.step():
+                    work()
+                    work()
+        """)
+    assert [step["epoch"] for step in outcome.steps] == [None] * 180
+
+
 def test_explicit_steps_win_later(run: Runner) -> None:
     outcome = run("""
         import stepwatch
