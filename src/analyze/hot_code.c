@@ -120,6 +120,16 @@ bool sw__same_function(const sw_stack_frame *a, const sw_stack_frame *b)
 /* How a line stands to the calls of a phase. */
 enum order { ORDER_UNKNOWN, ORDER_BEFORE, ORDER_AMONG, ORDER_AFTER };
 
+/* How many frames two stacks begin with alike, of the first `most`. */
+static size_t frames_alike(const uint32_t *a, const uint32_t *b, size_t most)
+{
+    size_t count = 0;
+    while (count < most && a[count] == b[count]) {
+        count++;
+    }
+    return count;
+}
+
 /* Told by the lines of the innermost function from which both were reached the same way; where that is one line that calls both,
  * nothing is told, whatever the functions around it say: they may have called it twice. `*at`: the frame of that function. */
 static enum order order(const sw_stacks *stacks, const struct references *to,
@@ -131,10 +141,7 @@ static enum order order(const sw_stacks *stacks, const struct references *to,
     for (size_t k = 0; k < to->count; k++) {
         const uint32_t *other = to->frames + k * DEEPEST;
         const size_t shorter = depth < to->depth[k] ? depth : to->depth[k];
-        size_t i = 0;
-        while (i < shorter && frames[i] == other[i]) {
-            i++;
-        }
+        const size_t i = frames_alike(frames, other, shorter);
         const sw_stack_frame *a =
             i < shorter ? sw_stacks_get_frame(stacks, frames[i]) : NULL;
         const sw_stack_frame *b = a ? sw_stacks_get_frame(stacks, other[i]) : NULL;
@@ -316,10 +323,7 @@ static bool belongs_to_saving(const struct reading *reading, const uint32_t *fra
     for (size_t k = 0; k < to->count; k++) {
         const uint32_t *other = to->frames + k * DEEPEST;
         const size_t shorter = depth < to->depth[k] ? depth : to->depth[k];
-        size_t i = 0;
-        while (i < shorter && frames[i] == other[i]) {
-            i++;
-        }
+        const size_t i = frames_alike(frames, other, shorter);
         const bool same =
             i < shorter &&
             sw__same_function(sw_stacks_get_frame(reading->stacks, frames[i]),

@@ -116,6 +116,20 @@ static void waited_for(void **state)
     scene_free(scene);
 }
 
+/* Steps of which the last takes `longer` times what the first does. */
+static void longer_and_longer(struct scene *scene, double longer)
+{
+    for (unsigned k = 0; k < 100; k++) {
+        const double more = 1 + (longer - 1) * k / 100;
+        scene_step(scene,
+                   PHASES([SW_PHASE_FORWARD] = more, [SW_PHASE_OTHER] = 0.4 * more,
+                          [SW_PHASE_BACKWARD] = 2 * more),
+                   0);
+    }
+    scene_samples(scene, SW_PHASE_FORWARD, FRAMES(TRAIN(20), TORCH("f")), 400, 400);
+    scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 800, 800);
+}
+
 /* What is kept makes each step longer than the one before, where the source puts it at the end of what is there. */
 static void steps_that_get_longer(void **state)
 {
@@ -148,15 +162,7 @@ static void steps_that_get_longer(void **state)
                  "        self.b = torch.cat([self.b, self.b])\n",
                  cases[i].push);
         const char *file = scene_source(scene, text);
-        for (unsigned k = 0; k < 100; k++) {
-            const double more = 1 + (cases[i].longer - 1) * k / 100;
-            scene_step(scene,
-                       PHASES([SW_PHASE_FORWARD] = more, [SW_PHASE_OTHER] = 0.4 * more,
-                              [SW_PHASE_BACKWARD] = 2 * more),
-                       0);
-        }
-        scene_samples(scene, SW_PHASE_FORWARD, FRAMES(TRAIN(20), TORCH("f")), 400, 400);
-        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 800, 800);
+        longer_and_longer(scene, cases[i].longer);
         scene_samples(scene, SW_PHASE_OTHER,
                       FRAMES(TRAIN(31), {"Bank.push", file, 2, 6}, TORCH("cat")), 160,
                       160);
@@ -202,15 +208,7 @@ static void lists_that_get_longer(void **state)
                  "    def all(self):\n        %s\n\n    def end(self):\n        %s\n",
                  cases[i].all, cases[i].rest);
         const char *file = scene_source(scene, text);
-        for (unsigned k = 0; k < 100; k++) {
-            const double more = 1 + (cases[i].longer - 1) * k / 100;
-            scene_step(scene,
-                       PHASES([SW_PHASE_FORWARD] = more, [SW_PHASE_OTHER] = 0.4 * more,
-                              [SW_PHASE_BACKWARD] = 2 * more),
-                       0);
-        }
-        scene_samples(scene, SW_PHASE_FORWARD, FRAMES(TRAIN(20), TORCH("f")), 400, 400);
-        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 800, 800);
+        longer_and_longer(scene, cases[i].longer);
         scene_samples(scene, SW_PHASE_OTHER,
                       FRAMES(TRAIN(22), {"Bank.all", file, 8, 9}, TORCH("cat")), 160,
                       160);
