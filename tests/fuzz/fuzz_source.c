@@ -27,6 +27,7 @@ static void look(const char *text, size_t length, uint32_t first, uint32_t line)
     (void)sw__source_same_inputs(text, length, first, line);
     (void)sw__source_uses_model(text, length, first, line);
     (void)sw__source_rounds_apart(text, length, first, line);
+    (void)sw__source_asks_apart(text, length, first, line);
     (void)sw__source_by_chance(text, length, first);
     (void)sw__source_uses_chance(text, length, first, line);
     if (sw__source_call_get(text, length, line, NULL, &call)) {
@@ -57,6 +58,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     for (uint32_t line = 0; line <= count + 1; line++) {
         (void)sw__source_keeps(text, size, line);
+        (void)sw__source_piles(text, size, line, line % 2);
+        (void)sw__source_given_nothing(text, size, line);
+        (void)sw__source_changes_self(text, size, line);
+        (void)sw__source_self_stays(text, size, line);
         (void)sw__source_yields(text, size, line);
         (void)sw__source_has_chance(text, size, line);
         (void)sw__source_trains(text, size, line);
