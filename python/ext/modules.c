@@ -54,13 +54,14 @@ static struct {
     PyObject *task;     /* number of the running backward, or -1 */
     PyObject *sequence; /* number of autograd's next node */
     PyObject *modes;    /* how many of torch's modes are on */
+    PyObject *flags;    /* where torch's Python code keeps whether there is any */
     PyObject *tracing;  /* whether what runs then is being traced, and computes nothing */
     PyObject *look;     /* look(calls, tensors): looks at a backward, or None */
     PyObject *looked;   /* looked(what look gave): it is over */
     bool parts;         /* calls inside others are timed, too */
 } adapter;
 
-static PyObject *name_training;
+static PyObject *name_training, *name_in_mode;
 static sw_section *gate;
 static PyObject *backward_section;
 static unsigned backwards_running; /* on any thread */
@@ -419,11 +420,20 @@ static void backward_looked(void)
     Py_DECREF(nodes);
 }
 
+/* Whether what is computed now may be traced. torch's own answer goes a long way, which a program without modes is spared: there
+ * the flag that they set says so. */
+static bool backward_is_traced(void)
+{
+    PyObject *flag =
+        adapter.flags ? PyDict_GetItemWithError(adapter.flags, name_in_mode) : NULL;
+    return flag != Py_False && number_from(adapter.modes) > 0 &&
+           says_yes(adapter.tracing);
+}
+
 /* Torch's functions are given the tensor, or the tensors, first. */
 static PyObject *backward_enter(PyObject *Py_UNUSED(self), PyObject *tensors)
 {
-    if (!told() || !backward_section || within_backward() ||
-        (number_from(adapter.modes) > 0 && says_yes(adapter.tracing))) {
+    if (!told() || !backward_section || within_backward() || backward_is_traced()) {
         Py_RETURN_NONE;
     }
     core_train_works(true);
@@ -540,14 +550,15 @@ static void hooks_keep(PyObject **const *kept, PyObject *const *given, size_t co
 static PyObject *module_backward(PyObject *Py_UNUSED(self), PyObject *args,
                                  PyObject *kwargs)
 {
-    static char *keywords[] = {"modes", "tracing", "look", "looked", NULL};
-    PyObject *given[4] = {NULL};
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OOOO:module_backward", keywords,
-                                     &given[0], &given[1], &given[2], &given[3])) {
+    static char *keywords[] = {"modes", "flags", "tracing", "look", "looked", NULL};
+    PyObject *given[5] = {NULL};
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO!OOO:module_backward", keywords,
+                                     &given[0], &PyDict_Type, &given[1], &given[2],
+                                     &given[3], &given[4])) {
         return NULL;
     }
-    PyObject **const kept[] = {&adapter.modes, &adapter.tracing, &adapter.look,
-                               &adapter.looked};
+    PyObject **const kept[] = {&adapter.modes, &adapter.flags, &adapter.tracing,
+                               &adapter.look, &adapter.looked};
     hooks_keep(kept, given, sizeof kept / sizeof kept[0]);
     Py_RETURN_NONE;
 }
@@ -724,7 +735,8 @@ int core_modules_add(PyObject *module)
     gate = sw_section_get_n("", 0, SW_PHASE_INHERIT);
     if (!name_training && core_in_main_interpreter()) {
         name_training = PyUnicode_InternFromString("training");
-        if (!name_training) {
+        name_in_mode = PyUnicode_InternFromString("_is_in_torch_dispatch_mode");
+        if (!name_training || !name_in_mode) {
             return -1;
         }
     }

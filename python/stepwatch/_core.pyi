@@ -832,6 +832,7 @@ def module_hooks(
 ) -> None: ...
 def module_backward(
     modes: Callable[[], int] | None = None,
+    flags: dict[str, Any] = ...,
     tracing: Callable[[], bool] | None = None,
     look: Callable[[list[tuple[int, int, int, int]], Any], Any] | None = None,
     looked: Callable[[Any], None] | None = None,

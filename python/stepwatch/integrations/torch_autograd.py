@@ -158,8 +158,10 @@ def install(torch: Any) -> None:
     global _torch
     _torch = torch
     _dynamo.keep_out(torch, _look, _looked, _tracing)
+    dispatch = sys.modules.get("torch.utils._python_dispatch")
     _core.module_backward(
         modes=getattr(torch._C, "_len_torch_dispatch_stack", None),
+        flags=vars(dispatch) if dispatch is not None else {},
         tracing=_tracing,
         look=_look,
         looked=_looked,
