@@ -12,6 +12,8 @@ double sw__saved_per_step(const sw_findings *all, double ns)
 #define SAVED_MOST 0.998
 /* Two runs of one program on one machine differ by so much. */
 #define RUNS_DIFFER 0.07
+/* A speed-up below this, of which the range holds none at all, shows little. */
+#define DOUBTFUL 1.15
 /* What is taken out of the training thread has also driven the rest from the caches, and its memory from the allocator: steps
  * right after a validation or a checkpoint take some percent longer than others. So the rest gets faster too, by so much of the
  * share that was taken out; more where the thread slept meanwhile, for its core then slows down, and others use it. One that
@@ -86,10 +88,12 @@ void sw__draft_saves_down_to(sw_findings *all, struct sw__draft *draft, double s
         all->it.steps->mean_ns - base * (1 - 1 / finding->speedup) / counted;
     finding->step_ns = step > 0 ? (uint64_t)step : 0;
     const double gain = saved_ns / base;
-    finding->severity = gain >= 0.5   ? SW_SEVERITY_CRITICAL
-                        : gain >= 0.2 ? SW_SEVERITY_HIGH
-                        : gain >= 0.1 ? SW_SEVERITY_MEDIUM
-                                      : SW_SEVERITY_LOW;
+    /* What is little and may be nothing is a remark. */
+    const bool doubtful = finding->low <= 1 && finding->speedup < DOUBTFUL;
+    finding->severity = gain >= 0.5                ? SW_SEVERITY_CRITICAL
+                        : gain >= 0.2              ? SW_SEVERITY_HIGH
+                        : gain >= 0.1 && !doubtful ? SW_SEVERITY_MEDIUM
+                                                   : SW_SEVERITY_LOW;
     if (isnan(finding->share)) {
         finding->share = gain;
     }

@@ -140,8 +140,11 @@ void sw__rules_metrics(sw_findings *all)
         list++;
         count--;
     }
+    /* A few lines of Python around what a package computes are not what takes the time. */
+    const bool python_itself =
+        count > 0 && 4 * list->own > list->samples && sw__hot_interpreted(all, list);
     if (count == 0 || hot->samples < SAMPLES_LEAST ||
-        !hot->phase_samples[SW_PHASE_BACKWARD] || sw__hot_interpreted(all, list)) {
+        !hot->phase_samples[SW_PHASE_BACKWARD] || python_itself) {
         return;
     }
     /* Python code elsewhere is the reason; beside it, it is a part of the same. */

@@ -138,6 +138,7 @@ struct sw__loader_code {
     uint64_t samples;            /* of making */
     bool stage;  /* the dataset calls it: it is a stage, and not all of a sample */
     bool pieces; /* it makes many short calls in a loop of its own */
+    bool listed; /* that line makes a tensor of a list */
 };
 /* Whether one has a good part of them; else only their number is known. */
 bool sw__loader_code(const sw_findings *all, struct sw__loader_code *out);

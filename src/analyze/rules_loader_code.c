@@ -8,6 +8,7 @@
 #include "analyze/rules_loader.h"
 #include "analyze/source_chance.h"
 #include "analyze/source_inputs.h"
+#include "analyze/source_lists.h"
 #include "analyze/source_loops.h"
 #include "analyze/source_names.h"
 
@@ -81,6 +82,16 @@ static bool in_loop(const sw_stack_frame *frame)
     return inside;
 }
 
+static bool of_a_list(const sw_stack_frame *frame)
+{
+    struct sw__frame_source source = sw__frame_source(frame);
+    const bool listed =
+        source.text && sw__source_tensor_of_list(source.text, source.length,
+                                                 frame->first_line, frame->line);
+    sw__frame_source_free(&source);
+    return listed;
+}
+
 bool sw__loader_code(const sw_findings *all, struct sw__loader_code *out)
 {
     struct maker makers[MAKERS] = {0};
@@ -133,7 +144,8 @@ bool sw__loader_code(const sw_findings *all, struct sw__loader_code *out)
                                     .samples = sum,
                                     .stage = 2 * top->called > top->samples,
                                     .pieces =
-                                        python.low > SHORT_CALLS && in_loop(top->frame)};
+                                        python.low > SHORT_CALLS && in_loop(top->frame),
+                                    .listed = of_a_list(top->frame)};
     return true;
 }
 

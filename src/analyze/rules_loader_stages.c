@@ -349,11 +349,31 @@ static bool could_be_kept(sw_findings *all, const struct sw__loader_facts *facts
 
 /* Whether whoever makes the batches was seen at it, and computes in libraries, without a loop of its own: then nothing shows that
  * it could be cheaper. */
-static bool collates_in_libraries(const sw_findings *all)
+static bool collates_in_libraries(const struct sw__loader_code *code)
 {
-    struct sw__loader_code code;
-    return sw__loader_code(all, &code) && code.samples >= SAMPLES_ENOUGH &&
-           !code.pieces && !(code.python.low > PYTHON_LEAST);
+    return code->frame && code->samples >= SAMPLES_ENOUGH && !code->pieces &&
+           !code->listed && !(code->python.low > PYTHON_LEAST);
+}
+
+/* What makes a batch of samples cheaper. */
+static const char *collate_cheaper(sw_findings *all, const char *name, bool usual,
+                                   const struct sw__loader_code *code)
+{
+    if (usual) {
+        return "Let the dataset give whole batches (__getitems__), or fewer and larger "
+               "tensors, so that there is less to stack";
+    }
+    if (code->frame && code->listed) {
+        return sw__findings_format(
+            all,
+            "Line %u of %s makes a tensor of a list, element by element: stack arrays "
+            "first, torch.from_numpy(np.stack(…)), or torch.stack tensors",
+            code->frame->line, sw__file_name(code->frame->file));
+    }
+    return sw__findings_format(all,
+                               "Make %s cheaper: torch.stack of whole samples, no loop "
+                               "over elements, padding in the dataset",
+                               name);
 }
 
 /* The same of a sample, where one function that takes most of it would show where to look. */
@@ -388,7 +408,9 @@ static bool collate_dominates(sw_findings *all, const struct sw__loader_facts *f
     }
     const char *name = part->stage->name ? part->stage->name : "collate_fn";
     const bool usual = strstr(name, "default_collate") != NULL;
-    const bool needed = !usual && collates_in_libraries(all);
+    struct sw__loader_code code;
+    (void)sw__loader_code(all, &code);
+    const bool needed = !usual && collates_in_libraries(&code);
     if (needed && workers > facts->workers) {
         return false; /* more workers are the better advice */
     }
@@ -401,15 +423,7 @@ static bool collate_dominates(sw_findings *all, const struct sw__loader_facts *f
     sw__draft_number(draft, "stage_share", part->share);
     sw__draft_number(draft, "collate_ms",
                      (double)part->stage->ns / (double)part->stage->calls / 1e6);
-    const char *how =
-        usual ? "Let the dataset give whole batches (__getitems__), or fewer and larger "
-                "tensors, so that there is less to stack"
-              : sw__findings_format(
-                    all,
-                    "Make %s cheaper: torch.stack of whole samples, no loop "
-                    "over elements, padding in the dataset",
-                    name);
-    advise_cheaper(all, draft, name, how);
+    advise_cheaper(all, draft, name, collate_cheaper(all, name, usual, &code));
     if (workers > facts->workers) { /* which hides a part of it */
         sw__loader_advise_workers(all, draft, facts, workers, facts->prefetch);
     }

@@ -421,6 +421,20 @@ static bool is_first_layer(const sw_training_module *modules, size_t count,
     return false;
 }
 
+/* What the interpreter takes in some phases, in the user's own code. */
+static struct sw__estimate interpreted_time(sw_findings *all, uint64_t phases)
+{
+    const struct sw__hot *hot = sw__hot_code(all);
+    uint64_t by_phase[SW_PHASE_COUNT] = {0};
+    for (size_t i = 0; i < hot->count; i++) {
+        const struct sw__hot_line *line = &hot->lines[i];
+        if (phases & SW__PHASE_BIT(line->phase) && !line->outside) {
+            by_phase[line->phase] += line->interpreted;
+        }
+    }
+    return sw__hot_time(all, by_phase);
+}
+
 /* A module of the user's own that takes long in the forward and next to nothing in the backward: most of what it computes
  * depends on nothing that learns. One without any backward is meant to learn nothing, such as a teacher. */
 static bool module_without_backward(sw_findings *all)
@@ -446,14 +460,19 @@ static bool module_without_backward(sw_findings *all)
         return false;
     }
     /* First calls, which may compile, are among those of the module, and not among the steps that count. */
-    const struct sw__estimate called = sw__phase_time(
-        all, SW__PHASE_BIT(SW_PHASE_FORWARD) | SW__PHASE_BIT(SW_PHASE_LOSS));
+    const uint64_t phases =
+        SW__PHASE_BIT(SW_PHASE_FORWARD) | SW__PHASE_BIT(SW_PHASE_LOSS);
+    const struct sw__estimate called = sw__phase_time(all, phases);
     const double own = (double)top->self_ns / (double)steps;
     const double ns = own < called.mean ? own : called.mean;
     const double back = (double)top->backward_ns / (double)top->backward_calls;
     const double step = all->it.mean_ns;
     if (!(ns / step > 2 * REDUNDANT_LEAST) ||
         !(4 * back * (double)top->calls < ns * (double)steps)) {
+        return false;
+    }
+    /* Python code leaves nothing to go back through, and is told as what it is. */
+    if (interpreted_time(all, phases).mean > ns / 2) {
         return false;
     }
     if (told_as_slow(all, top->name, NULL)) {

@@ -15,6 +15,8 @@
 #define SAMPLES_LEAST 50
 /* Waits that show nothing: shorter than this. */
 #define WAIT_LEAST_NS 1e6
+/* Share of the steps that wait, below which they do so now and then. */
+#define WAITING_LEAST 0.2
 /* Waits in a step from which on a loop asks for them, and bytes of a copy that is more than a value. */
 #define MANY 8
 #define MUCH (1u << 18)
@@ -119,6 +121,17 @@ static double device_ns(const sw_findings *all)
     return use.looks > 0 ? use.busy * all->it.mean_ns : NAN;
 }
 
+/* The share of steps that wait noticeably: values may be kept, and asked for all at once now and then. */
+static double waits_in(const sw_findings *all)
+{
+    double count = 0;
+    for (size_t i = 0; i < all->it.count; i++) {
+        const double wait = (double)all->it.step[i].phase_ns[SW_PHASE_SYNC];
+        count += wait > SYNC_LEAST * all->it.mean_ns;
+    }
+    return all->it.count ? count / (double)all->it.count : 0;
+}
+
 static void host_sync(sw_findings *all)
 {
     const uint64_t phase = SW__PHASE_BIT(SW_PHASE_SYNC);
@@ -128,7 +141,8 @@ static void host_sync(sw_findings *all)
     const sw_training_wait *wait = longest(all, ASKED, &sum);
     const double per_step = wait ? (double)sum.calls / (double)all->it.steps->count : 0;
     /* Now and then is what one is told to do. */
-    if (!wait || !(share.low > SYNC_LEAST) || per_step < 0.5) {
+    if (!wait || !(share.low > SYNC_LEAST) || per_step < 0.5 ||
+        waits_in(all) < WAITING_LEAST) {
         return;
     }
     /* The device needs its time anyway: what it is known to need, or else the time that it was waited for. What is gained is

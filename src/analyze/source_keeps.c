@@ -271,8 +271,21 @@ static bool is_made(const char *at, const char *end)
     return at < end && (*at == ':' || (*at == '=' && !follows(at, end, "==")));
 }
 
-/* Whether a file puts something into `name` over and over, and takes nothing out: it makes it once, outside of where it is used (at
- * `indent`), if it is no attribute. */
+/* Whether line `number` stands below an `if` that does not ask for a length: where that holds, it would not get longer and longer. */
+static bool is_optional(const char *text, size_t length, uint32_t number, size_t indent)
+{
+    line at;
+    while (number-- > 1 && sw__source_line_get(text, length, number, &at)) {
+        if (is_code(&at) && at.indent < indent) {
+            return sw__source_starts(&at, "if ") && !find(at.text, at.length, "len(") &&
+                   !find(at.text, at.length, "size") && !find(at.text, at.length, ">");
+        }
+    }
+    return false;
+}
+
+/* Whether a file puts something into `name` over and over, and takes nothing out, or only on a condition: it makes it once, outside of
+ * where it is used (at `indent`), if it is no attribute. */
 static bool only_grows(const char *text, size_t length, const char *name, size_t size,
                        size_t indent)
 {
@@ -298,6 +311,10 @@ static bool only_grows(const char *text, size_t length, const char *name, size_t
                 shrinks |= follows(from, stop, less[k]);
             }
             const bool makes = begins && is_made(from, stop);
+            if (attribute && (shrinks || makes) &&
+                is_optional(text, length, i, at.indent)) {
+                continue;
+            }
             if (shrinks || (makes && !attribute && at.indent >= indent)) {
                 return false; /* … or it is another one each time */
             }

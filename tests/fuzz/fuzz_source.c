@@ -7,6 +7,7 @@
 #include "analyze/source_holds.h"
 #include "analyze/source_inputs.h"
 #include "analyze/source_keeps.h"
+#include "analyze/source_lists.h"
 #include "analyze/source_loops.h"
 #include "analyze/source_names.h"
 #include "analyze/source_picks.h"
@@ -28,6 +29,7 @@ static void look(const char *text, size_t length, uint32_t first, uint32_t line)
     (void)sw__source_uses_model(text, length, first, line);
     (void)sw__source_rounds_apart(text, length, first, line);
     (void)sw__source_asks_apart(text, length, first, line);
+    (void)sw__source_tensor_of_list(text, length, first, line);
     (void)sw__source_by_chance(text, length, first);
     (void)sw__source_uses_chance(text, length, first, line);
     if (sw__source_call_get(text, length, line, NULL, &call)) {

@@ -34,6 +34,26 @@ static void python_code_in_the_step(void **state)
     scene_free(scene);
 }
 
+/* A gain that is small, and may be none, is a remark; the same of which more is seen is not. */
+static void little_python_code(void **state)
+{
+    (void)state;
+    for (unsigned much = 0; much < 2; much++) {
+        struct scene *scene = scene_new();
+        scene_steps(scene, 100, PHASES(COMPUTE, [SW_PHASE_OTHER] = much ? 3 : 1.1));
+        usual_samples(scene);
+        scene_samples(scene, SW_PHASE_OTHER,
+                      FRAMES(TRAIN(27), {"count_pairs", "/home/u/pairs.py", 3, 7}),
+                      much ? 300 : 100, 5);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_PYTHON_OVERHEAD);
+        assert_non_null(finding);
+        assert_true(much || (finding->speedup > 1.1 && finding->low <= 1));
+        assert_int_equal(finding->severity > SW_SEVERITY_LOW, much);
+        scene_free(scene);
+    }
+}
+
 /* The same time in one step alone is no part of every step: it was done once. */
 static void python_code_in_one_step(void **state)
 {
@@ -767,6 +787,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(python_code_in_the_step),
+        cmocka_unit_test(little_python_code),
         cmocka_unit_test(python_code_in_one_step),
         cmocka_unit_test(python_code_and_what_it_calls),
         cmocka_unit_test(whose_code_it_is),

@@ -553,6 +553,19 @@ static void collating_in_libraries(void **state)
     result = find(&plan);
     assert_one(&result, SW_FINDING_LOADER_WORKERS);
     done(&result);
+    /* A tensor of a list is made element by element, by one call. Of a few numbers it is not what takes long. */
+    static const char *const lists[] = {
+        "def parse(x):\n    y = g(x)\n    out = torch.tensor([r[0] for r in y])\n",
+        "def parse(x):\n    y = [g(r) for r in x]\n    out = torch.FloatTensor(y)\n",
+        "def parse(x):\n    y = g(x)\n    out = f(y, torch.tensor([0.5, 0.5]))\n"};
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        plan.source = lists[i];
+        result = find(&plan);
+        const sw_finding *it = assert_one(&result, i < 2 ? SW_FINDING_LOADER_COLLATE
+                                                         : SW_FINDING_LOADER_WORKERS);
+        assert_true(i == 2 || strstr(it->advice[0], "np.stack"));
+        done(&result);
+    }
     plan.cores = "1.00"; /* no room for more: it is told, but may have to be */
     result = find(&plan);
     assert_int_equal(assert_one(&result, SW_FINDING_LOADER_COLLATE)->severity,

@@ -195,6 +195,11 @@ static void lists_that_get_longer(void **state)
                  {"return torch.cat(self.kept)", "self.kept.clear()", 4, false},
                  {"return torch.cat(self.kept)", "self.kept = []", 4, false},
                  {"return torch.cat(self.kept)", "del self.kept[0]", 4, false},
+                 {"return torch.cat(self.kept)",
+                  "if self.limit is not None:\n            self.kept = self.kept[-9:]", 4,
+                  true}, /* it is not given, or steps would be alike */
+                 {"return torch.cat(self.kept)",
+                  "if len(self.kept) > 9:\n            self.kept.pop(0)", 4, false},
                  {"return torch.cat(self.others)", "pass", 4, false},
                  {"return torch.cat([self.kept, other])", "pass", 4, false},
                  {"return torch.cat(parts)", "parts.append(1)", 4, false}};

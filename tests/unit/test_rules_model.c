@@ -295,6 +295,31 @@ static void a_module_that_the_backward_leaves_out(void **state)
     }
 }
 
+/* Python code in a loss leaves nothing to go back through: it is told as what it is, and not as work that is always the same. */
+static void a_loss_that_is_python_code(void **state)
+{
+    (void)state;
+    for (unsigned python = 0; python < 2; python++) {
+        struct scene *scene = scene_new();
+        scene_steps(
+            scene, 100,
+            PHASES([SW_PHASE_FORWARD] = 3, [SW_PHASE_BACKWARD] = 8, [SW_PHASE_LOSS] = 9));
+        scene_samples(scene, SW_PHASE_FORWARD, FRAMES(TRAIN(20), TORCH("f")), 300, 300);
+        scene_samples(scene, SW_PHASE_LOSS,
+                      FRAMES(TRAIN(21), TORCH("f"),
+                             {"TripletLoss.forward", "/home/u/losses.py", 8, 9},
+                             {"Miner.__call__", "/home/u/losses.py", 2, 4}),
+                      900, python ? 100 : 900);
+        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 800, 800);
+        scene_part(scene, "Net", "Net", 3, 8, 1000);
+        scene_part(scene, "TripletLoss", "TripletLoss", 9, 0.3, 0);
+        scene_look(scene);
+        assert_int_equal(found(scene, SW_FINDING_REDUNDANT_WORK) == NULL, python);
+        assert_int_equal(found(scene, SW_FINDING_PYTHON_OVERHEAD) != NULL, python);
+        scene_free(scene);
+    }
+}
+
 /* The first call of a compiled model takes seconds, and is part of no step that counts; Keras takes long to call a layer. */
 static void a_module_that_is_long_in_the_forward_only(void **state)
 {
@@ -715,6 +740,7 @@ int main(void)
         cmocka_unit_test(a_table_beside_a_fused_update),
         cmocka_unit_test(a_table_that_is_much_of_two_phases),
         cmocka_unit_test(a_module_that_the_backward_leaves_out),
+        cmocka_unit_test(a_loss_that_is_python_code),
         cmocka_unit_test(a_module_that_is_long_in_the_forward_only),
         cmocka_unit_test(a_layer_of_an_unusual_kind),
         cmocka_unit_test(a_part_that_computes_by_itself),
