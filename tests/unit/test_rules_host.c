@@ -41,10 +41,11 @@ static void little_python_code(void **state)
     for (unsigned much = 0; much < 2; much++) {
         struct scene *scene = scene_new();
         scene_steps(scene, 100, PHASES(COMPUTE, [SW_PHASE_OTHER] = much ? 3 : 1.1));
-        usual_samples(scene);
+        scene_samples(scene, SW_PHASE_FORWARD, FRAMES(TRAIN(20), TORCH("f")), 80, 80);
+        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 100, 100);
         scene_samples(scene, SW_PHASE_OTHER,
                       FRAMES(TRAIN(27), {"count_pairs", "/home/u/pairs.py", 3, 7}),
-                      much ? 300 : 100, 5);
+                      much ? 60 : 21, 1);
         scene_look(scene);
         const sw_finding *finding = found(scene, SW_FINDING_PYTHON_OVERHEAD);
         assert_non_null(finding);
