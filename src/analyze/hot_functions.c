@@ -10,8 +10,9 @@
  * a smaller one shows it too. */
 #define INTERPRETED 0.03
 #define INTERPRETED_IN_LOOP 0.008
-/* Below this it may come from operators on arrays. */
+/* Below this it may come from operators on arrays; of a line that has nothing else, below this. */
 #define LITTLE 0.12
+#define LITTLE_BETWEEN 0.08
 
 static int by_samples(const void *left, const void *right)
 {
@@ -276,6 +277,16 @@ static bool nested(sw_findings *all, const sw_stack_frame *frame)
     return outer > 0 && sw__hot_loop(all, &around) == SW__LOOP_INNER;
 }
 
+/* Whether a line computes with operators alone. They are no calls, and of arrays native all the same. */
+static bool operates(const sw_stack_frame *frame)
+{
+    struct sw__frame_source source = sw__frame_source(frame);
+    const bool calls =
+        !source.line.text || memchr(source.line.text, '(', source.line.length) != NULL;
+    sw__frame_source_free(&source);
+    return !calls;
+}
+
 bool sw__hot_interpreted(sw_findings *all, const struct sw__hot_function *function)
 {
     const double low = sw_share_of(function->interpreted, function->own).low;
@@ -292,7 +303,8 @@ bool sw__hot_interpreted(sw_findings *all, const struct sw__hot_function *functi
                (low > INTERPRETED && nested(all, &function->frame));
     case SW__LOOP_NONE:
         /* What a step does once takes no time in the interpreter, however it looks: it frees memory, say. */
-        return low > INTERPRETED && 2 * function->repeated >= function->own;
+        return low > (operates(&function->frame) ? LITTLE_BETWEEN : INTERPRETED) &&
+               2 * function->repeated >= function->own;
     default:
         return low > INTERPRETED;
     }

@@ -12,6 +12,8 @@
 
 /* Of blocks that stand in a row; of layers of one type; of layers that have little to learn. */
 #define BLOCK_TIMES 3.0
+/* … and of the slowest sibling: where sizes halve from block to block, the first stands out of most, and not of the second. */
+#define BLOCK_NEXT_TIMES 2.5
 #define BLOCK_LEAST 0.3
 #define LAYER_TIMES 3.5
 #define LAYER_LEAST 0.5
@@ -210,13 +212,15 @@ static bool block_outlier(const struct model *model, const struct part *part,
         return false;
     }
     size_t count = 0;
+    double slowest = 0;
     for (size_t i = 0; i < model->count; i++) {
         const struct part *other = &model->parts[i];
         if (other != part && same_type(part, other) && in_a_row(part, other)) {
             scratch[count++] = other->forward_ns;
+            slowest = fmax(slowest, other->forward_ns);
         }
     }
-    if (count < 2) {
+    if (count < 2 || part->forward_ns < BLOCK_NEXT_TIMES * slowest) {
         return false;
     }
     *out = (struct outlier){.part = part,

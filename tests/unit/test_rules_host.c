@@ -73,6 +73,29 @@ static void python_code_in_one_step(void **state)
     scene_free(scene);
 }
 
+/* Operators on arrays are no calls, and native all the same: a few samples between them show no Python, beside a call they do. */
+static void operators_on_arrays(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "def forward(self, x):\n    self.y = x @ self.w\n",
+        "def forward(self, x):\n    self.y = dot(x, w)\n"};
+    for (unsigned calls = 0; calls < 2; calls++) {
+        struct scene *scene = scene_new();
+        const char *path = scene_source(scene, texts[calls]);
+        scene_steps(scene, 100, PHASES(COMPUTE, [SW_PHASE_OTHER] = 6));
+        usual_samples(scene);
+        /* The line that calls it, in a loop of the step's, is in no file that can be read. */
+        scene_samples(scene, SW_PHASE_OTHER,
+                      FRAMES(TRAIN(27), {"passes", "/home/u/layers.py", 3, 7},
+                             {"Layer.forward", path, 1, 2}),
+                      600, 550);
+        scene_look(scene);
+        assert_int_equal(found(scene, SW_FINDING_PYTHON_OVERHEAD) != NULL, calls);
+        scene_free(scene);
+    }
+}
+
 /* What a loop calls goes with it: the title says where the gain comes from. */
 static void python_code_and_what_it_calls(void **state)
 {
@@ -790,6 +813,7 @@ int main(void)
         cmocka_unit_test(python_code_in_the_step),
         cmocka_unit_test(little_python_code),
         cmocka_unit_test(python_code_in_one_step),
+        cmocka_unit_test(operators_on_arrays),
         cmocka_unit_test(python_code_and_what_it_calls),
         cmocka_unit_test(whose_code_it_is),
         cmocka_unit_test(few_samples_show_nothing),
