@@ -2,9 +2,10 @@
 
 training.py RUN PROGRAM TOOL PAIRS STEPS
 
-PROGRAM is one of cnn, cnn-every, ocr, ocr-photos, lightning, hf, jax. A pair is STEPS steps with
-the tool and as many without, the first of the two changing places; beginning and ending the tool is
-not timed, for it happens once a run. The figures go to RUN.json, for some tools print a lot.
+PROGRAM is one of cnn, cnn-every, ocr, ocr-photos, baseline, baseline-photos, lightning, hf, jax. A
+pair is STEPS steps with the tool and as many without, the first of the two changing places;
+beginning and ending the tool is not timed, for it happens once a run. The figures go to RUN.json,
+for some tools print a lot.
 """
 
 from __future__ import annotations
@@ -34,6 +35,11 @@ warnings.simplefilter("ignore")
 
 # Steps from one that is profiled to the next.
 EVERY = 100
+GUIDE_2 = Path(__file__).parents[2] / "examples" / "lightning_guide"
+# Of a training that guide 2's callback profiles: a cycle begins every so many steps, and these of
+# it are recorded. Torch's profiler begins before them; after the last it is read, and the trace is
+# written.
+CYCLE, FIRST, LAST = 40, 11, 30
 
 Work = Callable[[int], None]
 Tool = Callable[[], "AbstractContextManager[object]"]
@@ -118,7 +124,7 @@ def cnn_every() -> Work:
 
     work.around = lambda _: nullcontext()  # type: ignore[attr-defined]
     work.starts = []  # type: ignore[attr-defined]
-    work.every = EVERY  # type: ignore[attr-defined]
+    work.kind = one_in_so_many(EVERY)  # type: ignore[attr-defined]
     return work
 
 
@@ -167,7 +173,7 @@ def ocr(photos: bool = False) -> Work:
 
     work.model = model  # type: ignore[attr-defined]
     work.kept = kept  # type: ignore[attr-defined]
-    work.starts, work.every = starts, every  # type: ignore[attr-defined]
+    work.starts, work.kind = starts, one_in_so_many(every)  # type: ignore[attr-defined]
     return work
 
 
@@ -225,6 +231,53 @@ def lightning() -> Work:
         trainer.fit(net, DataLoader(data, batch_size=16))
 
     work.profiler = profiler  # type: ignore[attr-defined]
+    return work
+
+
+def baseline(size: int | None = None, batch: int | None = None) -> Work:
+    """The training of guide 2's example, in Lightning: its BaselineCNN, its data, its settings.
+
+    ``size`` and ``batch`` are those of its pictures, where others are wanted.
+    """
+    import logging
+
+    import lightning.pytorch as pl
+    import torch
+
+    sys.path.insert(0, str(GUIDE_2 / "src"))
+    from mlops_project.data import Images
+    from mlops_project.model import BaselineCNN
+    from mlops_project.settings import load
+
+    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
+    config = load(GUIDE_2 / "configs", [])
+    torch.set_num_threads(config["training"]["threads"])
+    pl.seed_everything(config["seed"], verbose=False)
+    options = {**config["data"], **({"size": size, "batch_size": batch} if size else {})}
+    data = Images(**options)
+    model = BaselineCNN(classes=options["classes"])
+    starts: list[int] = []
+
+    class Starts(pl.Callback):
+        def on_train_batch_start(self, *_: Any) -> None:
+            starts.append(process_time_ns())
+
+    def work(steps: int) -> None:
+        trainer = pl.Trainer(
+            max_steps=steps,
+            max_epochs=-1,
+            limit_val_batches=0,
+            callbacks=[Starts(), *work.callbacks],  # type: ignore[attr-defined]
+            accelerator="cpu",
+            logger=False,
+            enable_checkpointing=False,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+        )
+        trainer.fit(model, data)
+
+    work.starts, work.callbacks = starts, []  # type: ignore[attr-defined]
+    work.kind = of_a_cycle  # type: ignore[attr-defined]
     return work
 
 
@@ -313,6 +366,8 @@ PROGRAMS: dict[str, Callable[[], Work]] = {
     "cnn-every": cnn_every,
     "ocr": ocr,
     "ocr-photos": lambda: ocr(photos=True),
+    "baseline": baseline,
+    "baseline-photos": lambda: baseline(size=224, batch=32),
     "lightning": lightning,
     "hf": hf,
     "jax": jax,
@@ -445,6 +500,28 @@ def lightning_simple(work: Any) -> Tool:
     return tool
 
 
+def callback(work: Any, operators: bool) -> Tool:
+    """Return a tool that is guide 2's callback, with torch's operators or our recording alone."""
+
+    @contextmanager
+    def tool() -> Iterator[None]:
+        from stepwatch.compat.lightning_guide import ProfilerCallback
+        from stepwatch.integrations import torch_operators
+
+        before = torch_operators.open_for
+        if not operators:
+            torch_operators.open_for = lambda *_: None
+        with tempfile.TemporaryDirectory() as folder:
+            work.callbacks[:] = [ProfilerCallback(folder, CYCLE, FIRST - 1, 1, LAST - FIRST + 1, 0)]
+            try:
+                yield
+            finally:
+                work.callbacks.clear()
+                torch_operators.open_for = before
+
+    return tool
+
+
 def every(work: Any, profiled: Callable[[str], Any]) -> Tool:
     """Return a tool that profiles one step in a hundred, into a file each."""
 
@@ -516,15 +593,43 @@ def timed(work: Work, steps: int) -> int:
     return perf_counter_ns() - begin
 
 
+def one_in_so_many(every: int) -> Callable[[int], str]:
+    """Return who tells steps that are traced from others: one in so many is."""
+    return lambda number: "others" if number % every else "traced"
+
+
+def of_a_cycle(number: int) -> str:
+    """Tell recorded steps of a cycle from idle ones, and from those that have what is around it."""
+    place = number % CYCLE
+    if FIRST <= place < LAST:
+        return "traced"
+    return "around" if FIRST - 3 < place < LAST + 2 else "others"
+
+
 def traced(work: Any) -> dict[str, float] | None:
-    """Return what CPU time traced steps took and others, in the block that was timed last."""
+    """Return what CPU time traced steps took and others, in the block that was timed last.
+
+    ``around``: what a recorded step costs before the first of its cycle and after the last.
+    """
+    starts = getattr(work, "starts", [])
+    took: dict[str, list[int]] = {}
+    for number, (before, after) in enumerate(zip(starts, starts[1:])):
+        took.setdefault(work.kind(number), []).append(after - before)
+    if not took.get("traced") or not took.get("others"):
+        return None
+    found: dict[str, float] = {name: median(took[name]) for name in ("traced", "others")}
+    if "around" in took:
+        more = sum(one - found["others"] for one in took["around"])
+        cycles = len(took["traced"]) / (LAST - FIRST)
+        found["around"] = more / cycles / (LAST - FIRST + 1)
+    return found
+
+
+def plain(work: Any) -> float | None:
+    """Return what CPU time a step took in the block that was timed last, nothing being traced."""
     starts = getattr(work, "starts", [])
     took = [after - before for before, after in zip(starts, starts[1:])]
-    some = [one for number, one in enumerate(took) if number % work.every == 0] if took else []
-    others = [one for number, one in enumerate(took) if number % work.every]
-    if not some or not others:
-        return None
-    return {"traced": median(some), "others": median(others)}
+    return median(took) if took else None
 
 
 def alone(program: str, blocks: int, steps: int) -> dict[str, Any]:
@@ -549,6 +654,8 @@ def main() -> None:
         else:
             if name == "simple":
                 tool = lightning_simple(work)
+            elif name.startswith("callback"):
+                tool = callback(work, operators=name == "callback")
             elif name in AROUND and program.startswith("ocr"):
                 tool = every_of_guide(work, None if name == "every-ours" else AROUND[name])
             elif name in AROUND:
@@ -574,6 +681,7 @@ def main() -> None:
                             figures["steps"] = traced(work)
                     else:
                         figures["off"] = timed(work, int(steps))
+                        figures["off_step"] = plain(work)
                 found.append(figures)
             result = {"pairs": found, "steps": int(steps)}
     Path(f"{run}.json").write_text(json.dumps(result), encoding="utf-8")

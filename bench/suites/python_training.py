@@ -93,12 +93,29 @@ def one(
     if found:
         result["slower"] = interval([100.0 * (pair["on"] / pair["off"] - 1.0) for pair in found])
         result["step_us"] = median(pair["off"] for pair in found) / 1000 / result["steps"]
-        single = [pair["steps"] for pair in found if pair.get("steps")]
-        if single:
-            result["traced"] = [one["traced"] / one["others"] - 1.0 for one in single]
-            more = [one["traced"] - one["others"] for one in single]
-            result["traced_us"] = median(more) / 1000
-            result["cpu_us"] = median(one["others"] for one in single) / 1000
+        result.update(traced_steps([pair for pair in found if pair.get("steps")]))
+    return result
+
+
+def traced_steps(pairs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return what CPU time traced steps take more than others, by part and in microseconds.
+
+    Others are their neighbours; where those have something on them, too, steps without the tool.
+    """
+    if not pairs:
+        return {}
+    steps = [pair["steps"] for pair in pairs]
+    in_cycles = "around" in steps[0]
+    others = [pair["off_step"] if in_cycles else pair["steps"]["others"] for pair in pairs]
+    result: dict[str, Any] = {
+        "traced": [one["traced"] / other - 1.0 for one, other in zip(steps, others)],
+        "traced_us": median(one["traced"] - other for one, other in zip(steps, others)) / 1000,
+        "cpu_us": median(others) / 1000,
+    }
+    if in_cycles:
+        result["around_us"] = median(one["around"] for one in steps) / 1000
+        idle = [one["others"] - other for one, other in zip(steps, others)]
+        result["idle_us"] = median(idle) / 1000
     return result
 
 

@@ -174,7 +174,14 @@ static void remark_on_recording(sw_findings *all)
 {
     const sw_summary_overhead *overhead = sw_summary_get_overhead(all->it.summary);
     const sw_summary_run *run = sw_summary_get_run(all->it.summary);
-    if (overhead->low > OVERHEAD_MOST) {
+    const double torch_s = sw__setting_number(all, "operators", "overhead_seconds");
+    if (overhead->low > OVERHEAD_MOST && torch_s > overhead->seconds / 2) {
+        sw__findings_note(all,
+                          "Recording took %.1f %% of the time, most of it to begin, end "
+                          "and read torch's profiler (%.2f s): fewer steps with "
+                          "operators cost less.",
+                          overhead->percent, torch_s);
+    } else if (overhead->low > OVERHEAD_MOST) {
         sw__findings_note(
             all,
             "Recording took %.1f %% of the time, most of it for %llu sections: "

@@ -153,6 +153,9 @@ def test_r3_013_end_timer_counts_one(capsys: pytest.CaptureFixture[str]) -> None
     # What is no time of start_timer is said, and counts nothing.
     profiler.end_timer("op", None)  # type: ignore[arg-type]
     profiler.end_timer("op", time.time())
+    profiler.end_timer("op", -5.0)
+    profiler.end_timer("op", 0)
+    profiler.end_timer("op", time.process_time())
     assert profiler.get_summary()["op"]["count"] == 10
     said = capsys.readouterr().err
     assert "end_timer('op') takes what start_timer returned, not NoneType" in said

@@ -346,6 +346,13 @@ def test_r4_020_the_word_preprocess_may_be_missing(shell: RunText, exported: Don
     assert functions_of(folder / "export_yolo_format.stats")["load_image"][0] == 5
 
 
+def test_r4_020_a_folder_without_pictures_is_told(shell: RunText, tmp_path: Path) -> None:
+    (tmp_path / "raw").mkdir()
+    done = shell(tmp_path, "python -m ml_ops.data preprocess raw processed").ok()
+    assert "raw has no pictures: nothing was exported" in done.err
+    assert "Exported 0 images to processed" in done.err
+
+
 def test_r4_022_cat_shows_text(shown: Done) -> None:
     text = shown.out.split("Welcome to the profile statistics browser.")[0]
     assert re.search(r"ncalls +tottime +percall +cumtime", text)

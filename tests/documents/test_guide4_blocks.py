@@ -113,6 +113,23 @@ with profile.torch_profiler(enabled=True, trace_name="x", output_dir="/proc/nowh
     assert done.err.splitlines()[1].endswith("set PROFILE_OUTPUT_DIR to a folder that can be.")
 
 
+def test_r4_032_one_activity_by_its_name(run_text: RunText, tmp_path: Path) -> None:
+    needs("torch")
+    text = """
+import torch
+from ml_ops.profile import torch_profiler
+with torch_profiler(enabled=True, activities="cpu", trace_name="one", output_dir="out") as trace:
+    torch.ones(3).cumsum(0)
+print(any(row["name"] == "aten::cumsum" for row in trace.operators()))
+try:
+    torch_profiler(enabled=True, activities="gpu")
+except ValueError as error:
+    print(error)
+"""
+    done = run_text(tmp_path, text).ok()
+    assert done.out.splitlines() == ["True", "activity 'gpu' is not known; say cpu or cuda"]
+
+
 def test_r4_032_generators_are_decorated(run_text: RunText, tmp_path: Path) -> None:
     text = """
 import asyncio, inspect, pstats, sys

@@ -590,6 +590,23 @@ static void few_steps_show_nothing(void **state)
     scene_free(scene);
 }
 
+static void what_recording_took_is_blamed_on_what_took_it(void **state)
+{
+    (void)state;
+    for (int torch = 0; torch < 2; torch++) {
+        struct scene *scene = scene_new();
+        scene_steps(scene, 60, PHASES([SW_PHASE_FORWARD] = 10));
+        if (torch) {
+            scene_setting(scene, "operators", "overhead_seconds", NULL, 0.3);
+        }
+        scene_look(scene);
+        assert_int_equal(remarked(scene, "end and read torch's profiler (0.30 s)"),
+                         torch);
+        assert_false(remarked(scene, "sections"));
+        scene_free(scene);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -615,6 +632,7 @@ int main(void)
         cmocka_unit_test(a_few_steps_that_compute_far_more),
         cmocka_unit_test(inputs_of_all_sizes),
         cmocka_unit_test(few_steps_show_nothing),
+        cmocka_unit_test(what_recording_took_is_blamed_on_what_took_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -262,7 +262,9 @@ def findings(document: Mapping[str, Any]) -> str:
 def overhead(costs: Mapping[str, float], took: float) -> str:
     """Return what profiling cost, in all and by what; costs are in seconds."""
     parts = ", ".join(f"{name} {seconds:.3g} s" for name, seconds in costs.items())
-    return f"Profiling overhead: {100 * sum(costs.values()) / took:.2g}% of the time ({parts})"
+    share = 100 * sum(costs.values()) / took
+    percent = f"{share:.0f}" if share >= 10 else f"{share:.2g}"
+    return f"Profiling overhead: {percent}% of the time ({parts})"
 
 
 def costs(
@@ -282,12 +284,13 @@ def costs(
         for row in run.settings
         if row["what"] == "operators" and row["name"] == "overhead_seconds"
     )
+    # The recording's own figure has that in it.
+    recording = max(0.0, ((document.get("overhead") or {}).get("seconds") or 0.0) - opened)
     active = {step for first, last in cycles for step in range(first, last + 1)}
     longer = [row["duration_ns"] for row in rows if row["step"] in active]
     usual = sorted(row["duration_ns"] for row in usual_steps(rows, cycles))
     if usual:
         opened += max(0, sum(longer) - len(longer) * usual[len(usual) // 2]) / 1e9
-    recording = (document.get("overhead") or {}).get("seconds") or 0.0
     return {"recording": recording, "torch's profiler": opened, "writing traces": writing}
 
 

@@ -287,8 +287,8 @@ class ProfilerCallback(_Base):  # type: ignore[misc]
             return
         self._forget()
         self._tried = True
-        for name in _NUMBERS:  # a configuration may have them as text
-            setattr(self, name, int(getattr(self, name)))
+        for name in _NUMBERS:
+            setattr(self, name, self._number(name))
         every = self.schedule_every_n_steps
         needed = self.wait_steps + self.warmup_steps + self.active_steps
         if 0 < every < needed:
@@ -327,6 +327,18 @@ class ProfilerCallback(_Base):  # type: ignore[misc]
         self._watch(trainer)
         self._say(texts.beginning(self))
 
+    def _number(self, name: str) -> int:
+        """Return a setting as a number of steps or cycles; a configuration may have it as text."""
+        least = 1 if name == "active_steps" else 0
+        said = getattr(self, name)
+        try:
+            number = int(said)
+        except (TypeError, ValueError):
+            number = -1
+        if number < least:
+            raise ValueError(f"{name} is {said!r}, not a whole number of at least {least}")
+        return number
+
     def _watch(self, trainer: Any) -> None:
         torch = sys.modules.get("torch")
         if torch is not None:
@@ -359,8 +371,9 @@ class ProfilerCallback(_Base):  # type: ignore[misc]
         _core.train_works()
         if not self._waits:
             self._leave("run_training_batch")
-            self._enter("train_dataloader_next")
+            # A step begins: what is written of the cycle before is no time of the loader's.
             _core.train_wait(FRAMEWORK, self, self)
+            self._enter("train_dataloader_next")
             self._waits = True
 
     def _enter(self, action: str) -> None:

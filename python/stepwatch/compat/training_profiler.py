@@ -51,6 +51,9 @@ UPDATE = "model_update"
 VALIDATION = "validation"
 COMPILATION = "compilation"
 
+# No timer of ours began before.
+_LOADED = time.perf_counter()
+
 # What kind of work the operations of the guide are; all others are the program's own.
 _CATEGORIES = {
     DATA: "data_loading",
@@ -153,7 +156,7 @@ class TrainingProfiler:
                 f"{type(start_time).__name__}; nothing is counted"
             )
             return
-        if not 0 <= end - start_time < float("inf"):
+        if not _LOADED <= start_time <= end:
             note_once(
                 f"end_timer({name!r}) got a time that is not of start_timer; nothing is counted"
             )

@@ -8,9 +8,11 @@ that cost is said. Where it fails, or the program uses it itself, the training g
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import threading
 import time
+from contextlib import contextmanager
 
 from stepwatch import _core, _imports
 from stepwatch.integrations import _notes, _patch, _steps, _torch_window, _totals
@@ -18,7 +20,7 @@ from stepwatch.integrations._torch_events import PHASES, Reader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from stepwatch.integrations._torch_window import Window
@@ -168,7 +170,8 @@ class _Operators:
         try:
             seen = window.close()
             if seen is not None and window.first is not None:
-                self._keep(window, Reader(window, seen), number)
+                with _no_collections():
+                    self._keep(window, Reader(window, seen), number)
         except Exception as error:
             self._stop_for_good(_sentence(error))
 
@@ -191,6 +194,18 @@ class _Operators:
         values = (float(number),)
         made, _ = _core.put_row(handle, _SETTING, 0, ("operators", name, text), values)
         self._settings[key] = made
+
+
+@contextmanager
+def _no_collections() -> Iterator[None]:
+    """Keep the garbage collector away from many objects that are made, none of them garbage."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _sentence(error: BaseException) -> str:
@@ -250,10 +265,11 @@ class Block:
                 self.totals = _core.put_torch_events(seen, window.tid, window.begin, window.end)
             else:
                 window.tell_devices()
-                read = Reader(window, seen)
-                self.totals = read.totals()
-                for thread, spans in read.spans().items():
-                    _core.put_operators(thread, spans)
+                with _no_collections():
+                    read = Reader(window, seen)
+                    self.totals = read.totals()
+                    for thread, spans in read.spans().items():
+                        _core.put_operators(thread, spans)
             if self._in_recording:
                 rows = _totals.Totals(15)
                 for key, values in self.totals.items():

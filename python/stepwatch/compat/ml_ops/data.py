@@ -190,6 +190,11 @@ def export_yolo_format(
     with watched_files(on), profile.cprofile_context(on, profile_name="export_yolo_format"):
         done = export_pictures(choose(source, split, max_images), Path(output_dir))
     count = done.train + done.val
+    if count + done.skipped == 0:
+        where = source if split is None else f"{split} or {source}"
+        logger.warning(
+            "%s has no pictures: nothing was exported, and the profile says little.", where
+        )
     logger.info(
         "Exported %d images to %s (%d train, %d val, %d passed over) in %.2f s, %.1f img/s",
         count,

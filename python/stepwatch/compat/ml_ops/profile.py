@@ -261,7 +261,7 @@ class _Tracing:
 
 def torch_profiler(
     enabled: bool = _names.ON,  # type: ignore[assignment]
-    activities: Iterable[Any] | None = None,
+    activities: Iterable[Any] | str | None = None,
     record_shapes: bool = True,
     profile_memory: bool = True,
     output_dir: str | os.PathLike[str] | None = None,
@@ -274,7 +274,8 @@ def torch_profiler(
     ``ProfilerActivity``, or "cpu" and "cuda"; all there are unless told. An empty list asks for
     sections alone, which costs far less.
     """
-    names = None if activities is None else {_activity(one) for one in activities}
+    asked = [activities] if isinstance(activities, str) else activities
+    names = None if asked is None else {_activity(one) for one in asked}
     folder = _once(output_dir)
 
     def make() -> Trace:
