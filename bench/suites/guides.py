@@ -104,11 +104,11 @@ def tables(result: Result) -> list[Table]:
 
 
 def of_photos(result: Result) -> float | None:
-    """Return by how many percent guide 4's training on photos is slower, or None.
+    """Return what guide 4's training on photos would be slower by, in percent, or None.
 
     Reading photos differs by more from step to step than a block takes. A block begins when they
     have been read and made small, so what it takes is measured better beside the short steps of the
-    small plates, in the same run; a hundred steps on photos are what it is compared with.
+    small plates, in the same run. It is shown beside the comparison, which is what counts.
     """
     block = result.get("ocr", {}).get("every-ours", {}).get("traced_us")
     step = result.get("ocr-photos", {}).get("every-ours", {}).get("step_us")
@@ -123,16 +123,17 @@ def verdicts(result: Result) -> list[Verdict]:
             continue
         tool = next(tool for tool in program.tools if tool in OURS)
         found = result.get(key, {}).get(tool, {})
-        value = of_photos(result) if key == "ocr-photos" else found.get("slower", {}).get("median")
-        if value is None or "slower" not in found:
+        value = found.get("slower", {}).get("median")
+        if value is None:
             why = found.get("absent") or result.get("why")
             said = f"{program.row}, {program.name}: not measured, {why}"
             made.append(Verdict(said, None, final=True))
             continue
         often = f"one step in {EVERY[key]} traced" if EVERY[key] > 1 else "a traced step"
         measured = f"{percent(found['slower'])} %"
-        if key == "ocr-photos":
-            measured = f"{value:.2f} %, by its neighbours {measured}"
+        reckoned = of_photos(result) if key == "ocr-photos" else None
+        if reckoned is not None:
+            measured += f" (by what a block takes {reckoned:.2f} %)"
         said = f"{program.row}, {program.name}, {often}: {measured}; at most {program.limit} %"
         made.append(Verdict(said, value <= program.limit))
     return made
