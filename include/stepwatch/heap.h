@@ -67,8 +67,8 @@ typedef struct sw_heap_allocator {
 /* Before the next. A pool has 1 << pool_bits bytes (12 or 14), begins at a multiple of that, and all its blocks have one size, a
  * multiple of 16; 0: there are none. SW_OK, SW_EINVAL or SW_ENOMEM. */
 SW_API int sw_heap_pools_prepare(unsigned pool_bits);
-/* Of an allocator that cuts small blocks, those of up to `small_most` bytes (512 at most), out of pools which malloc knows nothing
- * of, and has malloc make larger ones: functions to put in the place of its own, which call these and count for `part`,
+/* Of an allocator that cuts small blocks, those of 1 to `small_most` bytes (512 at most), out of pools which malloc knows nothing
+ * of, and has malloc make all others: functions to put in the place of its own, which call these and count for `part`,
  * SW_HEAP_OBJECT or SW_HEAP_MEM. Their context is the allocator's. One thread at a time calls them; there is one
  * allocator a part. */
 SW_API sw_heap_allocator sw_heap_pools_count(unsigned part,

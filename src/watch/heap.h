@@ -2,6 +2,7 @@
  *
  *   heap.c           switching on and off, threads, totals, windows, what the recorder tells
  *   heap_hooks.c     what is called in place of malloc and its kin
+ *   heap_new.c       whether operator new and delete are malloc and free
  *   heap_pools.c     what an interpreter's allocator of small blocks calls
  *   heap_sections.c  counters for open sections
  *   heap_samples.c   which blocks are sampled, their stacks, what of them is in use
@@ -104,6 +105,11 @@ void sw__heap_hooks_sampled(bool some);
 void sw__heap_pools_sampled(bool some);
 void sw__heap_hooks_remove(void);
 void sw__heap_hooks_forked(void);
+/* heap_new.c */
+enum { SW__HEAP_NEW, SW__HEAP_DELETE, SW__HEAP_DELETE_SIZED, SW__HEAP_OPERATORS };
+struct sw__plt_hook;
+/* Says which functions the operators are, by their names. Whether they are those of the library and call malloc and free. */
+bool sw__heap_operators(struct sw__plt_hook *operators);
 /* heap_sections.c */
 void sw__heap_sections(struct sw__heap_thread *thread, const struct sw__lane *lane);
 void sw__heap_sections_write(void); /* rows of all threads */

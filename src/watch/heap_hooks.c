@@ -4,7 +4,11 @@
  * whoever asked for how much, and nothing has to be remembered of a block. The malloc of the GNU C library keeps that before each
  * block; any other (jemalloc, tcmalloc) is asked with malloc_usable_size, which belongs to the malloc in force, and has
  * hooks of its own (any_…), for what lies before its blocks must not be read. Objects that are bound to another malloc than
- * the rest keep it, and are not seen. */
+ * the rest keep it, and are not seen.
+ *
+ * Most blocks of a C++ program come from operator new, which is malloc one call further away, and delete is free two calls away.
+ * Where nobody has replaced any of these (heap_new.c) the hooks stand in for the operators, and go to malloc and free themselves: what
+ * counting takes is then saved on the way. */
 #include "watch/heap.h"
 
 #include "watch/plt.h"
@@ -33,6 +37,7 @@ enum {
 };
 
 static struct sw__plt_hook hooks[HOOKS];
+static struct sw__plt_hook operators[SW__HEAP_OPERATORS];
 
 #if SW__TSAN
 #define ORIGINAL(which, type) ((type)sw__plt_original(&hooks[which]))
@@ -221,6 +226,19 @@ SW__HOT static void hook_free(void *block)
 #else
     free_next(block);
 #endif
+}
+
+/* The operator itself is wanted only where there is no memory: it calls the program's handler, and throws. */
+static SW__NOINLINE void *new_fails(size_t size)
+{
+    void *const operator_new = sw__plt_original(&operators[SW__HEAP_NEW]);
+    return ((void *(*)(size_t))operator_new)(size);
+}
+
+SW__HOT static void *hook_new(size_t size)
+{
+    void *block = ORIGINAL(MALLOC, void *(*)(size_t))(size);
+    return SW__LIKELY(block != NULL) ? took(block) : new_fails(size);
 }
 
 static void *hook_calloc(size_t count, size_t size)
@@ -566,6 +584,15 @@ static struct sw__plt_hook hooks[HOOKS] = {
 };
 static struct sw__plt_set set = {.hooks = hooks, .count = HOOKS};
 
+/* The size that delete may be told is not the block's, and is not looked at. */
+static struct sw__plt_hook operators[SW__HEAP_OPERATORS] = {
+    [SW__HEAP_NEW] = {.name = "_Znwm", .replacement = (void *)hook_new},
+    [SW__HEAP_DELETE] = {.name = "_ZdlPv", .replacement = (void *)hook_free},
+    [SW__HEAP_DELETE_SIZED] = {.name = "_ZdlPvm", .replacement = (void *)hook_free},
+};
+static struct sw__plt_set operator_set = {.hooks = operators,
+                                          .count = SW__HEAP_OPERATORS};
+
 static void choose_hooks(void)
 {
     heads = look_at_heads();
@@ -588,15 +615,22 @@ int sw__heap_hooks_add(sw_error_info *info)
         choose_hooks();
         chosen = true;
     }
+    /* The operators are found before the entries that they call through are ours. They may be loaded after the first time. */
+    static bool plain;
+    plain = plain || (heads && sw__heap_operators(operators));
     const int result = sw__plt_add(&set, info);
     if (result == 0) {
         dl_iterate_phdr(see_program, NULL);
+        if (plain) {
+            (void)sw__plt_add(&operator_set, NULL);
+        }
     }
     return result;
 }
 
 void sw__heap_hooks_remove(void)
 {
+    sw__plt_remove(&operator_set);
     sw__plt_remove(&set);
 }
 

@@ -1,7 +1,7 @@
 /* Hooks for an interpreter's allocator of small blocks.
  *
- * It gets arenas from the kernel and gives out blocks of which malloc knows nothing; larger ones it has malloc make. A hook counts a
- * small block itself, and for a larger one says for whom malloc is called. When a block is freed nobody says how large it is. But all
+ * It gets arenas from the kernel and gives out blocks of which malloc knows nothing; larger ones, and those of no bytes, it has malloc
+ * make. A hook counts a small block itself, and for another one says for whom malloc is called. When a block is freed nobody says how large it is. But all
  * blocks of a pool have one size, and a pool is a piece of address space of fixed size and alignment: so a table by pool has
  * the size of what was last given out there. A larger block that comes to lie where a pool was clears its place. Pools that nobody has
  * been given a block of since are not in the table; blocks of them are counted as freed without a size.
@@ -154,7 +154,6 @@ static SW__NOINLINE void *small_specially(unsigned part, void *block, size_t byt
     if (!block) {
         return NULL;
     }
-    bytes = bytes ? bytes : GRAIN;
     uint8_t *pool = pool_make(block);
     if (pool) {
         *pool = (uint8_t)(bytes / GRAIN);
@@ -220,6 +219,11 @@ static SW__NOINLINE void small_gone(unsigned part, const void *block, size_t byt
 
 /* --- what hooks do --- */
 
+SW__INLINE bool is_small(const struct domain *domain, size_t size)
+{
+    return size - 1 < domain->small_most;
+}
+
 static SW__NOINLINE void *make_large(const struct domain *domain, unsigned part,
                                      size_t size)
 {
@@ -234,7 +238,7 @@ static SW__NOINLINE void *make_large(const struct domain *domain, unsigned part,
 SW__INLINE void *pools_malloc(const struct domain *domain, unsigned part, unsigned bits,
                               void *context, size_t size)
 {
-    if (bits == 0 || SW__UNLIKELY(size > domain->small_most)) {
+    if (bits == 0 || SW__UNLIKELY(!is_small(domain, size))) {
         return make_large(domain, part, size);
     }
     const size_t bytes = in_grains(size);
@@ -246,8 +250,8 @@ static void *pools_calloc(const struct domain *domain, unsigned part, size_t cou
                           size_t size)
 {
     const sw_heap_allocator *original = &domain->original;
-    const bool fits = size == 0 || count <= domain->small_most / size;
-    if (fits && domain->small_most) {
+    const bool fits = size != 0 && count <= domain->small_most / size;
+    if (fits && is_small(domain, count * size)) {
         void *block = original->calloc(original->context, count, size);
         return small_specially(part, block, in_grains(count * size));
     }
@@ -313,9 +317,11 @@ SW__INLINE void *resize_small(const struct domain *domain, struct sw__heap_threa
     (void)sw__heap_more(&thread->room, old_size);
     sw__add(&thread->part[part].freed, old_size);
     sw__add(&thread->part[part].blocks_freed, 1);
-    const uint64_t native = thread->blocks;
+    /* Malloc is called through the raw domain, or where that has no hooks as anybody calls it. */
+    const uint64_t *raw = &thread->part[SW_HEAP_RAW].blocks;
+    const uint64_t others = thread->blocks + *raw;
     void *block = domain->original.realloc(domain->original.context, old, size);
-    if (SW__UNLIKELY(thread->blocks != native)) {
+    if (SW__UNLIKELY(thread->blocks + *raw != others)) {
         return large_made(block);
     }
     (void)small_made(part, bits, block ? block : old,
@@ -340,8 +346,8 @@ static void *pools_realloc(const struct domain *domain, unsigned part, void *old
     sw_heap_set_within(before);
     if (old_size && (!block || block == old)) {
         count_specially(part, old, old_size); /* it is as it was */
-    } else if (block && block != old && size <= domain->small_most &&
-               domain->small_most && count->blocks + count->blocks_freed == calls) {
+    } else if (block && block != old && is_small(domain, size) &&
+               count->blocks + count->blocks_freed == calls) {
         (void)small_specially(part, block, in_grains(size));
     } else {
         (void)large_made(block);
@@ -369,7 +375,7 @@ static struct domain domain_object, domain_mem;
         }                                                                                \
         struct sw__heap_thread *thread = sw__heap_self;                                  \
         const size_t before =                                                            \
-            (bits) && size <= domain_##name.small_most ? small_size(old) : 0;            \
+            (bits) && is_small(&domain_##name, size) ? small_size(old) : 0;              \
         return before && !sw__heap_is_trapped(thread)                                    \
                    ? resize_small(&domain_##name, thread, part, bits, old, before, size) \
                    : pools_realloc(&domain_##name, part, old, size);                     \

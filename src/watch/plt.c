@@ -66,8 +66,8 @@ static size_t sw__plt_place(const char *name)
 
 static struct sw__plt_name *sw__plt_find(const char *name)
 {
-    /* Most symbols of a large library are C++, none of which can be ours. */
-    if (name[0] == '_' && name[1] == 'Z') {
+    /* Most symbols of a large library are C++, of which only operators like new and delete can be ours. */
+    if (name[0] == '_' && name[1] == 'Z' && name[2] != 'n' && name[2] != 'd') {
         return NULL;
     }
     for (size_t i = sw__plt_place(name);; i = (i + 1) & (SW__PLT_NAMES - 1)) {
@@ -130,13 +130,14 @@ void *sw__plt_resolve(const char *name)
 }
 
 /* The entry of the table, a new one if need be; NULL when there is no such function or no room. */
-static struct sw__plt_name *sw__plt_name_of(const char *name)
+static struct sw__plt_name *sw__plt_name_of(const struct sw__plt_hook *hook)
 {
+    const char *name = hook->name;
     struct sw__plt_name *found = sw__plt_find(name);
     if (found || sw__plt.name_count >= SW__PLT_NAMES * 3 / 4) {
         return found;
     }
-    void *function = sw__plt_function(name);
+    void *function = hook->function ? hook->function : sw__plt_function(name);
     if (!function) {
         return NULL;
     }
@@ -144,8 +145,10 @@ static struct sw__plt_name *sw__plt_name_of(const char *name)
     while (sw__plt.names[i].name) {
         i = (i + 1) & (SW__PLT_NAMES - 1);
     }
-    sw__plt.names[i] =
-        (struct sw__plt_name){.name = name, .function = function, .top = function};
+    sw__plt.names[i] = (struct sw__plt_name){.name = name,
+                                             .function = function,
+                                             .top = function,
+                                             .bound = hook->function != NULL};
     sw__plt.name_count++;
     return &sw__plt.names[i];
 }
@@ -188,7 +191,7 @@ static void sw__plt_visit_entry(const struct sw__plt_entry *entry, void *arg)
     void *value = __atomic_load_n(entry->slot, __ATOMIC_RELAXED);
     sw__plt.again = sw__plt.again || entry->raw;
     const bool ours = sw__plt_is_member(name, value);
-    const bool lazy = entry->undefined && entry->own_code;
+    const bool lazy = entry->undefined && entry->own_code && !name->bound;
     /* An object that is bound to another function of this name keeps it. */
     const bool known =
         ours || value == name->function || (lazy && name->top != name->function);
@@ -414,7 +417,7 @@ static int sw__plt_enter(struct sw__plt_set *set, sw_error_info *info)
     }
     for (size_t i = 0; i < set->count; i++) {
         const struct sw__plt_hook *hook = &set->hooks[i];
-        struct sw__plt_name *name = sw__plt_name_of(hook->name);
+        struct sw__plt_name *name = sw__plt_name_of(hook);
         if (!name || sw__plt_is_member(name, hook->replacement)) {
             if (!name && sw__plt.name_count >= SW__PLT_NAMES * 3 / 4) {
                 return sw_error_set(info, SW_ELIMIT, "too many functions to watch");

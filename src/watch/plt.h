@@ -23,6 +23,9 @@ struct sw__plt_hook {
     void *replacement;
     void
         *original; /* set before the first call can come; read it with sw__plt_original */
+    /* The function itself, where objects may be bound to different ones of this name; else NULL, and the name says it. Entries
+     * that are not bound yet are then left alone, for nobody knows which one they will lead to. */
+    void *function;
 };
 
 /* Caller-owned, of static storage: it is never forgotten. */
@@ -73,6 +76,7 @@ void sw__plt_counts(struct sw__plt_counts *out);
 struct sw__plt_name {
     const char *name;
     void *function;                 /* the real one */
+    bool bound;                     /* only entries that hold it already are meant */
     void *top;                      /* what entries shall hold */
     void *members[SW__PLT_MEMBERS]; /* every replacement that entries may hold */
     unsigned member_count;

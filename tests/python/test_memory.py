@@ -561,6 +561,34 @@ print(mem.parts["native"]["allocated"] + mem.parts["python_raw"]["allocated"]
 
 
 @pytest.mark.usefixtures("plain_memory")
+def test_blocks_of_no_bytes() -> None:
+    """Python has malloc make them: they are no small blocks, and their neighbours neither."""
+    script = """
+import ctypes, gc, stepwatch
+gc.disable()
+api = ctypes.PyDLL(None)
+make, resize, free = api.PyObject_Malloc, api.PyObject_Realloc, api.PyObject_Free
+make.restype = resize.restype = ctypes.c_void_p
+make.argtypes, free.argtypes = [ctypes.c_size_t], [ctypes.c_void_p]
+resize.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+large = [make(1000) for _ in range(2000)]
+for block in large[::2]:
+    free(block)  # Gaps for those of no bytes.
+with stepwatch.memory(sample_kb=0) as mem:
+    none = [make(0) for _ in range(2000)] + [resize(make(100), 0) for _ in range(1000)]
+    freed = mem.parts["python_obj"]["freed"]
+    for block in large[1::2]:
+        free(block)
+    print(mem.parts["python_obj"]["freed"] - freed > 1_000_000)
+    for block in none:
+        free(block)
+    del none
+    print(mem.parts["python_raw"]["blocks"] < 100, abs(mem.in_use + 1_008_000) < 20_000)
+"""
+    assert child(script) == "True\nTrue True\n"
+
+
+@pytest.mark.usefixtures("plain_memory")
 def test_functions_that_ctypes_asks_for() -> None:
     script = """
 import ctypes, stepwatch

@@ -109,12 +109,13 @@ static void test_sizes(void **state)
     void *most = pools.malloc(NULL, 512);
     void *zeros = pools.calloc(NULL, 5, 20);
     void *empty = pools.calloc(NULL, 0, 20);
-    assert_counted(before, 16 + 512 + 112 + 16, 4, 0, 0);
+    /* Those of no bytes are left to malloc, which nobody has called here. */
+    assert_counted(before, 512 + 112, 2, 0, 0);
     pools.free(NULL, none);
     pools.free(NULL, most);
     pools.free(NULL, zeros);
     pools.free(NULL, empty);
-    assert_counted(before, 656, 4, 656, 4);
+    assert_counted(before, 624, 2, 624, 2);
     /* One that moves is freed and made; one that stays is as it was. */
     void *block = pools.realloc(NULL, NULL, 64);
     block = pools.realloc(NULL, block, 128);
