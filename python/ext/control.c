@@ -48,6 +48,40 @@ static int call_config(const char *name)
     return 0;
 }
 
+/* --- The end of the interpreter ------------------------------------------------------ */
+
+#if PY_VERSION_HEX < 0x030b0000
+
+static void interpreter_ends(PyObject *capsule)
+{
+    (void)capsule;
+    sw_shutdown();
+}
+
+/* Before 3.11 the main interpreter is freed, and a daemon thread that waits for the GIL goes on reading it: the process
+ * crashes unless it ends at once, which it does not while exit() closes the trace. So the trace is closed by what
+ * the interpreter keeps until shortly before. */
+static void close_with_interpreter(void)
+{
+    static const char key[] = "stepwatch.end";
+    PyInterpreterState *const here = PyInterpreterState_Get();
+    PyObject *kept =
+        here == PyInterpreterState_Main() ? PyInterpreterState_GetDict(here) : NULL;
+    if (kept && !PyDict_GetItemString(kept, key)) {
+        PyObject *capsule = PyCapsule_New(&has_profiles, NULL, interpreter_ends);
+        if (!capsule || PyDict_SetItemString(kept, key, capsule) != 0) {
+            PyErr_Clear();
+        }
+        Py_XDECREF(capsule);
+    }
+}
+
+#else
+
+static void close_with_interpreter(void) {}
+
+#endif
+
 /* --- Functions -------------------------------------------------------------------- */
 
 PyDoc_STRVAR(
@@ -84,6 +118,7 @@ static PyObject *start_with(PyObject *module, PyObject *args, PyObject *kwargs,
         core_lines_rebase();
     }
     if (result == 0) {
+        close_with_interpreter();
         core_monitor_began();
         if (core_process_began(module) != 0) {
             return NULL;

@@ -188,7 +188,8 @@ int calls_deepen(struct calls *calls)
 /* --- Names of native functions ------------------------------------------------------ */
 
 /* Whether the repr of such a thing runs no code of the program. A hook must not: another thread could run meanwhile,
- * and end the profile. */
+ * and end the profile. PyObject_Repr and PyObject_Str always may: they call the handlers of signals that have come,
+ * whose exception, a KeyboardInterrupt, would then be lost here. */
 static int has_plain_repr(const PyObject *object)
 {
     const PyTypeObject *const type = Py_TYPE(object);
@@ -205,7 +206,7 @@ static PyObject *name_by_type(const PyMethodDef *method, PyObject *self)
     PyObject *text = NULL;
     if (found && has_plain_repr(found)) {
         Py_INCREF(found);
-        text = PyObject_Repr(found);
+        text = Py_TYPE(found)->tp_repr(found);
         Py_DECREF(found);
     }
     Py_XDECREF(name);
@@ -252,7 +253,7 @@ static PyObject *native_name(const PyMethodDef *method, PyObject *function,
         return text;
     }
     if (builtin->m_module && PyUnicode_Check(builtin->m_module)) {
-        return PyUnicode_FromFormat("<built-in method %S.%s>", builtin->m_module,
+        return PyUnicode_FromFormat("<built-in method %U.%s>", builtin->m_module,
                                     method->ml_name);
     }
     return PyUnicode_FromFormat("<built-in method %s>", method->ml_name);

@@ -83,3 +83,50 @@ def test_no_interrupt_is_lost(tmp_path: Path) -> None:
     command = [sys.executable, "-c", _CODE, str(tmp_path)]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (result.returncode, result.stdout) == (0, ""), result.stdout + result.stderr
+
+
+# A signal comes while a function profile meets many native functions for the first time, which is
+# when it makes their names.
+_NAMES = """
+import random, signal
+import stepwatch
+
+raised = 0
+
+
+def on_alarm(number, frame):
+    global raised
+    raised += 1
+    raise KeyboardInterrupt
+
+
+def meet(methods):
+    for method in methods:
+        try:
+            method()
+        except Exception:
+            pass
+
+
+signal.signal(signal.SIGALRM, on_alarm)
+METHODS = [getattr(value, name) for value in ("", b"", [], {}, 1, 1.0, {1}, (), bytearray())
+           for name in dir(value) if not name.startswith("_")]
+seen = 0
+for _ in range(600):
+    profile = stepwatch.functions()
+    try:
+        signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-5, 3e-4))
+        with profile:
+            for _ in range(1000):
+                meet(METHODS)
+    except KeyboardInterrupt:
+        seen += 1
+    assert "not counted" not in str(profile.notes), profile.notes
+assert seen == raised == 600, (seen, raised)
+"""
+
+
+def test_an_interrupt_while_a_function_is_met_is_not_lost() -> None:
+    command = [sys.executable, "-c", _NAMES]
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
+    assert result.returncode == 0, result.stdout + result.stderr

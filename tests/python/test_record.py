@@ -267,3 +267,38 @@ def test_numpy_scalars(tmp_path: Path) -> None:
         stepwatch.counter("a", numpy.int64(3))
         stepwatch.counter("a", numpy.array(2.0))
     assert [row["value"] for row in run.counters] == [0.5, 3.0, 2.0]
+
+
+# Daemon threads that want the GIL when the program ends.
+_DAEMONS = """
+import sys, threading, time
+import stepwatch
+
+stepwatch.start(out=sys.argv[1], report=False, functions=True)
+
+
+def work():
+    while True:
+        with stepwatch.section("d"):
+            sum(range(100))
+
+
+for _ in range(4):
+    threading.Thread(target=work, daemon=True).start()
+for _ in stepwatch.steps(range(20)):
+    time.sleep(0.001)
+sys.exit(7)
+"""
+
+
+def test_daemon_threads_do_not_crash_the_end(tmp_path: Path) -> None:
+    program = tmp_path / "daemons.py"
+    program.write_text(_DAEMONS)
+    for attempt in range(10):
+        out = tmp_path / str(attempt)
+        command = [sys.executable, str(program), str(out)]
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (result.returncode, result.stderr) == (7, "")
+        run = stepwatch.open(out)
+        assert run.complete
+        assert len(run.steps) == 20
