@@ -9,6 +9,7 @@
 #include "sampler.h"
 #include "section.h"
 #include "training_groups.h"
+#include "user_code.h"
 #include <string.h>
 
 /* What a thread knows of its training. Invariants: `owner` and `group` mean something only while a pass goes on; `open`
@@ -37,6 +38,7 @@ typedef struct train_state {
     const void *owner; /* whose next question ends the open step */
     PyObject *owner_weak;
     const void *group;
+    uint64_t asked_at;      /* where the owner asked first, see core_user_place */
     const void *other;      /* who else asked since */
     unsigned other_updates; /* `updates` at that time */
     loop_place place;       /* of the last update */
@@ -44,6 +46,12 @@ typedef struct train_state {
     unsigned backwards;     /* since the last update */
     train_groups groups;
     uint32_t epoch, epochs; /* of the open step; how many have been trained */
+    struct {
+        uint64_t begun;   /* the pass */
+        unsigned updates; /* in it */
+        uint32_t count;   /* of passes */
+        bool none;        /* they are parts of steps: each has one update */
+    } pass;               /* over the loop around the updates */
 } train_state;
 
 CORE_THREAD_LOCAL train_state *train_self;
@@ -183,8 +191,12 @@ static void epoch_begin(train_state *state, train_group *group)
         group->before = state->epochs + 1 - group->passes;
     }
     group->begun = true;
-    state->epoch = group->before + group->passes - 1;
-    sw_epoch(state->epoch);
+    const uint32_t epoch = group->before + group->passes - 1;
+    if (state->open && epoch != state->epoch) {
+        sw_step_end(); /* It is of the epoch before. */
+    }
+    state->epoch = epoch;
+    sw_epoch(epoch);
 }
 
 /* Ends the open step, if there is one, and begins the next. */
@@ -206,6 +218,7 @@ static void step_begin(train_state *state, int rank, PyObject *owner, const void
         owner_clear(state);
         state->owner = owner;
         state->owner_weak = owner ? gone_watch(owner) : NULL;
+        state->asked_at = rank == TRAIN_LOADER ? core_user_place() : 0;
     }
     train_group *known = core_group_find(&state->groups, group);
     if (known && known->passes) {
@@ -249,6 +262,10 @@ static bool may_take_over(train_state *state, int rank, PyObject *owner,
     if (core_group_kind(&state->groups, state->group) != GROUP_TRAINS && !state->worked &&
         core_group_kind(&state->groups, group) == GROUP_TRAINS) {
         return true;
+    }
+    if (rank == TRAIN_LOADER && state->updates > 0 &&
+        state->asked_at == core_user_place()) {
+        return true; /* What was taken before is trained: these loaders take turns in one loop. */
     }
     /* Asked twice with an update in between, while the one that had the step did not ask: it no longer drives the loop. */
     const bool drives = state->other == owner && state->updates > state->other_updates;
@@ -717,6 +734,22 @@ static PyObject *train_works(PyObject *Py_UNUSED(module), PyObject *const *args,
     Py_RETURN_NONE;
 }
 
+/* Where nobody asks for batches, the passes of the loop around the updates are epochs, if that loop is within another. */
+static void pass_noted(train_state *state)
+{
+    if (state->pass.none || !core_loop_is_inner(&state->place)) {
+        return;
+    }
+    if (state->pass.begun != state->place.begun) {
+        state->pass.none = state->pass.count && state->pass.updates < 2;
+        state->pass.begun = state->place.begun;
+        state->pass.updates = 0;
+        state->epoch = state->pass.none ? 0 : state->pass.count++;
+        sw_epoch(state->pass.none ? UINT32_MAX : state->epoch);
+    }
+    state->pass.updates++;
+}
+
 void core_train_update(PyObject *owner)
 {
     train_state *state = state_now();
@@ -739,6 +772,7 @@ void core_train_update(PyObject *owner)
     if (state->rank <= TRAIN_UPDATE && !state->hosted &&
         (!state->owner || state->owner == owner)) {
         core_loop_noted(&state->place);
+        pass_noted(state);
         const bool gathers = core_loop_hosts_gathering(&state->gathered, backwards);
         if (gathers && is_first) {
             state->awaited = true;
