@@ -33,6 +33,8 @@ typedef struct train_state {
     bool
         evaluated; /* in the open step something ran that may validate, or be a teacher of what is trained next */
     bool validating;
+    bool
+        spared; /* what is computed with gradients validates, too: nobody trains with its batches */
     unsigned waiting;
     unsigned updates;  /* since the owner last asked */
     const void *owner; /* whose next question ends the open step */
@@ -204,6 +206,7 @@ static void step_begin(train_state *state, int rank, PyObject *owner, const void
                        int unit)
 {
     validation_end(state);
+    state->spared = false;
     const bool overtaken =
         state->open && (state->open_rank < rank ||
                         (state->open_rank == TRAIN_UPDATE && rank == TRAIN_LOOP));
@@ -288,6 +291,18 @@ static void group_evaluates(train_state *state)
     validation_begin(state);
 }
 
+/* The loader of the open step, if its batch was computed with and not trained with, after others were: a validation need
+ * neither say eval() nor no_grad(). */
+static train_group *untrained(train_state *state, const PyObject *owner)
+{
+    if (!state->updated || !state->worked || state->backward || state->trains ||
+        !state->open || state->owner != owner || state->open_rank != TRAIN_LOADER) {
+        return NULL;
+    }
+    train_group *group = core_group_find(&state->groups, state->group);
+    return group && group->kind == GROUP_UNKNOWN ? group : NULL;
+}
+
 /* What a question of `owner` is: 1 a step began, 0 it is part of another's step, 2 of a validation. */
 static int question(train_state *state, int rank, PyObject *owner, PyObject *group,
                     bool evaluating, int unit)
@@ -296,11 +311,23 @@ static int question(train_state *state, int rank, PyObject *owner, PyObject *gro
         group_evaluates(state); /* Nothing was trained with the batch. */
         return 2;
     }
+    train_group *spares = untrained(state, owner);
+    if (spares) {
+        spares->spares = state->spared = true;
+        group_evaluates(state);
+        return 2;
+    }
     const bool goes_on = state->open && state->owner == owner;
     if (!goes_on && rank <= TRAIN_LOADER &&
         (evaluating || core_group_kind(&state->groups, group) == GROUP_EVALUATES)) {
         if (state->open && !step_counts(state)) {
             step_forget(state);
+        }
+        const train_group *known =
+            state->open ? NULL : core_group_find(&state->groups, group);
+        if (known && known->spares) {
+            state->spared = true;
+            state->group = group;
         }
         validation_begin(state);
         return 2;
@@ -389,13 +416,26 @@ static bool work_begins_step(const train_state *state, bool backward)
     return !optimizer_known && (!backward || !state->forwards);
 }
 
+/* A backward: what was taken for a validation trains after all, some batches at a time. */
+static void spared_end(train_state *state)
+{
+    train_group *group =
+        state->spared ? core_group_find(&state->groups, state->group) : NULL;
+    state->spared = false;
+    if (group) {
+        group->spares = false;
+        group->kind = GROUP_TRAINS;
+    }
+}
+
 void core_train_works(bool backward)
 {
     train_state *state = state_now();
-    if (!state) {
+    if (!state || (state->spared && !backward)) {
         return;
     }
     validation_end(state);
+    spared_end(state);
     state->forwards |= !backward;
     if (state->awaited && !core_loop_is_here(&state->gathered)) {
         /* That loop was left with the update: what led to it stays one step. */
@@ -636,6 +676,9 @@ static PyObject *train_got(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(owne
 void core_train_over(PyObject *owner, bool failed)
 {
     train_state *state = wait_over(failed);
+    if (state) {
+        state->spared = false;
+    }
     if (state && state->owner == owner) {
         owner_clear(state);
         step_forget(state);

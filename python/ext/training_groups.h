@@ -17,6 +17,7 @@ typedef struct train_group {
     uint32_t passes;
     uint32_t before; /* epochs that were over when its first step began */
     bool begun;      /* it has had a step */
+    bool spares;     /* it evaluates with gradients, which nobody uses */
 } train_group;
 
 /* All zero, there are none. */
