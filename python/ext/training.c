@@ -40,12 +40,15 @@ typedef struct train_state {
     const void *owner; /* whose next question ends the open step */
     PyObject *owner_weak;
     const void *group;
-    uint64_t asked_at;      /* where the owner asked first, see core_user_place */
-    const void *other;      /* who else asked since */
-    unsigned other_updates; /* `updates` at that time */
-    loop_place place;       /* of the last update */
-    loop_place gathered;    /* of the last backward */
-    unsigned backwards;     /* since the last update */
+    uint64_t asked_at; /* where the owner asked first, see core_user_place */
+    const void *other; /* who else asked since */
+    const void *other_group;
+    unsigned other_updates;    /* `updates` at that time */
+    const void *other_updater; /* whose the last of them was */
+    const void *updater;       /* of the last update */
+    loop_place place;          /* of the last update */
+    loop_place gathered;       /* of the last backward */
+    unsigned backwards;        /* since the last update */
     train_groups groups;
     uint32_t epoch, epochs; /* of the open step; how many have been trained */
     struct {
@@ -266,15 +269,20 @@ static bool may_take_over(train_state *state, int rank, PyObject *owner,
         core_group_kind(&state->groups, group) == GROUP_TRAINS) {
         return true;
     }
-    if (rank == TRAIN_LOADER && state->updates > 0 &&
-        state->asked_at == core_user_place()) {
-        return true; /* What was taken before is trained: these loaders take turns in one loop. */
+    if (rank == TRAIN_LOADER && state->updates > 0) {
+        /* What was taken before is trained: these loaders take turns in one loop. */
+        const train_group *known = core_group_find(&state->groups, group);
+        if ((known && known->turns) || state->asked_at == core_user_place()) {
+            return true;
+        }
     }
     /* Asked twice with an update in between, while the one that had the step did not ask: it no longer drives the loop. */
     const bool drives = state->other == owner && state->updates > state->other_updates;
     if (state->other != owner) {
         state->other = owner;
+        state->other_group = group;
         state->other_updates = state->updates;
+        state->other_updater = state->updates ? state->updater : NULL;
     }
     return drives;
 }
@@ -793,6 +801,18 @@ static void pass_noted(train_state *state)
     state->pass.updates++;
 }
 
+/* One optimizer has stepped for a batch of each of two loaders: from now on each of them gives steps. */
+static void turns_noted(train_state *state)
+{
+    const void *both[] = {state->group, state->other_group};
+    for (size_t i = 0; i < 2; i++) {
+        train_group *group = core_group_find(&state->groups, both[i]);
+        if (group) {
+            group->turns = true;
+        }
+    }
+}
+
 void core_train_update(PyObject *owner)
 {
     train_state *state = state_now();
@@ -807,6 +827,10 @@ void core_train_update(PyObject *owner)
     state->by_hand = false;
     state->updated = true;
     state->updates++;
+    state->updater = owner;
+    if (state->other && state->other_updater == owner) {
+        turns_noted(state);
+    }
     state->backwards = 0;
     if (state->awaited && core_loop_is_here(&state->gathered)) {
         return; /* another optimizer for the same gradients */
