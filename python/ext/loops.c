@@ -680,6 +680,18 @@ bool core_loop_is_here(const loop_place *place)
     return place_pass(place) != NULL;
 }
 
+bool core_loop_is_inner(const loop_place *place)
+{
+    const core_pass *pass = place->loop ? place_pass(place) : NULL;
+    while (pass && pass > passes) {
+        pass--;
+        if (pass->loop && !pass->loop->yields) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Notes where this is; false: for the second time in one iteration. */
 static bool place_take(loop_place *place)
 {

@@ -121,6 +121,8 @@ typedef struct loop_place {
 void core_loop_noted(loop_place *place);
 /* Whether this thread still is in that iteration, or in a loop within it. */
 bool core_loop_is_here(const loop_place *place);
+/* Whether the loop of that place goes on here, within another one. */
+bool core_loop_is_inner(const loop_place *place);
 /* A backward begins here. */
 void core_loop_backward(loop_place *place);
 /* It is one. Tells whether a loop gives the steps that the call is part of: one in whose iterations the update is called once

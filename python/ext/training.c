@@ -9,6 +9,7 @@
 #include "sampler.h"
 #include "section.h"
 #include "training_groups.h"
+#include "user_code.h"
 #include <string.h>
 
 /* What a thread knows of its training. Invariants: `owner` and `group` mean something only while a pass goes on; `open`
@@ -32,18 +33,30 @@ typedef struct train_state {
     bool
         evaluated; /* in the open step something ran that may validate, or be a teacher of what is trained next */
     bool validating;
+    bool
+        spared; /* what is computed with gradients validates, too: nobody trains with its batches */
     unsigned waiting;
     unsigned updates;  /* since the owner last asked */
     const void *owner; /* whose next question ends the open step */
     PyObject *owner_weak;
     const void *group;
-    const void *other;      /* who else asked since */
-    unsigned other_updates; /* `updates` at that time */
-    loop_place place;       /* of the last update */
-    loop_place gathered;    /* of the last backward */
-    unsigned backwards;     /* since the last update */
+    uint64_t asked_at; /* where the owner asked first, see core_user_place */
+    const void *other; /* who else asked since */
+    const void *other_group;
+    unsigned other_updates;    /* `updates` at that time */
+    const void *other_updater; /* whose the last of them was */
+    const void *updater;       /* of the last update */
+    loop_place place;          /* of the last update */
+    loop_place gathered;       /* of the last backward */
+    unsigned backwards;        /* since the last update */
     train_groups groups;
     uint32_t epoch, epochs; /* of the open step; how many have been trained */
+    struct {
+        uint64_t begun;   /* the pass */
+        unsigned updates; /* in it */
+        uint32_t count;   /* of passes */
+        bool none;        /* they are parts of steps: each has one update */
+    } pass;               /* over the loop around the updates */
 } train_state;
 
 CORE_THREAD_LOCAL train_state *train_self;
@@ -183,8 +196,12 @@ static void epoch_begin(train_state *state, train_group *group)
         group->before = state->epochs + 1 - group->passes;
     }
     group->begun = true;
-    state->epoch = group->before + group->passes - 1;
-    sw_epoch(state->epoch);
+    const uint32_t epoch = group->before + group->passes - 1;
+    if (state->open && epoch != state->epoch) {
+        sw_step_end(); /* It is of the epoch before. */
+    }
+    state->epoch = epoch;
+    sw_epoch(epoch);
 }
 
 /* Ends the open step, if there is one, and begins the next. */
@@ -192,6 +209,7 @@ static void step_begin(train_state *state, int rank, PyObject *owner, const void
                        int unit)
 {
     validation_end(state);
+    state->spared = false;
     const bool overtaken =
         state->open && (state->open_rank < rank ||
                         (state->open_rank == TRAIN_UPDATE && rank == TRAIN_LOOP));
@@ -206,6 +224,7 @@ static void step_begin(train_state *state, int rank, PyObject *owner, const void
         owner_clear(state);
         state->owner = owner;
         state->owner_weak = owner ? gone_watch(owner) : NULL;
+        state->asked_at = rank == TRAIN_LOADER ? core_user_place() : 0;
     }
     train_group *known = core_group_find(&state->groups, group);
     if (known && known->passes) {
@@ -250,11 +269,20 @@ static bool may_take_over(train_state *state, int rank, PyObject *owner,
         core_group_kind(&state->groups, group) == GROUP_TRAINS) {
         return true;
     }
+    if (rank == TRAIN_LOADER && state->updates > 0) {
+        /* What was taken before is trained: these loaders take turns in one loop. */
+        const train_group *known = core_group_find(&state->groups, group);
+        if ((known && known->turns) || state->asked_at == core_user_place()) {
+            return true;
+        }
+    }
     /* Asked twice with an update in between, while the one that had the step did not ask: it no longer drives the loop. */
     const bool drives = state->other == owner && state->updates > state->other_updates;
     if (state->other != owner) {
         state->other = owner;
+        state->other_group = group;
         state->other_updates = state->updates;
+        state->other_updater = state->updates ? state->updater : NULL;
     }
     return drives;
 }
@@ -271,6 +299,18 @@ static void group_evaluates(train_state *state)
     validation_begin(state);
 }
 
+/* The loader of the open step, if its batch was computed with and not trained with, after others were: a validation need
+ * neither say eval() nor no_grad(). */
+static train_group *untrained(train_state *state, const PyObject *owner)
+{
+    if (!state->updated || !state->worked || state->backward || state->trains ||
+        !state->open || state->owner != owner || state->open_rank != TRAIN_LOADER) {
+        return NULL;
+    }
+    train_group *group = core_group_find(&state->groups, state->group);
+    return group && group->kind == GROUP_UNKNOWN ? group : NULL;
+}
+
 /* What a question of `owner` is: 1 a step began, 0 it is part of another's step, 2 of a validation. */
 static int question(train_state *state, int rank, PyObject *owner, PyObject *group,
                     bool evaluating, int unit)
@@ -279,11 +319,23 @@ static int question(train_state *state, int rank, PyObject *owner, PyObject *gro
         group_evaluates(state); /* Nothing was trained with the batch. */
         return 2;
     }
+    train_group *spares = untrained(state, owner);
+    if (spares) {
+        spares->spares = state->spared = true;
+        group_evaluates(state);
+        return 2;
+    }
     const bool goes_on = state->open && state->owner == owner;
     if (!goes_on && rank <= TRAIN_LOADER &&
         (evaluating || core_group_kind(&state->groups, group) == GROUP_EVALUATES)) {
         if (state->open && !step_counts(state)) {
             step_forget(state);
+        }
+        const train_group *known =
+            state->open ? NULL : core_group_find(&state->groups, group);
+        if (known && known->spares) {
+            state->spared = true;
+            state->group = group;
         }
         validation_begin(state);
         return 2;
@@ -372,13 +424,26 @@ static bool work_begins_step(const train_state *state, bool backward)
     return !optimizer_known && (!backward || !state->forwards);
 }
 
+/* A backward: what was taken for a validation trains after all, some batches at a time. */
+static void spared_end(train_state *state)
+{
+    train_group *group =
+        state->spared ? core_group_find(&state->groups, state->group) : NULL;
+    state->spared = false;
+    if (group) {
+        group->spares = false;
+        group->kind = GROUP_TRAINS;
+    }
+}
+
 void core_train_works(bool backward)
 {
     train_state *state = state_now();
-    if (!state) {
+    if (!state || (state->spared && !backward)) {
         return;
     }
     validation_end(state);
+    spared_end(state);
     state->forwards |= !backward;
     if (state->awaited && !core_loop_is_here(&state->gathered)) {
         /* That loop was left with the update: what led to it stays one step. */
@@ -619,6 +684,9 @@ static PyObject *train_got(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(owne
 void core_train_over(PyObject *owner, bool failed)
 {
     train_state *state = wait_over(failed);
+    if (state) {
+        state->spared = false;
+    }
     if (state && state->owner == owner) {
         owner_clear(state);
         step_forget(state);
@@ -717,6 +785,34 @@ static PyObject *train_works(PyObject *Py_UNUSED(module), PyObject *const *args,
     Py_RETURN_NONE;
 }
 
+/* Where nobody asks for batches, the passes of the loop around the updates are epochs, if that loop is within another. */
+static void pass_noted(train_state *state)
+{
+    if (state->pass.none || !core_loop_is_inner(&state->place)) {
+        return;
+    }
+    if (state->pass.begun != state->place.begun) {
+        state->pass.none = state->pass.count && state->pass.updates < 2;
+        state->pass.begun = state->place.begun;
+        state->pass.updates = 0;
+        state->epoch = state->pass.none ? 0 : state->pass.count++;
+        sw_epoch(state->pass.none ? UINT32_MAX : state->epoch);
+    }
+    state->pass.updates++;
+}
+
+/* One optimizer has stepped for a batch of each of two loaders: from now on each of them gives steps. */
+static void turns_noted(train_state *state)
+{
+    const void *both[] = {state->group, state->other_group};
+    for (size_t i = 0; i < 2; i++) {
+        train_group *group = core_group_find(&state->groups, both[i]);
+        if (group) {
+            group->turns = true;
+        }
+    }
+}
+
 void core_train_update(PyObject *owner)
 {
     train_state *state = state_now();
@@ -731,6 +827,10 @@ void core_train_update(PyObject *owner)
     state->by_hand = false;
     state->updated = true;
     state->updates++;
+    state->updater = owner;
+    if (state->other && state->other_updater == owner) {
+        turns_noted(state);
+    }
     state->backwards = 0;
     if (state->awaited && core_loop_is_here(&state->gathered)) {
         return; /* another optimizer for the same gradients */
@@ -739,6 +839,7 @@ void core_train_update(PyObject *owner)
     if (state->rank <= TRAIN_UPDATE && !state->hosted &&
         (!state->owner || state->owner == owner)) {
         core_loop_noted(&state->place);
+        pass_noted(state);
         const bool gathers = core_loop_hosts_gathering(&state->gathered, backwards);
         if (gathers && is_first) {
             state->awaited = true;

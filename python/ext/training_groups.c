@@ -44,7 +44,7 @@ train_group *core_group_find(train_groups *groups, const void *object)
  * last. */
 static uint32_t passes_before(const train_groups *groups)
 {
-    uint32_t most = 0;
+    uint32_t most = groups->passes;
     for (size_t i = 0; i < TRAIN_GROUPS; i++) {
         const train_group *group = &groups->list[i];
         if (group->kind == GROUP_TRAINS && group->weak && group->passes > most &&
@@ -68,7 +68,8 @@ train_group *core_group_get(train_groups *groups, PyObject *object)
     if (at == TRAIN_GROUPS) {
         at = groups->newest++ % TRAIN_GROUPS;
     }
-    const uint32_t passes = passes_before(groups);
+    /* What gives way may be the one that had most, and have left its address to this. */
+    const uint32_t passes = groups->passes = passes_before(groups);
     group = &groups->list[at];
     Py_CLEAR(group->weak);
     *group = (train_group){

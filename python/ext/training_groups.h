@@ -17,12 +17,16 @@ typedef struct train_group {
     uint32_t passes;
     uint32_t before; /* epochs that were over when its first step began */
     bool begun;      /* it has had a step */
+    bool turns;      /* it takes turns with another, each for updates of their own */
+    bool spares;     /* it evaluates with gradients, which nobody uses */
 } train_group;
 
 /* All zero, there are none. */
 typedef struct train_groups {
     train_group list[TRAIN_GROUPS];
     unsigned newest;
+    uint32_t
+        passes; /* most of those that were trained on, are gone, and have given way */
 } train_groups;
 
 /* A weak reference, or NULL without an exception: the object cannot have one. */

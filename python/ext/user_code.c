@@ -93,23 +93,49 @@ bool core_is_user_code(PyCodeObject *code)
     return core_is_user_file(code->co_filename);
 }
 
-bool core_user_site_find(core_user_site *out)
+/* The innermost frame of the user's code, from `frame` outward; takes its reference and gives one. */
+static PyFrameObject *user_frame(PyFrameObject *frame, core_user_site *out)
 {
-    PyFrameObject *frame = PyEval_GetFrame();
-    Py_XINCREF(frame);
     while (frame) {
         PyCodeObject *code = PyFrame_GetCode(frame);
         if (core_is_user_code(code)) {
             *out = (core_user_site){code, PyFrame_GetLineNumber(frame)};
-            Py_DECREF(frame);
-            return true;
+            return frame;
         }
         Py_DECREF(code);
         PyFrameObject *back = PyFrame_GetBack(frame);
         Py_DECREF(frame);
         frame = back;
     }
-    return false;
+    return NULL;
+}
+
+bool core_user_site_find(core_user_site *out)
+{
+    PyFrameObject *frame = PyEval_GetFrame();
+    Py_XINCREF(frame);
+    frame = user_frame(frame, out);
+    Py_XDECREF(frame);
+    return frame != NULL;
+}
+
+uint64_t core_user_place(void)
+{
+    enum { FRAMES = 6 }; /* Enough for helpers around an iterator. */
+    uint64_t place = 0;
+    PyFrameObject *frame = PyEval_GetFrame();
+    Py_XINCREF(frame);
+    core_user_site site;
+    for (int i = 0; i < FRAMES && (frame = user_frame(frame, &site)); i++) {
+        place = (place ^ (uint64_t)(uintptr_t)site.code ^ (uint64_t)site.line) *
+                UINT64_C(0x9e3779b97f4a7c15);
+        Py_DECREF(site.code);
+        PyFrameObject *back = PyFrame_GetBack(frame);
+        Py_DECREF(frame);
+        frame = back;
+    }
+    Py_XDECREF(frame);
+    return place;
 }
 
 int core_user_code_add(PyObject *module)

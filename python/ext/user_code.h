@@ -4,6 +4,7 @@
 
 #include "core.h"
 #include <stdbool.h>
+#include <stdint.h>
 
 typedef struct core_user_site {
     PyCodeObject *code; /* a reference that the caller gives back */
@@ -12,6 +13,9 @@ typedef struct core_user_site {
 
 /* The innermost frame of the calling thread that runs the user's code; false: there is none. Leaves no exception. */
 bool core_user_site_find(core_user_site *out);
+/* One number for where the calling thread is in the user's code: the lines of its innermost frames there. The same line in a
+ * helper that is called from two places is two of them. */
+uint64_t core_user_place(void);
 /* Whether this code is the user's: its file lies neither below the Python installation, nor in a folder of installed
  * packages, nor in this package. */
 bool core_is_user_code(PyCodeObject *code);

@@ -1033,3 +1033,50 @@ for _ in range(6):
     )
     assert len(outcome.steps) == 7
     assert {step["unit"] for step in outcome.steps} == {"update"}
+
+
+UPDATES = """
+from stepwatch import _core
+
+class Optimizer: pass
+
+def update(optimizer):
+    _core.train_works(False)
+    _core.train_works(True)
+    work()
+    _core.train_update(optimizer)
+
+optimizer = Optimizer()
+"""
+
+
+def test_passes_over_the_loop_of_the_updates_are_epochs(run: Runner) -> None:
+    outcome = run(
+        UPDATES
+        + """
+for epoch in range(3):
+    work()
+    for i in range(0, 40, 4):
+        update(optimizer)
+"""
+    )
+    assert {step["unit"] for step in outcome.steps} == {"update"}
+    # From 3.12 on the first iterations may be seen by nobody.
+    epochs = [step["epoch"] for step in outcome.steps]
+    assert epochs[-20:] == [1] * 10 + [2] * 10
+    assert len(epochs) == 30
+    if sys.version_info < (3, 12):
+        assert epochs[:10] == [0] * 10
+
+
+def test_a_loop_with_one_update_in_each_pass_has_no_epochs(run: Runner) -> None:
+    outcome = run(
+        UPDATES
+        + """
+for batch in range(30):
+    for one in [optimizer]:
+        update(one)
+"""
+    )
+    assert len(outcome.steps) == 30
+    assert {step["epoch"] for step in outcome.steps[1:]} <= {None}

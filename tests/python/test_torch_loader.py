@@ -372,6 +372,8 @@ def test_chains_in_attributes_of_any_name(program: Runner, workers: int) -> None
         script(
             f"""
 class Mine(Dataset):
+    last = Compose([Flip("b")])  # The class has it.
+
     def __init__(self):
         self.first, self.others = Compose([Named("a"), scale]), {{"train": Compose([Part()])}}
         self.callback = named
@@ -380,7 +382,8 @@ class Mine(Dataset):
         return 12
 
     def __getitem__(self, index):
-        return self.others["train"](self.first(self.callback(torch.ones(4) * index))), 1
+        sample = self.last(self.callback(torch.ones(4) * index))
+        return self.others["train"](self.first(sample)), 1
 
 loader = DataLoader(Mine(), batch_size=4, num_workers={workers})
 train(loader, 2)
@@ -393,7 +396,7 @@ train(loader, 2)
             for (kind, name), calls in file.calls("loader", number).items():
                 if kind == "transform":
                     found[name] = found.get(name, 0) + calls
-    assert found == {"Named": 24, "scale": 24, "Part": 24}
+    assert found == {"Named": 24, "scale": 24, "Part": 24, "Flip": 24}
 
 
 @pytest.mark.slow

@@ -188,3 +188,77 @@ def test_epochs_of_a_second_stage_follow_those_of_the_first(recorded: Recording)
         train(last)
     epochs = [(row["epoch"], row["steps"]) for row in recorded.report["epochs"]]
     assert epochs == [(0, 10), (1, 10), (2, 10), (3, 2), (4, 2)]
+
+
+def endless(batches: Any) -> Iterator[Any]:
+    while True:
+        yield from batches
+
+
+@watched
+def test_loaders_that_take_turns(recorded: Recording) -> None:
+    """Whichever gives the next batch: each batch is a step, of its own loader's epoch."""
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    sources = [endless(loader(4)), endless(loader(8))]
+    for i in range(18):
+        x, y = next(sources[i % 2])
+        optimizer.zero_grad()
+        model(x, y).backward()
+        optimizer.step()
+    assert (recorded.steps["count"], recorded.steps["updates"]) == (18, 18)
+    # Six batches of the first loader are an epoch, and three of the second.
+    assert [row["steps"] for row in recorded.report["epochs"]] == [9, 6, 3]
+
+
+@watched
+def test_a_loader_that_is_asked_between_two_updates(recorded: Recording) -> None:
+    """Both are asked by one helper, but in different places of the loop."""
+    first, second = Net(), Net()
+    optimizers = [torch.optim.SGD(model.parameters(), lr=0.1) for model in (first, second)]
+    sources = [endless(loader(4)), endless(loader(8))]
+    for _ in range(10):
+        x, y = next(sources[0])
+        first(x, y).backward()
+        optimizers[0].step()
+        x, y = next(sources[1])
+        second(x, y).backward()
+        optimizers[1].step()
+    assert (recorded.steps["count"], recorded.steps["updates"]) == (10, 20)
+
+
+@watched
+def test_loaders_that_take_turns_in_two_places(recorded: Recording) -> None:
+    """That one optimizer steps for both is known with its second step, which is part of the first
+    step."""
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    first, second = iter(loader(2)), iter(loader(2))
+    for i in range(20):
+        if i % 2:
+            x, y = next(first)
+        else:
+            x, y = next(second)
+        optimizer.zero_grad()
+        model(x, y).backward()
+        optimizer.step()
+    assert (recorded.steps["count"], recorded.steps["updates"]) == (19, 20)
+
+
+@watched
+def test_loaders_made_for_every_pass_beside_those_of_a_validation(recorded: Recording) -> None:
+    """One may have the address of one that is gone, and had other batches."""
+    for _ in range(4):
+        model = Net()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(3):
+            for x, y in loader():
+                optimizer.zero_grad()
+                model(x, y).backward()
+                optimizer.step()
+            model.eval()
+            with torch.no_grad():
+                for x, _ in loader(8):
+                    model(x)
+            model.train()
+    assert [row["steps"] for row in recorded.report["epochs"]] == [6] * 12

@@ -255,6 +255,50 @@ def test_another_pass_after_the_update_is_part_of_the_step(tmp_path: Path) -> No
     assert steps_of(run)["count"] == 6
 
 
+def test_a_pass_between_epochs_that_trains_nothing_is_a_validation(tmp_path: Path) -> None:
+    """Also where it says neither eval() nor no_grad(): nothing leads to a backward."""
+    run = record(
+        tmp_path,
+        """
+        import time
+        loader, check, optimizer = Loader(6), Loader(5), Optimizer()
+        for epoch in range(3):
+            for batch in loader:
+                train(optimizer)
+            for _ in check:
+                _core.train_works(False)
+                time.sleep(0.01)
+        """,
+    )
+    report = run.report().to_dict()
+    assert report["steps"]["count"] == 18
+    assert [row["steps"] for row in report["epochs"]] == [6, 6, 6]
+    # The first batch of all is not known to be one of a validation before the second is asked for.
+    parts = {row["part"]: row["s"] for row in report["timeline"]}
+    assert parts["validation"] >= 0.139
+
+
+def test_a_second_stage_that_gathers_losses_is_training(tmp_path: Path) -> None:
+    """Its first batches are taken for a validation, until the backward comes."""
+    run = record(
+        tmp_path,
+        """
+        first, second, optimizer = Loader(6), Loader(8), Optimizer()
+        for batch in first:
+            train(optimizer)
+        for epoch in range(3):
+            for i, batch in enumerate(second):
+                _core.train_works(False)
+                if i % 2:
+                    _core.train_works(True)
+                    _core.train_update(optimizer)
+        """,
+    )
+    steps = steps_of(run)
+    assert steps["updates"] == 6 + 12
+    assert steps["count"] in (6 + 22, 6 + 23)
+
+
 def test_a_teacher_in_eval_mode_is_no_validation(tmp_path: Path) -> None:
     run = record(
         tmp_path,

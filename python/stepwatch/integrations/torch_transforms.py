@@ -221,7 +221,7 @@ def _transforms(dataset: Any) -> Iterator[tuple[Any, Any, Any, bool]]:
 
 
 def _composed(owner: Any) -> list[Any]:
-    """Return what has a list of transforms, in attributes of whatever name.
+    """Return what has a list of transforms, in attributes of whatever name, also of its class.
 
     The collector is asked for them: it gives the values without making a dictionary of them.
     """
@@ -229,6 +229,7 @@ def _composed(owner: Any) -> list[Any]:
         return []  # Its samples would be among them.
     values = gc.get_referents(owner)[:_MOST]
     inside = [islice(each.values(), _MOST) for each in values if type(each) is dict]
+    inside += [islice(list(vars(kind).values()), _MOST) for kind in type(owner).__mro__[:-1]]
     return [
         each
         for each in chain(values, *inside)
