@@ -33,8 +33,11 @@
 /* Of a step that is nothing but such code, what its replacement takes: as a rule, and at least. */
 #define STAYS 0.12
 #define STAYS_LEAST 0.03
-/* Moving work gains nearly what making it cheaper would: then it is moved. */
+/* Moving work gains nearly what making it cheaper would: then it is moved. Sooner where there are workers that it belongs to. */
 #define TELL_WORK 0.9
+#define TELL_WORK_TO_WORKERS 0.75
+/* Share of a step that waits for batches, from which on workers have no time left. */
+#define WORKERS_BUSY 0.1
 #define CALLS_TOLD 0.05 /* of a step: worth a word in the title */
 
 static double percent(double share)
@@ -462,6 +465,13 @@ static bool line_makes_batches(sw_findings *all, const struct sw__hot_line *top,
     return true;
 }
 
+/* Whether there are workers, who have time left: what is done with their batches afterwards could be theirs. */
+static bool workers_wait(const sw_findings *all)
+{
+    return all->it.loader && all->it.loader->worker_count > 0 &&
+           !(all->it.wait_share > WORKERS_BUSY);
+}
+
 /* Of Python code and work on batches that are one and the same, one is told: the work, unless moving it gains less. */
 static void tell_work(sw_findings *all, struct sw__draft *work, struct sw__draft *python)
 {
@@ -473,13 +483,14 @@ static void tell_work(sw_findings *all, struct sw__draft *work, struct sw__draft
     for (size_t i = 0; i < count && !same; i++) {
         same = finding->name && strcmp(list[i].frame.name, finding->name) == 0 &&
                strcmp(list[i].frame.file, finding->file) == 0 &&
-               works_on_samples(all, &list[i]);
+               (workers_wait(all) || works_on_samples(all, &list[i]));
     }
     if (!same) {
         return;
     }
     struct sw__draft *told = work, *left = python;
-    if (work->finding.speedup < TELL_WORK * finding->speedup) {
+    const double least = workers_wait(all) ? TELL_WORK_TO_WORKERS : TELL_WORK;
+    if (work->finding.speedup < least * finding->speedup) {
         told = python;
         left = work;
     }
@@ -534,7 +545,7 @@ static void loader_main_process(sw_findings *all, struct sw__draft *python)
                         2 * pooled > waiting);
         return;
     }
-    if (python && 2 * interpreted_on_batches(all) > samples) {
+    if (python && !workers_wait(all) && 2 * interpreted_on_batches(all) > samples) {
         /* Making it fast gains more than moving it. */
         python->finding.also |= (uint64_t)1 << SW_FINDING_LOADER_MAIN_PROCESS;
         return;

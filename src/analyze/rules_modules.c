@@ -12,8 +12,10 @@
 
 /* Of blocks that stand in a row; of layers of one type; of layers that have little to learn. */
 #define BLOCK_TIMES 3.0
-/* … and of the slowest sibling: where sizes halve from block to block, the first stands out of most, and not of the second. */
+/* … and of the slowest sibling: where sizes halve from block to block, the first stands out of most, and not of the second. It is
+ * given the largest inputs, so more is asked of it. */
 #define BLOCK_NEXT_TIMES 2.5
+#define BLOCK_FIRST_TIMES 5.0
 #define BLOCK_LEAST 0.3
 #define LAYER_TIMES 3.5
 #define LAYER_LEAST 0.5
@@ -220,7 +222,9 @@ static bool block_outlier(const struct model *model, const struct part *part,
             slowest = fmax(slowest, other->forward_ns);
         }
     }
-    if (count < 2 || part->forward_ns < BLOCK_NEXT_TIMES * slowest) {
+    const bool first = strcmp(part->module->name + part->parent_length, ".0") == 0;
+    if (count < 2 || part->forward_ns < BLOCK_NEXT_TIMES * slowest ||
+        (first && part->forward_ns < BLOCK_FIRST_TIMES * median(scratch, count))) {
         return false;
     }
     *out = (struct outlier){.part = part,

@@ -136,8 +136,9 @@ static void part(struct scene *scene, const char *name, const char *type, double
 static void a_block_unlike_its_siblings(void **state)
 {
     (void)state;
-    static const double times[2][4] = {{0.3, 0.3, 3, 0.3}, {2.4, 1, 0.3, 0.2}};
-    for (unsigned k = 0; k < 2; k++) {
+    static const double times[3][4] = {
+        {0.3, 0.3, 3, 0.3}, {2.4, 1, 0.3, 0.2}, {2.4, 0.6, 0.6, 0.4}};
+    for (unsigned k = 0; k < 3; k++) {
         struct scene *scene = scene_new();
         scene_steps(scene, 100, PHASES(COMPUTE));
         part(scene, "Net", "Net", 4, 0, NULL);
@@ -150,7 +151,7 @@ static void a_block_unlike_its_siblings(void **state)
         }
         scene_look(scene);
         const sw_finding *finding = found(scene, SW_FINDING_SLOW_MODULE);
-        assert_int_equal(finding == NULL, k);
+        assert_int_equal(finding == NULL, k > 0);
         if (finding) {
             assert_string_equal(finding->name, "Net.blocks.2");
             assert_true(fabs(evidence(finding, "times_usual") - 10) < 0.5);
