@@ -55,7 +55,11 @@ def skip_all(torch: Any) -> None:
             members = vars(value).values() if isinstance(value, type) else (value,)
             for function in members:
                 function = getattr(function, "__func__", function)
-                if isinstance(function, FunctionType) and function.__module__ == module.__name__:
+                # What others have made of a function bears its name, and has code of theirs.
+                if (
+                    isinstance(function, FunctionType)
+                    and function.__code__.co_filename == module.__file__
+                ):
                     for code in _codes(function.__code__):
                         if code not in _kept_out:
                             _strategy(torch, code, below=True)

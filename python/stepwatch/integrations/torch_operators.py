@@ -12,7 +12,6 @@ import gc
 import os
 import threading
 import time
-from contextlib import contextmanager
 
 from stepwatch import _core, _imports
 from stepwatch.integrations import _notes, _patch, _steps, _torch_window, _totals
@@ -20,7 +19,7 @@ from stepwatch.integrations._torch_events import PHASES, Reader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from typing import Any
 
     from stepwatch.integrations._torch_window import Window
@@ -170,8 +169,7 @@ class _Operators:
         try:
             seen = window.close()
             if seen is not None and window.first is not None:
-                with _no_collections():
-                    self._keep(window, Reader(window, seen), number)
+                _undisturbed(lambda: self._keep(window, Reader(window, seen), number))
         except Exception as error:
             self._stop_for_good(_sentence(error))
 
@@ -196,13 +194,12 @@ class _Operators:
         self._settings[key] = made
 
 
-@contextmanager
-def _no_collections() -> Iterator[None]:
+def _undisturbed(work: Callable[[], None]) -> None:
     """Keep the garbage collector away from many objects that are made, none of them garbage."""
     was_on = gc.isenabled()
     gc.disable()
     try:
-        yield
+        work()
     finally:
         if was_on:
             gc.enable()
@@ -265,17 +262,18 @@ class Block:
                 self.totals = _core.put_torch_events(seen, window.tid, window.begin, window.end)
             else:
                 window.tell_devices()
-                with _no_collections():
-                    read = Reader(window, seen)
-                    self.totals = read.totals()
-                    for thread, spans in read.spans().items():
-                        _core.put_operators(thread, spans)
+                _undisturbed(lambda: self._read(Reader(window, seen)))
             if self._in_recording:
                 rows = _totals.Totals(15)
                 for key, values in self.totals.items():
                     rows.add(key, values)
         except Exception as error:
             _notes.note_once(f"the trace has no operators: {_sentence(error)}")
+
+    def _read(self, read: Reader) -> None:
+        self.totals = read.totals()
+        for thread, spans in read.spans().items():
+            _core.put_operators(thread, spans)
 
     def _watch(self, profile: Any) -> None:
         def make(original: Callable[..., Any]) -> Callable[..., Any]:
