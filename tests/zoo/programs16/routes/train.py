@@ -42,6 +42,7 @@ def main(cfg: Config):
             optimizer.step()
             steps += 1
     elapsed = time.perf_counter() - started
+    dist.barrier()
     dist.destroy_process_group()
     if rank == 0:
         print(f"loss {loss.item():.4f}")

@@ -27,7 +27,7 @@ class SessionSampler:
 
     def hard_negatives(self, history):
         """Those of many that are closest in the catalogue to what was looked at last."""
-        candidates = self.draw((self.batch_size, 24 * self.negatives))
+        candidates = self.draw((self.batch_size, 32 * self.negatives))
         distance = np.abs(candidates - history[:, -1:])
         closest = np.argpartition(distance, self.negatives, axis=1)[:, : self.negatives]
         return np.take_along_axis(candidates, closest, axis=1)

@@ -20,7 +20,7 @@ class Config:
     length: int = 24
     batch_size: int = 32
     negatives: int = 200
-    steps: int = 200
+    steps: int = 180
     report_every: int = 1
 
 
