@@ -215,6 +215,9 @@ SW_API void sw_step_past_phases(int unit, uint64_t begin, uint64_t end, uint64_t
 /* Ticks of each phase of this thread's open step so far (SW_PHASE_COUNT of them). Returns the tick at which it began; 0: none
  * is open. */
 SW_API uint64_t sw_step_phases(uint64_t *phase_ticks);
+/* Outside of steps: phases are counted on this thread from now on until a step begins, as if one had, for who asks by
+ * sw_step_phases. For work that is known to have been steps only when it is over, see sw_step_past_phases. */
+SW_API void sw_phases_watch(void);
 /* Forgets the open step, as if it had not begun: there was no batch. */
 SW_API void sw_step_cancel(void);
 /* Within a step: what this thread did since the tick `since` under the phase that is running counts as `phase` instead. For
@@ -224,7 +227,7 @@ SW_API void sw_phase_charge(int phase, uint64_t since);
  * recognised by what follows it. */
 SW_API void sw_phase_mark(void);
 SW_API void sw_phase_claim(int phase);
-/* The steps that follow belong to this epoch. */
+/* The steps that follow belong to this epoch: those of this thread, and of threads that never say one. */
 SW_API void sw_epoch(uint32_t epoch);
 /* An optimizer step happened (report.json, "updates"). */
 SW_API void sw_update(void);

@@ -48,6 +48,7 @@ static void sw__scratch_fill(struct sw__scratch *scratch)
     lane->quick_mask = 63;
     uint32_t generation = atomic_load(&sw__session.generation);
     lane->idle = SW__SCRATCH_GATE | (sw__clock_is_register() ? 0 : SW__GATE_SLOW);
+    lane->resident_due = lane->resident_open = UINT64_MAX;
     atomic_store(&lane->generation, lane->idle);
     scratch->section.id = 1;
     atomic_store(&scratch->section.gate, SW__SCRATCH_GATE);

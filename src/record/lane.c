@@ -300,9 +300,10 @@ void sw__lane_reset(struct sw__lane *lane)
     lane->node = lane->root;
     lane->start = 0;
     lane->phase_gate = 0;
-    lane->idle = (lane->idle & ~SW__GATE_SLOW) | sw__lane_slow(lane);
+    lane->idle = SW__GATE_OF(lane->idle) | sw__lane_slow(lane);
     sw__resident_reset(lane);
     lane->overflow = 0;
+    lane->epoch = 0;
     atomic_store_explicit(&lane->file->step_open, 0, memory_order_release);
     sw__lane_idle(lane);
 }

@@ -375,7 +375,7 @@ static void sw__domain_switch(struct sw_domain *domain, bool open)
     static uint32_t last;
     uint32_t gate = 0;
     if (open && atomic_load(&domain->enabled)) {
-        last = last + 1 < SW__GATE_DOMAIN ? last + 1 : 1;
+        last = last + 1 < SW__GATE_WATCHED ? last + 1 : 1;
         gate = last | (domain->index ? SW__GATE_DOMAIN : 0);
     }
     atomic_store(&domain->gate, gate);

@@ -35,9 +35,11 @@
 #define SW__DEFS_BLOCK 16384u
 /* A gate is a number that no recording and no switching on of a domain had before, below these bits. It has the first
  * where the domain is not the default one, so that the default domain's lane never fits; a lane has the second where no
- * section may take the fast path. */
+ * section may take the fast path, and the third where one may take it that tells of changes (SW__GATE_OF is what is left). */
 #define SW__GATE_DOMAIN 0x40000000u
 #define SW__GATE_SLOW 0x80000000u
+#define SW__GATE_WATCHED 0x20000000u
+#define SW__GATE_OF(idle) ((idle) & ~(SW__GATE_SLOW | SW__GATE_WATCHED))
 #define SW__FRAME_PHASED 1 /* frame.flags: its end restores phase_before */
 #define SW__FRAME_KEYED 2  /* frame.flags: its key counts */
 #define SW__FRAME_CHILD 4  /* frame.flags: child_before counts */
@@ -95,8 +97,9 @@ struct sw__slot {
  * Invariants: bottom ≤ top ≤ limit; bottom[-1] stands for the root; node and start are those of top[-1]; a frame at or
  * above top has node 0, so that a reader of the memory sees where the stack ends; generation is `idle`, or 0 while the
  * thread is inside the recorder (a signal handler then finds it so). `idle` is the gate of the lane's sections, with
- * SW__GATE_SLOW where the clock is not a register, `resident` is there, or somebody wants to know of changes: then every section
- * takes the slow path. */
+ * SW__GATE_SLOW where the clock is not a register or sections are open beyond the deepest frame: then every section takes the slow
+ * path; with SW__GATE_WATCHED where `resident` is there or somebody wants to know of changes: then they take one that is nearly as
+ * fast as the usual one, unless memory is to be read. */
 struct sw__lane {
     _Atomic uint32_t generation;
     uint32_t quick_mask;
@@ -129,6 +132,7 @@ struct sw__lane {
     uint32_t node_count;
     uint32_t overflow;        /* sections open beyond the deepest frame */
     _Atomic uint32_t samples; /* that a sampler took within the open step */
+    uint32_t epoch; /* that this thread said last, plus 1; 0: none that is known */
     uint64_t step_start, step_number;
     uint64_t
         mark; /* ticks of no phase when sw_phase_mark was called in this step; UINT64_MAX: it was not */
@@ -137,6 +141,10 @@ struct sw__lane {
     struct sw__fmt_block *nodes_block; /* the one with room */
     struct sw__fmt_block *hist_block;
     struct sw__resident *resident; /* NULL: memory of sections is not read */
+    uint64_t
+        resident_due; /* ticks from which on a section that begins is read; else UINT64_MAX */
+    uint64_t
+        resident_open; /* begin of the newest section that was read; UINT64_MAX: none is open */
 };
 
 /* A file that stays open. Others may close it and have another file under its number: it is known by what it is. */
@@ -295,9 +303,9 @@ SW__INLINE void sw__chunk_publish(struct sw__lane *main, uint8_t *cursor)
     atomic_store_explicit((_Atomic uint32_t *)(void *)(main->data - back),
                           (uint32_t)(cursor - main->data), memory_order_release);
 }
-/* Whoever wants to know, on a thread itself, that the sections that are open on it may be others (src/watch/heap.c). It is told in
- * slow paths alone, so as long as it is wanted lanes are slow: new ones by themselves, others when they next come by, or when
- * whoever it is makes them so, on their own thread. NULL: nobody ever wanted to know. */
+/* Whoever wants to know, on a thread itself, that the sections of the default domain that are open on it may be others
+ * (src/watch/heap.c). It is not told in the fast path, so as long as it is wanted lanes are watched: new ones by themselves, others
+ * when they next come by, or when whoever it is makes them so, on their own thread. NULL: nobody ever wanted to know. */
 extern void (*_Atomic sw__sections_tell)(void);
 extern _Atomic bool sw__sections_watched;
 SW__INLINE void sw__sections_changed(void)
@@ -307,13 +315,17 @@ SW__INLINE void sw__sections_changed(void)
         tell();
     }
 }
+SW__INLINE bool sw__lane_is_watched(const struct sw__lane *lane)
+{
+    return lane->resident ||
+           (lane->domain == 0 &&
+            atomic_load_explicit(&sw__sections_watched, memory_order_relaxed));
+}
 /* What the lane's gate has beyond the domain's. */
 SW__INLINE uint32_t sw__lane_slow(const struct sw__lane *lane)
 {
-    return sw__clock_is_register() && !lane->resident &&
-                   !atomic_load_explicit(&sw__sections_watched, memory_order_relaxed)
-               ? 0
-               : SW__GATE_SLOW;
+    return (sw__clock_is_register() ? 0 : SW__GATE_SLOW) |
+           (sw__lane_is_watched(lane) ? SW__GATE_WATCHED : 0);
 }
 /* Entering the recorder: from here on a signal handler of this thread finds the lane busy, and so does
  * whoever ends the session. What follows must look at the gate after this, not before. */

@@ -1,16 +1,17 @@
 /* What a section changed of the process's resident memory: read from the kernel where the section begins and where it ends,
- * while `memory` is on. Only then lanes have a place for it, and all their sections take the slow path.
+ * while `memory` is on. Only then lanes have a place for it.
  *
  * A reading costs about a microsecond, and nobody knows how short sections are. So a thread has a budget: a share of the
- * time that has passed. A call whose begin finds none is not read at all, and the row says how many were. */
+ * time that has passed. A call whose begin finds none is not read at all, and the row says how many were. The lane knows when there
+ * is time again, and which section is to be read at its end: these take the slow path, and only these. */
 #include "base/memory.h"
 #include "base/os.h"
 #include "record/recorder.h"
 #include <string.h>
 
-/* At most one part in so many of a thread's time is for readings, and so much at once. */
-#define SW__RESIDENT_SHARE 200
-#define SW__RESIDENT_BURST_MS 1
+/* At most one part in so many of a thread's time is for readings, and so much at once: this part of a millisecond. */
+#define SW__RESIDENT_SHARE 400
+#define SW__RESIDENT_BURST 4
 /* A reading that takes longer was interrupted, which is no cost of ours: so many parts of a millisecond. */
 #define SW__RESIDENT_LONGEST 50
 #define SW__RESIDENT_DEPTH 64
@@ -41,16 +42,33 @@ struct sw__resident {
     struct sw__resident_node node[SW__NODES_HARD]; /* pages that are used only */
 };
 
+/* When there will be time for both readings of a call. */
+static void sw__resident_plan(struct sw__lane *lane)
+{
+    const struct sw__resident *resident = lane->resident;
+    const int64_t missing = (int64_t)(2 * resident->cost) - resident->budget;
+    lane->resident_due =
+        missing > 0 ? resident->paid + (uint64_t)missing * SW__RESIDENT_SHARE : 0;
+}
+
+static void sw__resident_newest(struct sw__lane *lane)
+{
+    const struct sw__resident *resident = lane->resident;
+    lane->resident_open =
+        resident->depth ? resident->open[resident->depth - 1].start : UINT64_MAX;
+}
+
 void sw__resident_open(struct sw__lane *lane)
 {
     lane->resident = NULL;
+    lane->resident_due = lane->resident_open = UINT64_MAX;
     if (sw__session.settings.memory && lane->domain == 0) {
         struct sw__resident *resident = sw__alloc_zero(1, sizeof(*resident));
         if (resident) {
-            resident->budget =
-                (int64_t)(SW__RESIDENT_BURST_MS * sw__session.ticks_per_ms);
+            resident->budget = (int64_t)(sw__session.ticks_per_ms / SW__RESIDENT_BURST);
             resident->paid = sw__clock_now();
             lane->resident = resident;
+            sw__resident_plan(lane);
         }
     }
 }
@@ -59,12 +77,14 @@ void sw__resident_close(struct sw__lane *lane)
 {
     sw__free(lane->resident);
     lane->resident = NULL;
+    lane->resident_due = lane->resident_open = UINT64_MAX;
 }
 
 void sw__resident_reset(struct sw__lane *lane)
 {
     if (lane->resident) {
         lane->resident->depth = 0;
+        sw__resident_newest(lane);
     }
 }
 
@@ -72,10 +92,11 @@ void sw__resident_reset(struct sw__lane *lane)
 static bool sw__resident_may(struct sw__resident *resident, uint64_t now)
 {
     if (now > resident->paid) {
-        const int64_t most = (int64_t)(SW__RESIDENT_BURST_MS * sw__session.ticks_per_ms);
-        resident->budget += (int64_t)((now - resident->paid) / SW__RESIDENT_SHARE);
+        const int64_t most = (int64_t)(sw__session.ticks_per_ms / SW__RESIDENT_BURST);
+        const uint64_t earned = (now - resident->paid) / SW__RESIDENT_SHARE;
+        resident->paid += earned * SW__RESIDENT_SHARE;
+        resident->budget += (int64_t)earned;
         resident->budget = resident->budget < most ? resident->budget : most;
-        resident->paid = now;
     }
     return resident->budget >= (int64_t)(2 * resident->cost);
 }
@@ -92,6 +113,7 @@ static uint64_t sw__resident_read(struct sw__lane *lane)
     const uint64_t longest = sw__session.ticks_per_ms / SW__RESIDENT_LONGEST;
     resident->cost = took < longest ? took : longest;
     resident->budget -= (int64_t)resident->cost;
+    sw__resident_plan(lane);
     sw__total_add(SW__TOTAL_EMIT_TICKS, resident->cost);
     return memory.resident;
 }
@@ -146,6 +168,7 @@ void sw__resident_begin(struct sw__lane *lane, const struct sw__fmt_frame *frame
     if (bytes != UINT64_MAX) {
         resident->open[resident->depth++] = (struct sw__resident_open){
             .start = frame->start, .node = frame->node, .begin = bytes, .highest = bytes};
+        sw__resident_newest(lane);
     }
 }
 
@@ -174,6 +197,7 @@ void sw__resident_end(struct sw__lane *lane, const struct sw__fmt_frame *frame, 
     resident->depth--;
     memmove(&resident->open[at], &resident->open[at + 1],
             (resident->depth - at) * sizeof(it));
+    sw__resident_newest(lane);
     if (bytes == UINT64_MAX) {
         return;
     }

@@ -99,7 +99,7 @@ static struct sw__lane *sw__lane_cold(const struct sw_section *section, bool end
         return NULL;
     }
     sw__lane_busy(lane);
-    if (!sw__gate_is(section, lane->idle & ~SW__GATE_SLOW)) {
+    if (!sw__gate_is(section, SW__GATE_OF(lane->idle))) {
         sw__lane_idle(lane);
         return NULL;
     }
@@ -110,7 +110,7 @@ static struct sw__lane *sw__lane_cold(const struct sw_section *section, bool end
 static void sw__lane_changed(struct sw__lane *lane)
 {
     if (!lane->overflow) {
-        lane->idle = (lane->idle & ~SW__GATE_SLOW) | sw__lane_slow(lane);
+        lane->idle = SW__GATE_OF(lane->idle) | sw__lane_slow(lane);
     }
     sw__sections_changed();
     sw__lane_idle(lane);
@@ -196,10 +196,41 @@ SW__INLINE void sw__enter(struct sw_section *section, struct sw__lane *lane,
     sw__lane_idle(lane);
 }
 
+/* As sw__enter, where changes are told, and memory is read now and then. The lane is busy. */
+static SW__NOINLINE void sw__enter_watched(struct sw__lane *lane,
+                                           struct sw_section *section)
+{
+    const uint64_t now = sw__clock_register();
+    struct sw__fmt_frame *frame = lane->top;
+    const struct sw__slot *slot = &lane->quick[section->id & lane->quick_mask];
+    if (SW__UNLIKELY(slot->parent != lane->node || slot->section != section->id ||
+                     frame >= lane->limit || now >= lane->resident_due ||
+                     !sw__lane_is_watched(lane))) {
+        sw__enter_slow(lane, lane->idle, section);
+        return;
+    }
+    if (section->phase < lane->phase_gate) {
+        sw__frame_open(lane, slot->node, section, 0, now);
+    } else {
+        const uint64_t tail = slot->node;
+        lane->top = frame + 1;
+        lane->node = sw__node_at(lane, (uint32_t)tail);
+        lane->start = now;
+        __atomic_store_n(&frame->start, now, __ATOMIC_RELAXED);
+        sw__frame_set(frame, tail);
+    }
+    sw__sections_changed();
+    sw__lane_idle(lane);
+}
+
 /* Not a section of the default domain, or something else is unusual. */
 static SW__NOINLINE void sw__enter_other(struct sw__lane *lane, uint32_t before,
                                          struct sw_section *section)
 {
+    if (sw__gate_is(section, before ^ SW__GATE_WATCHED)) {
+        sw__enter_watched(lane, section);
+        return;
+    }
     sw__lane_give(lane, before);
     sw__enter(section, sw__self->lane[section->domain], sw__enter_slow);
 }
@@ -410,17 +441,11 @@ static SW__COLD void sw__leave_event(struct sw__lane *lane, const uint64_t first
     sw__lane_idle(lane);
 }
 
-/* Closes a section on a lane; `other` as above. `phased`: it may have switched the phase of the step. */
-SW__INLINE void sw__leave(struct sw_section *section, struct sw__lane *lane, uint64_t now,
-                          bool phased,
-                          void (*other)(struct sw__lane *lane, uint32_t before,
-                                        struct sw_section *section, uint64_t now))
+/* Closes a section on a lane that is busy, and the right one. `phased`: it may have switched the phase of the step; `watched`:
+ * somebody wants to know. */
+SW__INLINE void sw__leave_on(struct sw_section *section, struct sw__lane *lane,
+                             uint64_t now, bool phased, bool watched)
 {
-    const uint32_t generation = sw__lane_seize(lane);
-    if (SW__UNLIKELY(!sw__gate_is(section, generation))) {
-        other(lane, generation, section, now);
-        return;
-    }
     struct sw__fmt_node *node = lane->node;
     const uint64_t duration = now - lane->start;
     /* The two lowest octaves lie one behind the other, so that both are found through the second: a bucket is
@@ -457,6 +482,9 @@ SW__INLINE void sw__leave(struct sw_section *section, struct sw__lane *lane, uin
         uint64_t *record = (uint64_t *)(void *)main->cursor;
         if (SW__UNLIKELY(main->cursor >= main->end)) {
             sw__frame_set(frame, 0);
+            if (watched) {
+                sw__sections_changed();
+            }
             sw__leave_event(lane, section->head, now - duration, now, last);
             return;
         }
@@ -470,12 +498,43 @@ SW__INLINE void sw__leave(struct sw_section *section, struct sw__lane *lane, uin
         sw__chunk_publish(main, (uint8_t *)(record + 4));
     }
     sw__frame_set(frame, 0);
+    if (watched) {
+        sw__sections_changed();
+    }
     sw__lane_idle(lane);
+}
+
+/* Closes a section on a lane; `other` as above. */
+SW__INLINE void sw__leave(struct sw_section *section, struct sw__lane *lane, uint64_t now,
+                          bool phased,
+                          void (*other)(struct sw__lane *lane, uint32_t before,
+                                        struct sw_section *section, uint64_t now))
+{
+    const uint32_t generation = sw__lane_seize(lane);
+    if (SW__UNLIKELY(!sw__gate_is(section, generation))) {
+        other(lane, generation, section, now);
+        return;
+    }
+    sw__leave_on(section, lane, now, phased, false);
+}
+
+static SW__NOINLINE void sw__leave_watched(struct sw__lane *lane,
+                                           struct sw_section *section, uint64_t now)
+{
+    if (SW__UNLIKELY(lane->start == lane->resident_open || !sw__lane_is_watched(lane))) {
+        sw__leave_slow(lane, lane->idle, section, now);
+        return;
+    }
+    sw__leave_on(section, lane, now, true, true);
 }
 
 static SW__NOINLINE void sw__leave_other(struct sw__lane *lane, uint32_t before,
                                          struct sw_section *section, uint64_t now)
 {
+    if (sw__gate_is(section, before ^ SW__GATE_WATCHED)) {
+        sw__leave_watched(lane, section, now);
+        return;
+    }
     sw__lane_give(lane, before);
     sw__leave(section, sw__self->lane[section->domain], now, true, sw__leave_slow);
 }

@@ -195,8 +195,10 @@ static bool sw__step_end_at(struct sw__lane *lane, unsigned flags, uint64_t now,
             .ticks = start};
         step->end = end;
         step->number = lane->step_number;
-        step->epoch = atomic_load_explicit(&sw__domain_at(lane->domain)->epoch,
-                                           memory_order_relaxed);
+        step->epoch = lane->epoch
+                          ? lane->epoch - 1
+                          : atomic_load_explicit(&sw__domain_at(lane->domain)->epoch,
+                                                 memory_order_relaxed);
         step->domain = lane->domain;
         step->unit = lane->step_unit;
         step->reserved = 0;
@@ -358,6 +360,22 @@ void sw_step_past_phases(int unit, uint64_t begin, uint64_t end, uint64_t wait,
     sw__lane_leave(lane);
 }
 
+void sw_phases_watch(void)
+{
+    struct sw__lane *lane = sw__step_lane(NULL);
+    if (!lane) {
+        return;
+    }
+    if (!sw__step_is_open(lane) && !lane->phase_gate) {
+        memset(lane->phase_ticks, 0, sizeof(lane->phase_ticks));
+        sw__step_phases(lane);
+        lane->phase_gate = SW_PHASE_COUNT;
+        lane->phases = 1u << lane->phase;
+        lane->step_start = lane->phase_since = sw__clock_now();
+    }
+    sw__lane_leave(lane);
+}
+
 uint64_t sw_step_phases(uint64_t *phase_ticks)
 {
     struct sw__lane *lane = sw__step_lane(NULL);
@@ -365,7 +383,7 @@ uint64_t sw_step_phases(uint64_t *phase_ticks)
         return 0;
     }
     uint64_t begin = 0;
-    if (sw__step_is_open(lane)) {
+    if (lane->phase_gate) {
         begin = lane->step_start;
         memcpy(phase_ticks, lane->phase_ticks, SW_PHASE_COUNT * sizeof *phase_ticks);
         const uint64_t now = sw__clock_now();
@@ -502,6 +520,11 @@ void sw_epoch(uint32_t epoch)
 {
     if (sw__session_ready()) {
         atomic_store(&sw__domain_at(0)->epoch, epoch);
+    }
+    struct sw__lane *lane = sw__step_lane(NULL);
+    if (lane) {
+        lane->epoch = epoch + 1; /* UINT32_MAX, of none that is known, is 0. */
+        sw__lane_leave(lane);
     }
 }
 

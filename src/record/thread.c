@@ -481,7 +481,7 @@ static struct sw__lane *sw__lane_renew(struct sw__lane *lane)
 {
     uint32_t gate =
         atomic_load_explicit(&sw__domain_at(lane->domain)->gate, memory_order_relaxed);
-    if (SW__LIKELY(gate == (lane->idle & ~SW__GATE_SLOW) || sw__lane_is_busy(lane))) {
+    if (SW__LIKELY(gate == SW__GATE_OF(lane->idle) || sw__lane_is_busy(lane))) {
         return lane; /* Perhaps a busy one: the caller looks. */
     }
     if (gate == 0) {

@@ -2,6 +2,7 @@
 #include "recorder_util.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <stepwatch/schedule.h>
@@ -700,6 +701,86 @@ static void test_claims(void **state)
     ru_free(&trace);
 }
 
+/* Phases are counted without a step, too, for who wants them. */
+static void test_watched_phases(void **state)
+{
+    (void)state;
+    sw_section *forward = sw_section_get("forward");
+    uint64_t ticks[SW_PHASE_COUNT];
+    ru_start((sw_config){0});
+    sw_begin(forward);
+    assert_int_equal(sw_step_phases(ticks), 0);
+    sw_phases_watch();
+    ru_spin(1000);
+    sw_end(forward);
+    const uint64_t begun = sw_step_phases(ticks);
+    assert_int_not_equal(begun, 0);
+    assert_true(ticks[SW_PHASE_FORWARD] > 0);
+    sw_phases_watch(); /* goes on */
+    assert_int_equal(sw_step_phases(ticks), begun);
+    assert_int_equal(sw_step_number(), 0);
+    sw_step_past_phases(SW_STEP_LOOP, begun, sw_now(), 0, ticks);
+    assert_int_equal(sw_step_phases(ticks), 0);
+    sw_phases_watch();
+    sw_step_begin();
+    sw_begin(forward);
+    ru_spin(1000);
+    sw_end(forward);
+    sw_step_end();
+    struct ru_trace trace = ru_finish();
+    struct ru_records steps = ru_read(&trace, STEPS);
+    assert_int_equal(steps.count, 2);
+    for (size_t i = 0; i < 2; i++) {
+        const sw_record_step *step = &steps.at[i].record->step;
+        uint64_t sum = 0;
+        for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
+            sum += step->phase_ticks[p];
+        }
+        assert_int_equal(sum, step->end - step->head.ticks);
+        assert_true(step->phase_ticks[SW_PHASE_FORWARD] > 0);
+    }
+    ru_records_free(&steps);
+    ru_free(&trace);
+}
+
+/* Each thread has epochs of its own; one that says none has those of the others. */
+static void *other_epochs(void *says)
+{
+    for (uint32_t i = 0; i < 3; i++) {
+        if (says) {
+            sw_epoch(10 + i);
+        }
+        sw_step_begin();
+        sw_step_end();
+    }
+    return NULL;
+}
+
+static void test_epochs_of_threads(void **state)
+{
+    (void)state;
+    ru_start((sw_config){0});
+    for (uint32_t i = 0; i < 2; i++) {
+        pthread_t thread;
+        sw_epoch(i);
+        sw_step_begin();
+        assert_int_equal(pthread_create(&thread, NULL, other_epochs, i ? "" : NULL), 0);
+        pthread_join(thread, NULL);
+        sw_step_end();
+    }
+    struct ru_trace trace = ru_finish();
+    struct ru_records steps = ru_read(&trace, STEPS);
+    assert_int_equal(steps.count, 8);
+    const uint32_t epoch[] = {0, 0, 0, 0, 1, 10, 11, 12}; /* by number */
+    for (size_t i = 0; i < steps.count; i++) {
+        const sw_record_step *step = &steps.at[i].record->step;
+        assert_in_range(step->number, 0, 7);
+        assert_int_equal(step->epoch, epoch[step->number]);
+    }
+    ru_records_free(&steps);
+    ru_free(&trace);
+}
+
 static void test_past_steps(void **state)
 {
     (void)state;
@@ -791,6 +872,8 @@ int main(void)
         ru_test(test_cancel),
         ru_test(test_next_and_schedules),
         ru_test(test_claims),
+        ru_test(test_watched_phases),
+        ru_test(test_epochs_of_threads),
         ru_test(test_past_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
