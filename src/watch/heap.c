@@ -361,13 +361,11 @@ static void recording_begins(void)
     memset(heap.row, 0, sizeof heap.row);
 }
 
-/* On the thread itself, also while nothing counts: a lane that is not slow any more does not tell. */
+/* On the thread itself, also while nothing counts: a lane that is not watched any more does not tell. Threads that are not attached
+ * and those that are ending have a trap for ever. */
 static void sections_changed(void)
 {
-    struct sw__heap_thread *thread = sw__heap_self;
-    if (thread != &sw__heap_nobody && !is_closed(thread)) {
-        sw__heap_trap(thread);
-    }
+    sw__heap_trap(sw__heap_self);
 }
 
 int sw_heap_start(uint64_t sample_bytes, sw_error_info *info)

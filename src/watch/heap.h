@@ -108,8 +108,21 @@ void sw__heap_hooks_forked(void);
 /* heap_new.c */
 enum { SW__HEAP_NEW, SW__HEAP_DELETE, SW__HEAP_DELETE_SIZED, SW__HEAP_OPERATORS };
 struct sw__plt_hook;
-/* Says which functions the operators are, by their names. Whether they are those of the library and call malloc and free. */
-bool sw__heap_operators(struct sw__plt_hook *operators);
+enum sw__heap_operators_are {
+    SW__HEAP_OPERATORS_ABSENT, /* their library is not loaded */
+    SW__HEAP_OPERATORS_OTHER,
+    SW__HEAP_OPERATORS_PLAIN /* those of the library, which call malloc and free */
+};
+/* The functions themselves, and what entries for them may lead to because of us. */
+struct sw__heap_stand_ins {
+    void *malloc, *free, *hook_malloc, *hook_free;
+};
+/* Says which functions the operators are, by their names, and what they are. It waits for the linker, with no lock held; one thread at
+ * a time. */
+enum sw__heap_operators_are sw__heap_operators(struct sw__plt_hook *operators,
+                                               const struct sw__heap_stand_ins *ours);
+/* A number that changes when an object is loaded. */
+uint64_t sw__heap_objects(void);
 /* heap_sections.c */
 void sw__heap_sections(struct sw__heap_thread *thread, const struct sw__lane *lane);
 void sw__heap_sections_write(void); /* rows of all threads */
@@ -211,11 +224,6 @@ SW__INLINE int64_t sw__heap_allocated(const struct sw__heap_thread *thread)
     return sw__heap_word(&thread->end) - sw__heap_word(&thread->until);
 }
 
-SW__INLINE int64_t sw__heap_net(const struct sw__heap_thread *thread)
-{
-    return sw__heap_word(&thread->top) - sw__heap_room(thread);
-}
-
 /* What comes before is seen before what comes after. All are atomic where threads are checked, which knows no fences. */
 SW__INLINE void sw__heap_order(void)
 {
@@ -224,6 +232,14 @@ SW__INLINE void sw__heap_order(void)
 #else
     atomic_thread_fence(memory_order_acq_rel);
 #endif
+}
+
+/* In this order, for sw__heap_rise. */
+SW__INLINE int64_t sw__heap_net(const struct sw__heap_thread *thread)
+{
+    const int64_t top = sw__heap_word(&thread->top);
+    sw__heap_order();
+    return top - sw__heap_room(thread);
 }
 
 /* Two words change, and what follows from them does not. */
@@ -244,12 +260,27 @@ SW__INLINE void sw__heap_level(struct sw__heap_thread *thread)
     sw__heap_shift(thread, &thread->top, &thread->room, -sw__heap_room(thread));
 }
 
+/* The same after a block was taken from `room`, which is negative now: there is more in use than ever before. False: no, it is a trap.
+ * Whoever looks in between sees what was in use without the block, or with it. */
+SW__INLINE bool sw__heap_rise(struct sw__heap_thread *thread)
+{
+    const int64_t room = sw__heap_word(&thread->room);
+    if (room < -SW__HEAP_TRAP / 2) {
+        return false;
+    }
+    (void)sw__heap_less(&thread->room, (size_t)room);
+    sw__heap_order();
+    (void)sw__heap_less(&thread->top, (size_t)room);
+    return true;
+}
+
 /* Whether the sections that are open are those that were open at the last look, and a change will be told. */
 SW__INLINE bool sw__heap_is_settled(const struct sw__heap_thread *thread)
 {
     const struct sw__lane *lane = sw__self_lane;
     return lane->start == thread->start &&
-           (lane == &sw__no_lane || (lane->idle & SW__GATE_SLOW) != 0 ||
+           (lane == &sw__no_lane ||
+            (lane->idle & (SW__GATE_SLOW | SW__GATE_WATCHED)) != 0 ||
             lane->idle !=
                 atomic_load_explicit(&sw__domain_at(0)->gate, memory_order_relaxed));
 }

@@ -149,11 +149,10 @@ static SW__NOINLINE void *took_last(struct sw__heap_thread *thread, void *block,
 static SW__NOINLINE void *took_above(struct sw__heap_thread *thread, void *block,
                                      size_t bytes, const void *caller)
 {
-    if (sw__heap_is_trapped(thread)) {
+    if (SW__UNLIKELY(!sw__heap_rise(thread))) {
         (void)sw__heap_more(&thread->room, bytes);
         return took_specially(block, caller);
     }
-    sw__heap_level(thread);
     sw__add(&thread->blocks, 1);
     return sw__heap_less(&thread->until, bytes) ? took_last(thread, block, caller)
                                                 : block;
@@ -593,9 +592,14 @@ static struct sw__plt_hook operators[SW__HEAP_OPERATORS] = {
 static struct sw__plt_set operator_set = {.hooks = operators,
                                           .count = SW__HEAP_OPERATORS};
 
+/* malloc and free themselves. */
+static void *own_functions[2];
+
 static void choose_hooks(void)
 {
     heads = look_at_heads();
+    own_functions[0] = sw__plt_resolve("malloc");
+    own_functions[1] = sw__plt_resolve("free");
     hooks[MALLOC].replacement = heads ? (void *)hook_malloc : (void *)any_malloc;
     hooks[CALLOC].replacement = heads ? (void *)hook_calloc : (void *)any_calloc;
     hooks[FREE].replacement = heads ? (void *)hook_free : (void *)any_free;
@@ -604,7 +608,51 @@ static void choose_hooks(void)
         heads ? (void *)hook_posix_memalign : (void *)any_posix_memalign;
     hooks[ALIGNED_ALLOC].replacement =
         heads ? (void *)hook_aligned_alloc : (void *)any_aligned_alloc;
-    free_next = (void (*)(void *))sw__plt_resolve("free");
+    free_next = (void (*)(void *))own_functions[1];
+}
+
+/* --- operators, whose library may come later --- */
+
+static struct {
+    atomic_flag looking; /* one thread is at it */
+    _Atomic enum sw__heap_operators_are are;
+    _Atomic bool wanted;      /* the hooks are there */
+    _Atomic uint64_t objects; /* at the last look */
+} cxx = {.looking = ATOMIC_FLAG_INIT};
+
+static enum sw__heap_operators_are operators_now(void)
+{
+    enum sw__heap_operators_are are = atomic_load(&cxx.are);
+    if (are == SW__HEAP_OPERATORS_ABSENT && heads) {
+        const struct sw__heap_stand_ins ours = {own_functions[0], own_functions[1],
+                                                hooks[MALLOC].replacement,
+                                                hooks[FREE].replacement};
+        atomic_store(&cxx.objects, sw__heap_objects());
+        are = sw__heap_operators(operators, &ours);
+        atomic_store(&cxx.are, are);
+    }
+    return are;
+}
+
+/* Before an object is asked for something, which was perhaps loaded just now, with the library. */
+static void operators_later(void)
+{
+    if (atomic_load_explicit(&cxx.are, memory_order_relaxed) !=
+            SW__HEAP_OPERATORS_ABSENT ||
+        !atomic_load(&cxx.wanted) || sw__heap_objects() == atomic_load(&cxx.objects) ||
+        atomic_flag_test_and_set(&cxx.looking)) {
+        return;
+    }
+    if (operators_now() == SW__HEAP_OPERATORS_PLAIN) {
+        if (sw__plt_try_add(&operator_set) != 0) {
+            /* Another thread is at it, and may wait for this one: at the next call, then. */
+            atomic_store(&cxx.are, SW__HEAP_OPERATORS_ABSENT);
+            atomic_store(&cxx.objects, 0);
+        } else if (!atomic_load(&cxx.wanted)) {
+            sw__plt_remove(&operator_set);
+        }
+    }
+    atomic_flag_clear(&cxx.looking);
 }
 
 int sw__heap_hooks_add(sw_error_info *info)
@@ -615,26 +663,34 @@ int sw__heap_hooks_add(sw_error_info *info)
         choose_hooks();
         chosen = true;
     }
-    /* The operators are found before the entries that they call through are ours. They may be loaded after the first time. */
-    static bool plain;
-    plain = plain || (heads && sw__heap_operators(operators));
-    const int result = sw__plt_add(&set, info);
+    struct sw__plt_set *const sets[] = {&set, &operator_set};
+    const bool looks = !atomic_flag_test_and_set(&cxx.looking);
+    const bool plain = looks && operators_now() == SW__HEAP_OPERATORS_PLAIN;
+    int result = sw__plt_add_all(sets, plain ? 2 : 1, info);
+    if (result != 0 && plain) {
+        result = sw__plt_add(&set, info);
+    }
+    if (looks) {
+        atomic_flag_clear(&cxx.looking);
+    }
     if (result == 0) {
         dl_iterate_phdr(see_program, NULL);
-        if (plain) {
-            (void)sw__plt_add(&operator_set, NULL);
-        }
+        atomic_store(&cxx.wanted, heads);
+        atomic_store(&sw__plt_asking, heads ? operators_later : NULL);
     }
     return result;
 }
 
 void sw__heap_hooks_remove(void)
 {
-    sw__plt_remove(&operator_set);
-    sw__plt_remove(&set);
+    struct sw__plt_set *const sets[] = {&operator_set, &set};
+    /* Who finds the operators right now looks at this once they are there. */
+    atomic_store(&cxx.wanted, false);
+    sw__plt_remove_all(sets, 2);
 }
 
 void sw__heap_hooks_forked(void)
 {
     mapped_unlock();
+    atomic_flag_clear(&cxx.looking);
 }

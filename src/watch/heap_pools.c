@@ -173,11 +173,10 @@ static SW__NOINLINE void *small_last(void *block, size_t bytes)
 static SW__NOINLINE void *small_above(unsigned part, void *block, size_t bytes)
 {
     struct sw__heap_thread *thread = sw__heap_self;
-    if (sw__heap_is_trapped(thread)) {
+    if (SW__UNLIKELY(!sw__heap_rise(thread))) {
         (void)sw__heap_more(&thread->room, bytes);
         return small_specially(part, block, bytes);
     }
-    sw__heap_level(thread);
     sw__add(&thread->part[part].allocated, bytes);
     sw__add(&thread->part[part].blocks, 1);
     return sw__heap_less(&thread->until, bytes) ? small_last(block, bytes) : block;

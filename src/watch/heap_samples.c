@@ -36,6 +36,8 @@ enum {
 #define PACE_SHARE 200 /* a half percent */
 #define PACE_SAMPLES 32
 #define PACE_FIRST 128
+/* One that takes longer was interrupted, which is no cost of ours; ns. */
+#define PACE_LONGEST 50000
 #define PACE_MOST 128 /* times the period that was asked for */
 /* Without samples a thread looks again whether there are some after so many bytes. */
 #define LOOK_AGAIN ((int64_t)SW__HEAP_FLUSH)
@@ -448,7 +450,8 @@ void sw__heap_samples_begin(struct sw__heap_thread *thread)
 static void keep_pace(uint64_t began)
 {
     const uint64_t now = sw__os_now_ns();
-    samples.spent += now - began;
+    const uint64_t spent = now - began;
+    samples.spent += spent < PACE_LONGEST ? spent : PACE_LONGEST;
     if (--samples.paced > 0) {
         return;
     }

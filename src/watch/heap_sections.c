@@ -14,6 +14,7 @@ static struct sw__heap_count count_now(const struct sw__heap_thread *thread)
                                  .freed = allocated - (uint64_t)sw__heap_net(thread),
                                  .blocks = thread->blocks,
                                  .blocks_freed = thread->blocks_freed};
+#pragma GCC unroll 8
     for (unsigned part = 0; part < SW_HEAP_PARTS; part++) {
         sum.blocks += thread->part[part].blocks;
         sum.blocks_freed += thread->part[part].blocks_freed;
@@ -53,9 +54,14 @@ static void tell(struct sw__heap_thread *thread, const struct sw__heap_mark *mar
         return;
     }
     add_since(&node->count, now, &mark->at);
+#pragma GCC unroll 8
     for (unsigned part = 0; part < SW_HEAP_PARTS; part++) {
-        if (part != SW_HEAP_NATIVE) {
-            add_since(&node->part[part], &thread->part[part], &mark->part[part]);
+        const struct sw__heap_count *at = &thread->part[part];
+        /* Most sections have blocks of one or two parts. No bytes come without a block. */
+        if (part != SW_HEAP_NATIVE &&
+            (at->blocks != mark->part[part].blocks ||
+             at->blocks_freed != mark->part[part].blocks_freed)) {
+            add_since(&node->part[part], at, &mark->part[part]);
         }
     }
     sw__add(&node->calls, 1);
@@ -75,38 +81,59 @@ static int64_t peak_of(const struct sw__heap_thread *thread, uint32_t depth)
     return peak;
 }
 
-static void pop_to(struct sw__heap_thread *thread, uint32_t depth)
+/* What the thread had at most counts for the newest mark. */
+static void raise_peak(struct sw__heap_thread *thread, int64_t peak)
 {
-    const struct sw__heap_count now = count_now(thread);
-    while (thread->depth > depth) {
-        const uint32_t last = thread->depth - 1;
-        const int64_t peak = peak_of(thread, last);
-        tell(thread, &thread->marks[last], &now, peak);
-        thread->depth = last;
-        if (last > 0 && thread->marks[last - 1].peak < peak) {
-            thread->marks[last - 1].peak = peak;
-        }
+    struct sw__heap_mark *mark = &thread->marks[thread->depth - 1];
+    mark->peak = peak > mark->peak ? peak : mark->peak;
+}
+
+static void pop(struct sw__heap_thread *thread, const struct sw__heap_count *now)
+{
+    const struct sw__heap_mark *mark = &thread->marks[thread->depth - 1];
+    tell(thread, mark, now, mark->peak);
+    thread->depth--;
+    if (thread->depth > 0) {
+        raise_peak(thread, mark->peak);
     }
-    sw__heap_level(thread);
 }
 
 static void push(struct sw__heap_thread *thread, const struct sw__lane *lane,
-                 const struct sw__fmt_frame *frame)
+                 const struct sw__fmt_frame *frame, const struct sw__heap_count *now)
 {
-    const int64_t net = sw__heap_net(thread);
-    if (thread->depth > 0) {
-        struct sw__heap_mark *around = &thread->marks[thread->depth - 1];
-        const int64_t peak = sw__heap_word(&thread->top);
-        around->peak = peak > around->peak ? peak : around->peak;
-    }
-    struct sw__heap_mark *mark = &thread->marks[thread->depth];
+    struct sw__heap_mark *mark = &thread->marks[thread->depth++];
     mark->start = frame->start;
     mark->node = frame->node;
     mark->index = sw__node_at(lane, frame->node)->index;
-    mark->net = mark->peak = net;
-    mark->at = count_now(thread);
+    mark->net = mark->peak = (int64_t)(now->allocated - now->freed);
+    mark->at = *now;
     memcpy(mark->part, thread->part, sizeof mark->part);
-    thread->depth++;
+}
+
+/* Brings the marks in line with the sections that are open. The lane is busy. */
+static void follow(struct sw__heap_thread *thread, const struct sw__lane *lane)
+{
+    size_t open = (size_t)(lane->top - lane->bottom);
+    open = open < SW__HEAP_MARKS ? open : SW__HEAP_MARKS;
+    uint32_t same = 0;
+    while (same < thread->depth && same < open &&
+           thread->marks[same].start == lane->bottom[same].start &&
+           thread->marks[same].node == lane->bottom[same].node) {
+        same++;
+    }
+    if (thread->depth == same && open == same) {
+        return;
+    }
+    const struct sw__heap_count now = count_now(thread);
+    if (thread->depth > 0) {
+        raise_peak(thread, sw__heap_word(&thread->top));
+    }
+    while (thread->depth > same) {
+        pop(thread, &now);
+    }
+    for (size_t i = same; i < open; i++) {
+        push(thread, lane, &lane->bottom[i], &now);
+    }
     sw__heap_level(thread);
 }
 
@@ -118,7 +145,7 @@ static void renew(struct sw__heap_thread *thread, const struct sw__lane *lane)
                       MADV_DONTNEED);
     }
     thread->depth = 0;
-    thread->gate = lane->idle & ~SW__GATE_SLOW;
+    thread->gate = SW__GATE_OF(lane->idle);
     thread->thread = lane->thread->slot->index;
 }
 
@@ -140,32 +167,19 @@ void sw__heap_sections(struct sw__heap_thread *thread, const struct sw__lane *la
     const uint32_t before = sw__lane_seize(own);
     const uint32_t gate =
         atomic_load_explicit(&sw__domain_at(0)->gate, memory_order_relaxed);
-    if (before != 0 && gate != 0 && gate == (lane->idle & ~SW__GATE_SLOW)) {
+    if (before != 0 && gate != 0 && gate == SW__GATE_OF(lane->idle)) {
         if (thread->gate != gate) {
             renew(thread, lane);
         }
-        size_t open = (size_t)(lane->top - lane->bottom);
-        open = open < SW__HEAP_MARKS ? open : SW__HEAP_MARKS;
-        uint32_t same = 0;
-        while (same < thread->depth && same < open &&
-               thread->marks[same].start == lane->bottom[same].start &&
-               thread->marks[same].node == lane->bottom[same].node) {
-            same++;
-        }
-        if (thread->depth > same) {
-            pop_to(thread, same);
-        }
-        for (size_t i = same; i < open; i++) {
-            push(thread, lane, &lane->bottom[i]);
-        }
+        follow(thread, lane);
     }
     if (before == 0) {
         sw__lane_give(own, before);
     } else {
         thread->start = lane->start;
         /* From now on its sections set the trap. One of another recording cannot change before it is this one's. */
-        if (gate == (lane->idle & ~SW__GATE_SLOW) && sw_heap_is_on()) {
-            own->idle |= SW__GATE_SLOW;
+        if (gate == SW__GATE_OF(lane->idle) && sw_heap_is_on()) {
+            own->idle |= sw__lane_slow(own);
         }
         sw__lane_idle(own);
     }

@@ -36,9 +36,22 @@ static struct {
     struct sw__plt_counts counts;
 } sw__plt = {.lock = ATOMIC_FLAG_INIT};
 
+void (*_Atomic sw__plt_asking)(void);
+
 static bool sw__plt_try(void)
 {
     return !atomic_flag_test_and_set_explicit(&sw__plt.lock, memory_order_acquire);
+}
+
+/* Not for ever: who has the lock may wait for the linker, which may wait for who asks. */
+static bool sw__plt_try_long(void)
+{
+    bool locked = sw__plt_try();
+    for (unsigned round = 0; round < 1000 && !locked; round++) {
+        sched_yield();
+        locked = sw__plt_try();
+    }
+    return locked;
 }
 
 static void sw__plt_lock(void)
@@ -340,13 +353,7 @@ static void *sw__plt_stand_in(void *handle, const char *name)
     if (handle == RTLD_DEFAULT || handle == RTLD_NEXT || !name) {
         return NULL;
     }
-    /* Not for ever: who has the lock may wait for the linker, which may wait for who asks. */
-    bool locked = sw__plt_try();
-    for (unsigned round = 0; round < 1000 && !locked; round++) {
-        sched_yield();
-        locked = sw__plt_try();
-    }
-    if (!locked) {
+    if (!sw__plt_try_long()) {
         return NULL;
     }
     const struct sw__plt_name *known = sw__plt_find(name);
@@ -357,10 +364,19 @@ static void *sw__plt_stand_in(void *handle, const char *name)
     return top != function && !own && dlsym(handle, name) == function ? top : NULL;
 }
 
+static void sw__plt_ask(void)
+{
+    void (*asking)(void) = atomic_load_explicit(&sw__plt_asking, memory_order_acquire);
+    if (asking) {
+        asking();
+    }
+    sw__plt_look();
+}
+
 void *sw__plt_asked_for(void *handle, const char *name)
 {
     const int error = errno;
-    sw__plt_look();
+    sw__plt_ask();
     void *found = sw__plt_stand_in(handle, name);
     errno = error;
     return found;
@@ -368,7 +384,9 @@ void *sw__plt_asked_for(void *handle, const char *name)
 
 void *sw__plt_asked_version(void)
 {
-    sw__plt_look();
+    const int error = errno;
+    sw__plt_ask();
+    errno = error;
     return NULL;
 }
 
@@ -457,43 +475,77 @@ static void sw__plt_apply(void)
     sw__plt_scan();
 }
 
-int sw__plt_add(struct sw__plt_set *set, sw_error_info *info)
+/* The lock is held. */
+static int sw__plt_add_locked(struct sw__plt_set *const *sets, size_t count,
+                              sw_error_info *info)
+{
+    struct sw__plt_set *entered[SW__PLT_SETS];
+    size_t entered_count = 0;
+    int result = 0;
+    if (!sw__plt.malloc) {
+        sw__plt.malloc = sw__plt_function("malloc");
+        sw__plt.libc = dlsym(RTLD_DEFAULT, "gnu_get_libc_version");
+        sw__plt.tsan = dlsym(RTLD_DEFAULT, "__tsan_init") != NULL;
+    }
+    for (size_t i = 0; i < count && result == 0; i++) {
+        if (!sets[i]->added) {
+            result = sw__plt_own.added ? 0 : sw__plt_enter(&sw__plt_own, info);
+            result = result ? result : sw__plt_enter(sets[i], info);
+            if (result == 0) {
+                entered[entered_count++] = sets[i];
+            }
+        }
+    }
+    if (result == 0 && entered_count) {
+        sw__plt_apply();
+    }
+    while (result && entered_count) {
+        sw__plt_leave(entered[--entered_count]);
+    }
+    return result;
+}
+
+int sw__plt_add_all(struct sw__plt_set *const *sets, size_t count, sw_error_info *info)
 {
     if (!sw__plt_supported()) {
         return sw_error_set(info, SW_EUNSUPPORTED,
                             "calls cannot be watched on this processor");
     }
     const int error = errno;
-    int result = 0;
     sw__plt_lock();
-    if (!set->added) {
-        if (!sw__plt.malloc) {
-            sw__plt.malloc = sw__plt_function("malloc");
-            sw__plt.libc = dlsym(RTLD_DEFAULT, "gnu_get_libc_version");
-            sw__plt.tsan = dlsym(RTLD_DEFAULT, "__tsan_init") != NULL;
-        }
-        if (!sw__plt_own.added) {
-            result = sw__plt_enter(&sw__plt_own, info);
-        }
-        result = result ? result : sw__plt_enter(set, info);
-        if (result == 0) {
-            sw__plt_apply();
-        }
-    }
+    const int result = sw__plt_add_locked(sets, count, info);
     sw__plt_unlock();
     errno = error;
     return result;
 }
 
-void sw__plt_remove(struct sw__plt_set *set)
+int sw__plt_add(struct sw__plt_set *set, sw_error_info *info)
+{
+    return sw__plt_add_all(&set, 1, info);
+}
+
+int sw__plt_try_add(struct sw__plt_set *set)
+{
+    if (!sw__plt_try_long()) {
+        return SW_ELIMIT;
+    }
+    const int result = sw__plt_add_locked(&set, 1, NULL);
+    sw__plt_unlock();
+    return result;
+}
+
+void sw__plt_remove_all(struct sw__plt_set *const *sets, size_t count)
 {
     const int error = errno;
+    bool some = false;
     sw__plt_lock();
-    if (set->added && !set->inherited) {
-        sw__plt_leave(set);
-        if (sw__plt.set_count == 1 && sw__plt.sets[0] == &sw__plt_own) {
-            sw__plt_leave(&sw__plt_own);
+    for (size_t s = 0; s < count; s++) {
+        struct sw__plt_set *set = sets[s];
+        if (!set->added || set->inherited) {
+            continue;
         }
+        some = true;
+        sw__plt_leave(set);
         /* Its hooks keep their originals, for calls that are inside and pointers that were taken; those of a
          * set that is gone too may be skipped, since what it replaced is what counts. */
         for (size_t i = 0; i < set->count; i++) {
@@ -503,10 +555,20 @@ void sw__plt_remove(struct sw__plt_set *set)
                                  __ATOMIC_RELEASE);
             }
         }
+    }
+    if (some) {
+        if (sw__plt.set_count == 1 && sw__plt.sets[0] == &sw__plt_own) {
+            sw__plt_leave(&sw__plt_own);
+        }
         sw__plt_apply();
     }
     sw__plt_unlock();
     errno = error;
+}
+
+void sw__plt_remove(struct sw__plt_set *set)
+{
+    sw__plt_remove_all(&set, 1);
 }
 
 /* Waits for a thread that is looking, but not for ever: a handler of a signal that forks may have interrupted it. */

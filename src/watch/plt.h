@@ -13,6 +13,7 @@
 #ifndef SW_WATCH_PLT_H
 #define SW_WATCH_PLT_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -48,9 +49,17 @@ void *sw__plt_resolve(const char *name);
  * original stays NULL. Other threads may run meanwhile. 0 (also when it was added before),
  * SW_EUNSUPPORTED on other processors, SW_ELIMIT with too many names. Keeps errno. */
 int sw__plt_add(struct sw__plt_set *set, sw_error_info *info);
+/* The same for several, for which objects are gone through once; all of them or none. */
+int sw__plt_add_all(struct sw__plt_set *const *sets, size_t count, sw_error_info *info);
+/* The same where waiting could be for ever, as in `sw__plt_asking`: SW_ELIMIT also while another thread is at it. */
+int sw__plt_try_add(struct sw__plt_set *set);
 /* Makes all entries lead past the set again. Calls may still be inside a replacement. In the child of a fork entries stay as
  * they were inherited, and lead through replacements that have nothing to do. */
 void sw__plt_remove(struct sw__plt_set *set);
+void sw__plt_remove_all(struct sw__plt_set *const *sets, size_t count);
+/* Called while a set is added, with no lock held, before an object is asked for a function (dlsym): who has loaded one does that
+ * next. On the thread that asks, so it may do what that may: wait for the linker. NULL: nobody wants to know. */
+extern void (*_Atomic sw__plt_asking)(void);
 /* Patches objects that were loaded since. Cheap when there are none, gives up at once when another
  * thread is at it. It is called by itself when a program calls dlsym (as one does after dlopen)
  * while a set is added; clients call it now and then for the others. Keeps errno.

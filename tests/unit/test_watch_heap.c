@@ -258,6 +258,94 @@ static void test_sections_again(void **state)
     ru_free(&trace);
 }
 
+/* Sections one inside the other, opened and closed at random, with and without phases and steps, while resident memory is read or not:
+ * what is counted for each, and how often it was called, is what a model says. */
+enum { DEPTHS = 6, ROUNDS = 20000 };
+static const char *const deep[DEPTHS] = {"train", "epoch", "forward",
+                                         "layer", "loss",  "backward"};
+struct model {
+    uint64_t calls[DEPTHS], made[DEPTHS], gone[DEPTHS];
+    int64_t peak[DEPTHS]; /* of any call */
+    int64_t base[DEPTHS], most[DEPTHS];
+    int64_t net;
+    unsigned depth;
+};
+
+static void model_block(struct model *model, int64_t by)
+{
+    model->net += by;
+    for (unsigned i = 0; i < model->depth; i++) {
+        model->made[i] += by > 0;
+        model->gone[i] += by < 0;
+        const int64_t above = model->net - model->base[i];
+        model->most[i] = above > model->most[i] ? above : model->most[i];
+    }
+}
+
+static void model_leave(struct model *model)
+{
+    const unsigned i = --model->depth;
+    model->calls[i]++;
+    model->peak[i] = model->most[i] > model->peak[i] ? model->most[i] : model->peak[i];
+}
+
+static void follow_model(struct model *model)
+{
+    uint32_t random = 7;
+    void *kept[64];
+    unsigned count = 0;
+    for (unsigned round = 0; round < ROUNDS || model->depth || count; round++) {
+        random = random * 1664525u + 1013904223u;
+        const unsigned what = round < ROUNDS ? random >> 29 : 4 + (random >> 30 & 1) * 2;
+        if (what < 3 && model->depth < DEPTHS) {
+            sw_begin(sw_section_get(deep[model->depth]));
+            model->base[model->depth] = model->net;
+            model->most[model->depth++] = 0;
+        } else if ((what == 3 || what == 4) && model->depth) {
+            model_leave(model);
+            sw_end(sw_section_get(deep[model->depth]));
+        } else if (what == 5 && count < 64) {
+            small.used[16] = 0;
+            kept[count++] = pools.malloc(NULL, 256);
+            model_block(model, 256);
+        } else if (what == 6 && count) {
+            pools.free(NULL, kept[--count]);
+            model_block(model, -256);
+        } else if (what == 7 && model->depth == 0) {
+            sw_step_end();
+            sw_step_begin();
+        }
+    }
+}
+
+static void test_sections_at_random(void **state)
+{
+    (void)state;
+    for (unsigned memory = 0; memory < 2; memory++) {
+        struct model model = {0};
+        setenv("STEPWATCH_MEMORY", memory ? "1" : "0", 1);
+        ru_start((sw_config){0});
+        start(0);
+        sw_step_begin();
+        follow_model(&model);
+        sw_step_end();
+        struct ru_trace trace = ru_finish();
+        sw_heap_stop();
+        for (unsigned i = 0; i < DEPTHS; i++) {
+            const sw_row *row = row_of(&trace, model.made[i]);
+            assert_non_null(row);
+            assert_int_equal(row->value[0], model.made[i] * 256);
+            assert_int_equal(row->value[3], model.gone[i]);
+            assert_int_equal(row->value[4], model.peak[i]);
+            const sw_trace_node *node =
+                &ru_lane(&trace, row->key[0], 0)->nodes[row->key[1]];
+            assert_int_equal(node->calls, model.calls[i]);
+        }
+        ru_free(&trace);
+    }
+    unsetenv("STEPWATCH_MEMORY");
+}
+
 /* Sections of a thread that allocates before it records anything. */
 static void *allocate_first(void *arg)
 {
@@ -447,6 +535,7 @@ int main(void)
         heap_test(test_peaks_of_sections),
         heap_test(test_many_samples),
         heap_test(test_sections_again),
+        heap_test(test_sections_at_random),
         heap_test(test_places_of_pools),
         heap_test(test_peak_of_threads),
         heap_test(test_sections_of_a_thread),

@@ -155,6 +155,36 @@ static void test_two_clients(void **state)
     dlclose(plugin.handle);
 }
 
+/* Both at once, and one of them from within a question for a function. */
+static unsigned times_asked;
+
+static void on_asking(void)
+{
+    times_asked++;
+    assert_int_equal(sw__plt_try_add(&second), 0);
+}
+
+static void test_together_and_when_asked(void **state)
+{
+    (void)state;
+    struct sw__plt_set *const both[] = {&first, &second};
+    struct plugin plugin = plugin_open("now");
+    assert_int_equal(sw__plt_add_all(both, 2, NULL), 0);
+    assert_int_equal(sw__plt_add_all(both, 2, NULL), 0);
+    assert_int_equal(plugin.ppid(), getppid() + FIRST + SECOND);
+    sw__plt_remove_all(both, 2);
+    assert_int_equal(plugin.ppid(), getppid());
+    add(&first);
+    atomic_store(&sw__plt_asking, on_asking);
+    assert_ptr_equal(plugin.dlsym(plugin.handle, "plugin_ppid"), (void *)plugin.ppid);
+    atomic_store(&sw__plt_asking, NULL);
+    assert_int_equal(times_asked, 1);
+    assert_int_equal(plugin.ppid(), getppid() + FIRST + SECOND);
+    sw__plt_remove_all(both, 2);
+    assert_int_equal(plugin.ppid(), getppid());
+    dlclose(plugin.handle);
+}
+
 /* A pointer that the program took while a set was there still works when it is not. */
 static void test_kept_pointer(void **state)
 {
@@ -428,6 +458,11 @@ static void test_too_many(void **state)
     }
     assert_true(refused > 0);
     assert_int_equal(plugin.ppid(), getppid());
+    /* Where one of several does not fit, none is there. */
+    struct sw__plt_set *const pair[] = {&first, &sets[SW__PLT_MEMBERS + 1]};
+    assert_int_equal(sw__plt_add_all(pair, 2, NULL), SW_ELIMIT);
+    assert_int_equal(plugin.ppid(), getppid());
+    assert_false(first.added);
     dlclose(plugin.handle);
 }
 
@@ -446,6 +481,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_every_linkage),
         cmocka_unit_test(test_own_function),
         cmocka_unit_test(test_two_clients),
+        cmocka_unit_test(test_together_and_when_asked),
         cmocka_unit_test(test_kept_pointer),
         cmocka_unit_test(test_loaded_later),
         cmocka_unit_test(test_dlsym_knows_its_caller),
