@@ -1,8 +1,10 @@
 /* Functions that hand their arguments to the recorder: start, stop, steps by hand, marks and counters. */
+#include "loops.h"
 #include "monitor.h"
 #include "options.h"
 #include "run.h"
 #include "training.h"
+#include "unseen.h"
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -28,7 +30,7 @@ static bool wants_profiles(void)
 /* Calls a function of stepwatch._config. An exception of ours must not stop the program: one line says what it was. */
 static int call_config(const char *name)
 {
-    PyObject *config = PyImport_ImportModule("stepwatch._config");
+    PyObject *config = core_import("stepwatch._config");
     PyObject *result = config ? PyObject_CallMethod(config, name, NULL) : NULL;
     Py_XDECREF(config);
     Py_XDECREF(result);
@@ -210,6 +212,7 @@ static PyObject *core_stop(PyObject *module, PyObject *Py_UNUSED(ignored))
                 return NULL;
             }
         }
+        core_loops_finish();
         core_train_finish();
         core_process_ends(module);
         core_lines_sync();

@@ -47,6 +47,7 @@ enum core_slot {
     CORE_PROFILER_STEP_TYPE,
     CORE_CHART_TYPE,
     CORE_EVENTS_TYPE,
+    CORE_UNSEEN_TYPE,
     CORE_SLOTS
 };
 

@@ -9,6 +9,7 @@
 #include "core.h"
 #include "profiler.h"
 #include "section.h"
+#include "unseen.h"
 #include <stddef.h>
 #include <string.h>
 #include <structmember.h>
@@ -289,7 +290,7 @@ static PyType_Spec decorated_spec = {
 
 PyObject *core_decorate(PyObject *section, PyObject *target)
 {
-    PyObject *helpers = PyImport_ImportModule("stepwatch._decorators");
+    PyObject *helpers = core_import("stepwatch._decorators");
     PyObject *made =
         helpers ? PyObject_CallMethod(helpers, "decorate", "OO", section, target) : NULL;
     Py_XDECREF(helpers);

@@ -1,5 +1,6 @@
 /* stepwatch.functions: a profile of all functions that are called while it runs. */
 #include "functions.h"
+#include "unseen.h"
 #include <stepwatch/export.h>
 #include <structmember.h>
 
@@ -348,7 +349,7 @@ static PyObject *functions_call(PyObject *self, PyObject *args, PyObject *kwargs
     if (!PyArg_ParseTuple(args, "O:functions", &function)) {
         return NULL;
     }
-    PyObject *helper = PyImport_ImportModule("stepwatch._functions");
+    PyObject *helper = core_import("stepwatch._functions");
     PyObject *decorated =
         helper ? PyObject_CallMethod(helper, "decorate", "OO", self, function) : NULL;
     Py_XDECREF(helper);

@@ -16,6 +16,9 @@
 typedef struct functions_engine functions_engine;
 typedef struct functions_profile functions_profile;
 
+/* Most functions of ours that stand between those of the program and others. */
+enum { FUNCTIONS_BETWEEN = 8 };
+
 struct functions_track {
     struct calls calls;
     functions_profile *profile;
@@ -63,8 +66,9 @@ struct functions_engine {
     bool builtins; /* the seat reports native calls */
     int tool;      /* 3.12+: the monitoring tool id */
     PyObject *callback[9];
-    PyObject *missing;   /* sys.monitoring.MISSING */
-    PyObject *seat_note; /* what went wrong with the seat, or NULL */
+    PyObject *missing;                    /* sys.monitoring.MISSING */
+    PyObject *seat_note;                  /* what went wrong with the seat, or NULL */
+    PyObject *between[FUNCTIONS_BETWEEN]; /* code that is not counted, see _between */
 };
 
 extern _Thread_local struct functions_lane *functions_here

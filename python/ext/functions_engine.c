@@ -1,5 +1,6 @@
 /* The engine of the function profiler: which profiles run, and which threads have something for them. */
 #include "functions.h"
+#include "unseen.h"
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -159,8 +160,13 @@ struct call_function *functions_meet_code(struct functions_lane *lane,
                                           struct functions_track *track, PyObject *code,
                                           bool *over)
 {
+    functions_engine *const engine = lane->engine;
+    for (size_t i = 0; i < FUNCTIONS_BETWEEN && engine->between[i]; i++) {
+        if (engine->between[i] == code) {
+            return NULL; /* What it calls, its caller calls; an end without a beginning is none. */
+        }
+    }
     if (calls_crowded(&track->calls)) {
-        functions_engine *const engine = lane->engine;
         /* Dying code may run the program's callbacks, and they or other threads may stop the profile. */
         calls_sweep(&track->calls, track->profile->ended);
         if (lane->serial != engine->serial) {
@@ -205,8 +211,8 @@ static int engine_prepare(functions_engine *engine)
         return 0;
     }
     int result = -1;
-    PyObject *os = PyImport_ImportModule("os");
-    PyObject *atexit = os ? PyImport_ImportModule("atexit") : NULL;
+    PyObject *os = core_import("os");
+    PyObject *atexit = os ? core_import("atexit") : NULL;
     PyObject *finish =
         atexit ? PyObject_GetAttrString((PyObject *)engine, "_finish") : NULL;
     PyObject *forked =
@@ -478,6 +484,9 @@ static int engine_traverse(PyObject *self, visitproc visit, void *arg)
     for (size_t i = 0; i < sizeof engine->callback / sizeof engine->callback[0]; i++) {
         Py_VISIT(engine->callback[i]);
     }
+    for (size_t i = 0; i < FUNCTIONS_BETWEEN; i++) {
+        Py_VISIT(engine->between[i]);
+    }
     Py_VISIT(engine->missing);
     return 0;
 }
@@ -490,6 +499,9 @@ static int engine_clear(PyObject *self)
     }
     for (size_t i = 0; i < sizeof engine->callback / sizeof engine->callback[0]; i++) {
         Py_CLEAR(engine->callback[i]);
+    }
+    for (size_t i = 0; i < FUNCTIONS_BETWEEN; i++) {
+        Py_CLEAR(engine->between[i]);
     }
     Py_CLEAR(engine->missing);
     Py_CLEAR(engine->seat_note);
@@ -538,6 +550,35 @@ static PyType_Spec engine_spec = {
     .slots = engine_slots,
 };
 
+/* Functions of ours that Python calls in the place of others, and that call those: with them the profile is the one that the program
+ * has without. Code is known by its address, and kept. */
+static PyObject *engine_between(PyObject *module, PyObject *function)
+{
+    core_state *state = PyModule_GetState(module);
+    functions_engine *const engine =
+        (functions_engine *)state->slot[CORE_FUNCTIONS_ENGINE];
+    if (!engine || !PyFunction_Check(function)) {
+        PyErr_SetString(PyExc_TypeError, "_between() takes a function");
+        return NULL;
+    }
+    PyObject *code = PyFunction_GET_CODE(function);
+    for (size_t i = 0; i < FUNCTIONS_BETWEEN; i++) {
+        if (!engine->between[i]) {
+            Py_INCREF(code);
+            engine->between[i] = code;
+            break;
+        }
+    }
+    Py_INCREF(function);
+    return function;
+}
+
+static PyMethodDef module_methods[] = {
+    {"_between", engine_between, METH_O,
+     PyDoc_STR("Leave a function out of function profiles, but not what it calls.")},
+    {NULL, NULL, 0, NULL},
+};
+
 int functions_engine_add(PyObject *module)
 {
     core_state *state = PyModule_GetState(module);
@@ -557,5 +598,5 @@ int functions_engine_add(PyObject *module)
     engine->tool = -1;
     engine->serial = atomic_fetch_add(&serials, 1) + 1;
     state->slot[CORE_FUNCTIONS_ENGINE] = (PyObject *)engine;
-    return 0;
+    return PyModule_AddFunctions(module, module_methods);
 }

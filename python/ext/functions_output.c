@@ -1,6 +1,7 @@
 /* What a function profile gives back: dicts, text, files. */
 #include "functions.h"
 #include "put_file.h"
+#include "unseen.h"
 #include <errno.h>
 #include <stepwatch/export.h>
 
@@ -104,7 +105,7 @@ PyObject *functions_pstats(const sw_functions *functions)
     size_t length = 0;
     sw_export_pstats(writer, functions);
     const char *bytes = writer ? sw_writer_text(writer, &length) : NULL;
-    PyObject *marshal = PyImport_ImportModule("marshal");
+    PyObject *marshal = core_import("marshal");
     PyObject *stats = NULL;
     if (!bytes) {
         PyErr_NoMemory();

@@ -2,6 +2,7 @@
  * that is taken is left alone, and one that is taken away from us is given up. */
 #include "frames.h"
 #include "functions.h"
+#include "unseen.h"
 
 #if PY_VERSION_HEX < 0x030c0000
 
@@ -45,6 +46,24 @@ static int on_event(PyObject *self, PyFrameObject *frame, int what, PyObject *ar
     return 0;
 }
 
+/* Sets this thread's profile function. Ctrl-C that comes in an audit hook of the program's comes once more, afterwards; a hook
+ * that forbids it is obeyed. */
+static void set_here(PyThreadState *thread, Py_tracefunc function, PyObject *object)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    bool interrupted = false;
+    for (int attempt = 0;
+         attempt < 3 && _PyEval_SetProfile(thread, function, object) != 0; attempt++) {
+        interrupted |= PyErr_ExceptionMatches(PyExc_KeyboardInterrupt) != 0;
+        PyErr_Clear();
+    }
+    if (interrupted) {
+        PyErr_SetInterrupt();
+    }
+    PyErr_Restore(type, value, traceback);
+}
+
 PyObject *functions_seat_call(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static const struct {
@@ -70,12 +89,12 @@ PyObject *functions_seat_call(PyObject *self, PyObject *args, PyObject *kwargs)
     if (!engine->seated) {
         /* The profile is over, and this thread was made for it before: it needs no hook. */
         if (thread->c_profileobj == self) {
-            PyEval_SetProfile(NULL, NULL);
+            set_here(thread, NULL, NULL);
         }
         Py_RETURN_NONE;
     }
     if (thread->c_profileobj == self && thread->c_profilefunc != on_event) {
-        PyEval_SetProfile(on_event, self);
+        set_here(thread, on_event, self);
     }
     for (size_t i = 0; i < sizeof events / sizeof events[0]; i++) {
         if (PyUnicode_CompareWithASCIIString(event, events[i].name) == 0) {
@@ -140,33 +159,47 @@ static void take_other(functions_engine *engine, PyThreadState *thread)
 {
     if (!thread->c_profilefunc &&
         _PyEval_SetProfile(thread, on_event, (PyObject *)engine) != 0) {
-        PyErr_Clear();
+        core_error_forget();
     }
 }
 
 static void leave_other(functions_engine *engine, PyThreadState *thread)
 {
     if (is_ours(engine, thread) && _PyEval_SetProfile(thread, NULL, NULL) != 0) {
-        PyErr_Clear();
+        core_error_forget();
     }
 }
 
-/* threading's hook for new threads: `from` becomes `to`. Somebody else's stays. */
-static int swap_threading_hook(PyObject *from, PyObject *to)
+/* threading's hook for new threads: `from` becomes `to`. Somebody else's stays, and 0 says so. As threading.setprofile does it, but
+ * without a function of Python's, in which a signal may be handled. */
+static int swap_threading_hook(PyObject *threading, PyObject *from, PyObject *to)
 {
-    PyObject *threading = PyImport_ImportModule("threading");
-    PyObject *hook =
-        threading ? PyObject_GetAttrString(threading, "_profile_hook") : NULL;
-    int result = -1;
-    if (hook == from) {
-        PyObject *done = PyObject_CallMethod(threading, "setprofile", "O", to);
-        result = done ? 0 : -1;
-        Py_XDECREF(done);
-    }
+    PyObject *hook = PyObject_GetAttrString(threading, "_profile_hook");
+    const int swapped =
+        hook == from && PyObject_SetAttrString(threading, "_profile_hook", to) == 0;
     Py_XDECREF(hook);
-    Py_XDECREF(threading);
     core_error_forget();
-    return result;
+    return swapped;
+}
+
+/* Gives threading its hook back, if it was ever imported. */
+static void leave_threading(functions_engine *engine)
+{
+    PyObject *threading = PyDict_GetItemString(PyImport_GetModuleDict(), "threading");
+    if (threading) {
+        Py_INCREF(threading);
+        swap_threading_hook(threading, (PyObject *)engine, Py_None);
+        Py_DECREF(threading);
+    }
+}
+
+/* A sentence instead of what the program's audit hooks raised; but Ctrl-C is Ctrl-C. */
+static void say_not_set(void)
+{
+    if (PyErr_ExceptionMatches(PyExc_Exception)) {
+        PyErr_Clear();
+        PyErr_SetString(PyExc_RuntimeError, "the profile function could not be set");
+    }
 }
 
 int functions_seat_take(functions_engine *engine)
@@ -184,17 +217,26 @@ int functions_seat_take(functions_engine *engine)
         }
         return -1;
     }
-    if (swap_threading_hook(Py_None, (PyObject *)engine) != 0) {
-        Py_XSETREF(engine->seat_note,
-                   PyUnicode_FromString("threading.setprofile() is in use: threads that "
-                                        "start later are not profiled"));
-        core_error_forget();
-    }
-    PyEval_SetProfile(on_event, (PyObject *)engine);
-    if (!is_ours(engine, here)) {
-        swap_threading_hook((PyObject *)engine, Py_None);
-        PyErr_SetString(PyExc_RuntimeError, "the profile function could not be set");
+    Py_CLEAR(engine->seat_note);
+    PyObject *threading = core_import("threading");
+    if (!threading) {
         return -1;
+    }
+    const int swapped = swap_threading_hook(threading, Py_None, (PyObject *)engine);
+    Py_DECREF(threading);
+    if (_PyEval_SetProfile(here, on_event, (PyObject *)engine) != 0) {
+        say_not_set();
+        PyObject *type, *value, *traceback;
+        PyErr_Fetch(&type, &value, &traceback);
+        leave_threading(engine);
+        PyErr_Restore(type, value, traceback);
+        return -1;
+    }
+    if (!swapped) {
+        engine->seat_note =
+            PyUnicode_FromString("threading.setprofile() is in use: threads that start "
+                                 "later are not profiled");
+        core_error_forget();
     }
     for_others(engine, take_other);
     return 0;
@@ -210,7 +252,7 @@ void functions_seat_leave(functions_engine *engine)
 {
     PyThreadState *const here = PyThreadState_Get();
     if (is_ours(engine, here)) {
-        PyEval_SetProfile(NULL, NULL);
+        set_here(here, NULL, NULL);
     } else {
         PyObject *name = here->c_profilefunc
                              ? holder_name(here->c_profileobj)
@@ -226,7 +268,7 @@ void functions_seat_leave(functions_engine *engine)
         core_error_forget();
     }
     for_others(engine, leave_other);
-    swap_threading_hook((PyObject *)engine, Py_None);
+    leave_threading(engine);
 }
 
 #endif

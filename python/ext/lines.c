@@ -5,6 +5,7 @@
  * and the hot path does not know of them. */
 #include "lines.h"
 #include "line_table.h"
+#include "unseen.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -206,7 +207,7 @@ static PyObject *functions_of(PyObject *object)
             return Py_BuildValue("[O]", object);
         }
     }
-    PyObject *module = PyImport_ImportModule("stepwatch._line_targets");
+    PyObject *module = core_import("stepwatch._line_targets");
     PyObject *list =
         module ? PyObject_CallMethod(module, "functions_of", "O", object) : NULL;
     Py_XDECREF(module);
@@ -286,7 +287,7 @@ PyDoc_STRVAR(add_by_name_doc,
 
 static PyObject *lines_add_by_name(lines_object *self, PyObject *name)
 {
-    PyObject *module = PyImport_ImportModule("stepwatch._line_targets");
+    PyObject *module = core_import("stepwatch._line_targets");
     PyObject *result = NULL;
     if (module && register_exit() == 0) {
         result = PyObject_CallMethod(module, "add_by_name", "OO", self, name);
@@ -417,7 +418,7 @@ static int register_exit(void)
     if (done) {
         return 0;
     }
-    PyObject *module = PyImport_ImportModule("atexit");
+    PyObject *module = core_import("atexit");
     PyObject *function = module ? PyCFunction_New(&at_exit_method, NULL) : NULL;
     PyObject *result =
         function ? PyObject_CallMethod(module, "register", "O", function) : NULL;

@@ -1,5 +1,6 @@
 /* What a Lines object shows: text, JSON, rows. */
 #include "lines.h"
+#include "unseen.h"
 #include <stepwatch/export.h>
 #include <string.h>
 #include <unistd.h>
@@ -24,7 +25,7 @@ static double ns_per_tick(void)
 /* The text of the file as Python finds it: it knows of notebooks' cells and of packed modules. */
 static int add_source(sw_lines *lines, PyObject *file)
 {
-    PyObject *linecache = PyImport_ImportModule("linecache");
+    PyObject *linecache = core_import("linecache");
     PyObject *list =
         linecache ? PyObject_CallMethod(linecache, "getlines", "O", file) : NULL;
     PyObject *empty = list ? PyUnicode_FromString("") : NULL;
@@ -268,7 +269,7 @@ const char core_lines_to_dict_doc[] =
 PyObject *core_lines_to_dict(lines_object *self, PyObject *ignored)
 {
     PyObject *text = core_lines_to_json(self, ignored);
-    PyObject *json = text ? PyImport_ImportModule("json") : NULL;
+    PyObject *json = text ? core_import("json") : NULL;
     PyObject *result = json ? PyObject_CallMethod(json, "loads", "O", text) : NULL;
     Py_XDECREF(json);
     Py_XDECREF(text);
@@ -278,7 +279,7 @@ PyObject *core_lines_to_dict(lines_object *self, PyObject *ignored)
 /* Width of the terminal that `file` is; 0 when it is none. */
 static size_t terminal_columns(PyObject *file)
 {
-    PyObject *os = PyImport_ImportModule("os");
+    PyObject *os = core_import("os");
     PyObject *number = os ? PyObject_CallMethod(file, "fileno", NULL) : NULL;
     PyObject *size =
         number ? PyObject_CallMethod(os, "get_terminal_size", "O", number) : NULL;
@@ -364,7 +365,7 @@ PyObject *core_lines_save(lines_object *self, PyObject *path)
                          "a line profile is saved as .json or .txt, not as '%U'", name);
         }
     }
-    PyObject *io = text ? PyImport_ImportModule("io") : NULL;
+    PyObject *io = text ? core_import("io") : NULL;
     PyObject *file = io ? PyObject_CallMethod(io, "open", "Osiss", name, "w", -1, "utf-8",
                                               "backslashreplace")
                         : NULL;

@@ -7,6 +7,7 @@
  *
  * A trace function of somebody else (a debugger, coverage) is called through from ours; sys.gettrace() shows theirs. */
 #include "line_table.h"
+#include "unseen.h"
 
 #if PY_VERSION_HEX < 0x030c0000
 
@@ -59,6 +60,20 @@ static int told_twice(line_thread *thread, const PyFrameObject *frame)
 static int on_event(PyObject *their_object, PyFrameObject *frame, int what,
                     PyObject *arg);
 
+/* Sets the trace function, unless an audit hook of the program's forbids it, which is said then. -1: Ctrl-C came in that
+ * hook, and is set. */
+static int set_trace(PyThreadState *state, Py_tracefunc function, PyObject *object)
+{
+    if (_PyEval_SetTrace(state, function, object) == 0) {
+        return 0;
+    }
+    if (!PyErr_ExceptionMatches(PyExc_Exception)) {
+        return -1;
+    }
+    PyErr_WriteUnraisable(NULL);
+    return 0;
+}
+
 static __attribute__((noinline)) int
 on_any_event(PyObject *their_object, PyFrameObject *frame, int what, PyObject *arg)
 {
@@ -97,10 +112,16 @@ on_any_event(PyObject *their_object, PyFrameObject *frame, int what, PyObject *a
     default:
         break;
     }
-    if (thread && thread->top == thread->base &&
-        PyThreadState_Get()->c_tracefunc == on_event) {
-        thread->theirs = NULL;
-        PyEval_SetTrace(theirs, theirs ? their_object : NULL);
+    if (thread && thread->top == thread->base) {
+        PyThreadState *const state = PyThreadState_Get();
+        if (state->c_tracefunc == on_event) {
+            if (set_trace(state, theirs, theirs ? their_object : NULL) != 0) {
+                return -1; /* The next event is another occasion. */
+            }
+            if (state->c_tracefunc != on_event) {
+                thread->theirs = NULL;
+            }
+        }
     }
     return theirs ? theirs(their_object, frame, what, arg) : 0;
 }
@@ -148,9 +169,12 @@ static PyObject *hook_apply(PyObject *self)
             (void)core_line_make_room(thread, frame);
         }
         thread->theirs = state->c_tracefunc;
-        PyEval_SetTrace(on_event, state->c_traceobj);
+        const int interrupted = set_trace(state, on_event, state->c_traceobj) != 0;
         if (state->c_tracefunc != on_event) {
             thread->theirs = NULL; /* forbidden by an audit hook, which said so */
+            if (interrupted) {
+                Py_CLEAR(self); /* the program's exception */
+            }
             return self;
         }
     }
@@ -254,7 +278,7 @@ PyObject *core_line_events_prepare(line_code *table)
         Py_INCREF(table->watched);
         return table->watched;
     }
-    PyObject *module = PyImport_ImportModule("stepwatch._line_hooks");
+    PyObject *module = core_import("stepwatch._line_hooks");
     PyObject *type = module ? PyType_FromSpec(&hook_spec) : NULL;
     PyObject *capsule = type ? PyCapsule_New(table, "stepwatch.line_code", NULL) : NULL;
     PyObject *maker = NULL;

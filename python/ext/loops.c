@@ -30,6 +30,7 @@ bool core_loops_on;
 core_loop *core_chosen;
 
 static core_loop *loops;
+static core_loop *over; /* of those whose code is gone, the one that may have trained */
 static core_pass passes[DEPTH];
 static unsigned depth;
 static unsigned long main_thread;
@@ -70,8 +71,47 @@ core_loop *core_loop_new(PyCodeObject *code, uint32_t line, bool is_for)
     return loop;
 }
 
+static bool was_training(const core_loop *loop, uint64_t now);
+
+static void loop_drop(core_loop *loop)
+{
+    if (loop) {
+        core_past_forget(loop);
+        Py_CLEAR(loop->file);
+        Py_CLEAR(loop->function);
+        free(loop);
+    }
+}
+
+/* Lets go of what is not its own, for one that is kept though its code is gone. */
+static void loop_detach(core_loop *loop)
+{
+    loop->next = NULL;
+    loop->parent = NULL;
+    loop->owner = NULL;
+    loop->inside = NULL;
+    loop->units = 0;
+    loop->is_gone = true;
+}
+
+/* The code of a loop is gone, as that of a script is when it has ended, and nothing was chosen: it may be at the end. */
+static bool loop_keep(core_loop *loop)
+{
+    if (!core_loops_on || core_chosen || loop->surpassed ||
+        !was_training(loop, core_ticks()) || (over && over->ticks >= loop->ticks)) {
+        return false;
+    }
+    if (loop->parent) {
+        loop->parent->surpassed = true;
+    }
+    loop_drop(over);
+    over = loop;
+    return true;
+}
+
 void core_loop_free(core_loop *loop)
 {
+    const bool keeps = loop_keep(loop);
     for (unsigned i = 0; i < depth; i++) {
         if (passes[i].loop == loop) {
             passes[i].loop = NULL;
@@ -94,20 +134,15 @@ void core_loop_free(core_loop *loop)
             other->parent = NULL;
         }
     }
-    core_past_forget(loop);
-    if (loop == core_chosen) {
+    if (keeps) {
+        loop_detach(loop);
+    } else if (loop == core_chosen) {
         /* Of a notebook's cell that is gone, or a text that was run. It cannot come back, and another may be chosen. */
-        loop->next = NULL;
-        loop->parent = NULL;
-        loop->owner = NULL;
-        loop->inside = NULL;
-        loop->units = 0;
-        loop->is_gone = true;
-        return;
+        core_past_forget(loop);
+        loop_detach(loop);
+    } else {
+        loop_drop(loop);
     }
-    Py_CLEAR(loop->file);
-    Py_CLEAR(loop->function);
-    free(loop);
 }
 
 bool core_loops_here(void)
@@ -350,24 +385,36 @@ static bool is_within_computing(const core_frame *frame)
     return false;
 }
 
-static bool qualifies(const core_pass *pass, uint64_t now)
+/* Whether a loop within this one is the better choice. */
+static bool has_better_inside(const core_loop *loop)
 {
-    const core_loop *loop = pass->loop;
+    for (const core_loop *other = loops; other; other = other->next) {
+        if (other->parent == loop && other->state == LOOP_SEARCHED && is_long(other) &&
+            is_regular(other) && share_of(other) >= needed(other)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Ticks that a loop has to take to be chosen now. */
+static uint64_t ticks_needed(uint64_t now)
+{
     uint64_t threshold = (now - began) / 8;
     if (threshold > half_second) {
         threshold = half_second;
     }
-    if (threshold < patience) {
-        threshold = patience;
-    }
-    if (!is_long(loop) || loop->ticks < threshold) {
+    return threshold < patience ? patience : threshold;
+}
+
+static bool qualifies(const core_pass *pass, uint64_t now)
+{
+    const core_loop *loop = pass->loop;
+    if (!is_long(loop) || loop->ticks < ticks_needed(now)) {
         return false;
     }
-    for (const core_loop *other = loops; other; other = other->next) {
-        if (other->parent == loop && other->state == LOOP_SEARCHED && is_long(other) &&
-            is_regular(other) && share_of(other) >= needed(other)) {
-            return false; /* The inner one will be chosen. */
-        }
+    if (has_better_inside(loop)) {
+        return false; /* It will be chosen. */
     }
     const core_loop *parent = pass > passes ? (pass - 1)->loop : NULL;
     if (!parent) {
@@ -449,6 +496,8 @@ static void choose(core_pass *pass)
             sampler_forget_steps();
         }
     }
+    loop_drop(over);
+    over = NULL;
     emit.skipped = pass->loop->asks;
     emit.recording = 0;
     core_chosen = pass->loop;
@@ -509,6 +558,9 @@ core_pass *core_pass_begin(core_loop *loop, const void *key, bool late)
     }
     pass->count = late;
     depth++;
+    if (loop->state == LOOP_SEARCHED) {
+        core_past_begin(loop);
+    }
     return pass;
 }
 
@@ -776,6 +828,54 @@ bool core_loop_hosts_gathering(const loop_place *backward, unsigned count)
     return true;
 }
 
+/* Whether this loop, whose passes are over, was the training loop. What is asked of one that goes on is asked here of what is
+ * kept of it. */
+static bool was_training(const core_loop *loop, uint64_t now)
+{
+    if (loop->state != LOOP_SEARCHED || loop->is_gone || loop->yields ||
+        loop->past_count < ENOUGH || !is_long(loop) || loop->ticks < ticks_needed(now) ||
+        has_better_inside(loop)) {
+        return false;
+    }
+    const core_loop *parent = loop->parent;
+    if (parent && !(is_regular(loop) && share_of(loop) >= needed(loop))) {
+        return false;
+    }
+    /* Of few iterations in a loop of few, which does not fill the one around it: a part of a step. */
+    return !(parent && parent->parent && loop->longest < ENOUGH &&
+             parent->longest < ENOUGH && share_of(parent) < needed(parent));
+}
+
+void core_loops_finish(void)
+{
+    if (!core_loops_on || core_chosen || !core_loops_here() || !SW_GATE(emit.wait)) {
+        return;
+    }
+    const uint64_t now = core_ticks();
+    core_loop *best = NULL;
+    for (core_loop *loop = loops; loop; loop = loop->next) {
+        if (was_training(loop, now) && (!best || loop->ticks > best->ticks)) {
+            best = loop;
+        }
+    }
+    if (over && (!best || over->ticks > best->ticks)) {
+        best = over;
+    }
+    if (!best || emitting()) {
+        return;
+    }
+    emit.skipped = best->asks;
+    emit.site = emit.settings[0] = emit.settings[1] = emit.settings[2] = 0;
+    emit.steps = core_past_put(best, unit_of(best));
+    if (emit.steps) {
+        emit.skipped -= emit.steps < emit.skipped ? emit.steps : emit.skipped;
+        core_chosen = best;
+        over = best == over ? NULL : over;
+        best->state = LOOP_CHOSEN;
+        rows_put(best);
+    }
+}
+
 void core_loops_overruled(void)
 {
     if (core_loops_on && core_loops_here()) {
@@ -907,6 +1007,8 @@ static PyMethodDef loops_methods[] = {
     {"_loops_forked", loops_forked, METH_NOARGS, PyDoc_STR("In a child of fork.")},
     {"_loops_watch", loops_watch, METH_O,
      PyDoc_STR("See the loops of this code, which has not run yet.")},
+    {"_await_main", core_await_main, METH_O,
+     PyDoc_STR("Call a function with code that is about to run, until it says True.")},
     {"_loops_listen", loops_listen, METH_NOARGS,
      PyDoc_STR("See the user's modules before they run, from now on.")},
     {"_loops_now", loops_now, METH_NOARGS, PyDoc_STR("What was chosen.")},

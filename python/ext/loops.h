@@ -26,10 +26,10 @@ typedef struct loop_past {
     uint32_t epoch;            /* UINT32_MAX: there is no loop around it */
 } loop_past;
 
-/* What is known of the phases when such an iteration had ended: those of the step around it so far. */
+/* The phases of such an iteration, or all that are counted so far. */
 typedef struct loop_phases {
     uint32_t past;  /* which iteration */
-    uint64_t begun; /* the step around it: a tick */
+    uint64_t begun; /* the counting: a tick; 0: they are not known */
     uint64_t ticks[SW_PHASE_COUNT];
 } loop_phases;
 
@@ -39,6 +39,7 @@ typedef struct core_loop {
     uint32_t line;
     bool is_for;
     bool is_gone;      /* its code was freed */
+    bool surpassed;    /* one within it was kept as what may have trained */
     bool counts_steps; /* its item is called a step, a batch … */
     bool yields; /* it is a generator's: what happens meanwhile need not be within it */
     enum loop_state state;
@@ -58,8 +59,9 @@ typedef struct core_loop {
     bool gathers;       /* … or a backward is, and an update in some */
     loop_past *past;
     uint32_t past_count, past_room, past_recording;
-    loop_phases *phases; /* of the first of them; NULL: of none */
-    uint32_t phases_count;
+    loop_phases *phases; /* of those that had any */
+    uint32_t phases_count, phases_room;
+    loop_phases base; /* when the iteration that goes on began */
     /* For the engine. */
     void *owner; /* what the loop is part of */
     const uint8_t *inside;
@@ -134,11 +136,15 @@ bool core_loop_hosts_waiting(const loop_place *place);
 /* The same where gradients of several batches make an update, which happens here: `backward` is where the last of `count` was
  * called since the update before. Each batch is an iteration of the loop around both. */
 bool core_loop_hosts_gathering(const loop_place *backward, unsigned count);
+/* The recording ends: if nobody gave steps, and one of the loops that are over would have, its iterations were steps. */
+void core_loops_finish(void);
 /* A loader gives the steps: no loop will. */
 void core_loops_overruled(void);
 
 /* --- loops_past.c -------------------------------------------------------------------- */
 
+/* A pass over a loop that is not chosen begins. */
+void core_past_begin(core_loop *loop);
 /* An iteration of a loop that is not chosen has ended; `recording`: number of the one that goes on, 0: none does. */
 void core_past_add(core_loop *loop, const loop_past *past, uint32_t recording);
 /* Puts them into the trace as steps, and returns how many these are. */
@@ -161,5 +167,7 @@ int core_loop_events_add(PyObject *module);
 int core_loops_listen(PyObject *module);
 void core_loops_unlisten(void);
 bool core_loops_listens(void);
+/* _await_main(function): calls it with the code of each module that is about to run, until it returns True. */
+PyObject *core_await_main(PyObject *module, PyObject *function);
 
 #endif

@@ -1,4 +1,5 @@
-/* Modules of the program, seen just before they run: by an audit hook of Python's.
+/* Modules of the program, seen just before they run: by an audit hook of Python's, for those who look for loops and for the
+ * program's own code.
  *
  * A hook that is there costs each event that anybody is told of, and torch asks for the identity of every parameter in every
  * step, which Python tells its hooks: some 5,000 instructions a step of a small network. Python has no way to take a hook back. It
@@ -7,6 +8,7 @@
  * found, or somebody has a hook already, the hook stays. Only with the GIL. */
 #include "loops.h"
 #include "memory_read.h"
+#include "unseen.h"
 #include "user_code.h"
 #include <dlfcn.h>
 #include <link.h>
@@ -27,21 +29,49 @@ static struct {
     struct entry **first;
 } hook;
 
+/* Waits for the program's own code, see _await_main; NULL: nobody does. */
+static PyObject *waits_for_main;
+
+/* Lets it look at the code; the one that it waits for is the last. */
+static void look_for_main(PyObject *code)
+{
+    PyObject *waits = waits_for_main;
+    Py_INCREF(waits);
+    PyObject *found = PyObject_CallFunctionObjArgs(waits, code, NULL);
+    if (found == Py_True && waits_for_main == waits) {
+        Py_CLEAR(waits_for_main);
+        if (!core_loops_on) {
+            core_loops_unlisten();
+        }
+    }
+    Py_XDECREF(found);
+    Py_DECREF(waits);
+    core_error_forget();
+}
+
 static int audit(const char *event, PyObject *args, void *module)
 {
-    if (!core_loops_on || event[0] != 'e' || strcmp(event, "exec") != 0 || !args ||
-        !PyTuple_Check(args) || PyTuple_GET_SIZE(args) != 1) {
+    if ((!core_loops_on && !waits_for_main) || event[0] != 'e' ||
+        strcmp(event, "exec") != 0 || !args || !PyTuple_Check(args) ||
+        PyTuple_GET_SIZE(args) != 1) {
         return 0;
     }
     if (!core_in_main_interpreter()) {
         return 0; /* Every interpreter calls the hook. */
     }
     PyObject *code = PyTuple_GET_ITEM(args, 0);
-    if (core_loops_here() && PyCode_Check(code) &&
-        core_is_user_code((PyCodeObject *)code) &&
+    if (!PyCode_Check(code)) {
+        return 0;
+    }
+    core_unseen_begin();
+    if (core_loops_on && core_loops_here() && core_is_user_code((PyCodeObject *)code) &&
         core_loop_events_watch(module, code) != 0) {
         core_error_forget(); /* A loop that is not seen is no harm. */
     }
+    if (waits_for_main) {
+        look_for_main(code);
+    }
+    core_unseen_end();
     return 0;
 }
 
@@ -114,7 +144,7 @@ int core_loops_listen(PyObject *module)
 void core_loops_unlisten(void)
 {
     /* It is not the first any more where others were added: they stand behind it. */
-    if (hook.listed && hook.entry && *hook.first == hook.entry) {
+    if (!waits_for_main && hook.listed && hook.entry && *hook.first == hook.entry) {
         *hook.first = hook.entry->next;
         hook.listed = false;
     }
@@ -123,4 +153,14 @@ void core_loops_unlisten(void)
 bool core_loops_listens(void)
 {
     return hook.listed;
+}
+
+PyObject *core_await_main(PyObject *module, PyObject *function)
+{
+    if (core_loops_listen(module) != 0) {
+        return NULL;
+    }
+    Py_INCREF(function);
+    Py_XSETREF(waits_for_main, function);
+    Py_RETURN_NONE;
 }

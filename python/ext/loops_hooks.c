@@ -6,6 +6,7 @@
  * hook that is of no interest any more is overwritten. */
 #include "frames.h"
 #include "loops.h"
+#include "unseen.h"
 #include "user_code.h"
 
 #if PY_VERSION_HEX < 0x030c0000
@@ -522,7 +523,7 @@ int core_loop_events_watch(PyObject *module, PyObject *code)
         return file ? 0 : -1;
     }
     converted++;
-    PyObject *rewriter = PyImport_ImportModule("stepwatch._loop_code");
+    PyObject *rewriter = core_import("stepwatch._loop_code");
     PyObject *make = PyObject_GetAttrString(module, "_loops_make");
     PyObject *new = rewriter &&make
                         ? PyObject_CallMethod(rewriter, "prepare", "OO", code, make)

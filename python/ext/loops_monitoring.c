@@ -9,6 +9,7 @@
 #include "frames.h"
 #include "loops.h"
 #include "monitoring.h"
+#include "unseen.h"
 
 #if PY_VERSION_HEX >= 0x030c0000
 #include <opcode.h>
@@ -125,7 +126,7 @@ static int watched_learn(watched_code *self)
 {
     self->known = true;
     if (!find_loops) {
-        PyObject *finder = PyImport_ImportModule("stepwatch._loop_code");
+        PyObject *finder = core_import("stepwatch._loop_code");
         find_loops = finder ? PyObject_GetAttrString(finder, "table") : NULL;
         Py_XDECREF(finder);
         if (!find_loops) {

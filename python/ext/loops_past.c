@@ -3,10 +3,7 @@
 #include "training.h"
 #include <stdlib.h>
 
-enum {
-    PAST = 8192,      /* that are remembered */
-    PAST_PHASES = 512 /* … with their phases */
-};
+enum { PAST = 8192 }; /* that are remembered */
 
 void core_past_forget(core_loop *loop)
 {
@@ -14,38 +11,44 @@ void core_past_forget(core_loop *loop)
     free(loop->phases);
     loop->past = NULL;
     loop->phases = NULL;
-    loop->past_count = loop->past_room = loop->phases_count = 0;
+    loop->past_count = loop->past_room = loop->phases_count = loop->phases_room = 0;
 }
 
-/* Where the gradients of several batches make the first update, one step is open meanwhile, which knows the phases. */
+void core_past_begin(core_loop *loop)
+{
+    loop->base.begun = core_train_phases(loop->base.ticks);
+}
+
+/* Keeps the phases of the iteration that was added last: what has come to those that are counted since it began. Where it
+ * leads to the first update one step is open meanwhile, which may have begun in it. */
 static void phases_add(core_loop *loop)
 {
     loop_phases now = {.past = loop->past_count - 1};
-    now.begun = loop->phases_count < PAST_PHASES ? core_train_phases(now.ticks) : 0;
-    if (now.begun && !loop->phases) {
-        loop->phases = malloc(PAST_PHASES * sizeof *loop->phases);
-    }
-    if (now.begun && loop->phases) {
-        loop->phases[loop->phases_count++] = now;
-    }
-}
-
-/* The phases of one iteration: what was added to those of the step. False: they are not known. `*at`: where to look. */
-static bool phases_of(const core_loop *loop, uint32_t past, uint32_t *at,
-                      uint64_t ticks[SW_PHASE_COUNT])
-{
-    if (*at == loop->phases_count || loop->phases[*at].past != past) {
-        return false;
-    }
-    const loop_phases *one = &loop->phases[*at];
-    const loop_phases *before = *at && one[-1].begun == one->begun ? one - 1 : NULL;
+    now.begun = core_train_phases(now.ticks);
+    loop_phases one = now;
+    const bool goes_on = now.begun == loop->base.begun;
+    bool any = false;
     for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
         /* Time may be moved from one phase to another. */
-        const uint64_t had = before ? before->ticks[p] : 0;
-        ticks[p] = one->ticks[p] > had ? one->ticks[p] - had : 0;
+        const uint64_t had = goes_on ? loop->base.ticks[p] : 0;
+        one.ticks[p] = now.ticks[p] > had ? now.ticks[p] - had : 0;
+        any |= p != SW_PHASE_OTHER && one.ticks[p];
     }
-    ++*at;
-    return true;
+    loop->base = now;
+    const bool known = goes_on || now.begun >= loop->past[now.past].begin;
+    if (!any || !now.begun || !known) {
+        return;
+    }
+    if (loop->phases_count == loop->phases_room) {
+        const uint32_t room = loop->phases_room ? 2 * loop->phases_room : 32;
+        loop_phases *more = realloc(loop->phases, room * sizeof *more);
+        if (!more) {
+            return;
+        }
+        loop->phases = more;
+        loop->phases_room = room;
+    }
+    loop->phases[loop->phases_count++] = one;
 }
 
 void core_past_add(core_loop *loop, const loop_past *past, uint32_t recording)
@@ -77,10 +80,9 @@ uint64_t core_past_put(core_loop *loop, int unit)
     uint64_t steps = 0;
     for (uint32_t i = 0; mine && i < loop->past_count; i++) {
         const loop_past *at = &loop->past[i];
-        uint64_t ticks[SW_PHASE_COUNT];
-        const bool known = phases_of(loop, i, &next, ticks);
-        steps += core_train_past(unit, at->epoch, at->begin, at->end, at->wait,
-                                 known ? ticks : NULL);
+        const bool known = next < loop->phases_count && loop->phases[next].past == i;
+        const uint64_t *ticks = known ? loop->phases[next++].ticks : NULL;
+        steps += core_train_past(unit, at->epoch, at->begin, at->end, at->wait, ticks);
     }
     core_past_forget(loop);
     return steps;

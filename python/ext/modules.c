@@ -13,6 +13,7 @@
 enum {
     SAMPLE_EVERY = 50, /* one step in so many has the times of its backward by module */
     SAMPLE_STEP = 3,
+    TRAINED_LATELY = 16, /* calls of models to be trained */
     MOST_CALLS = 1 << 16
 };
 
@@ -36,6 +37,7 @@ typedef struct calls_state {
         last; /* the outermost module that was called last, to be compared only; NULL: no loss is looked for */
     bool marked; /* it has returned, and nothing else was computed since that is known */
     long long sequence; /* of autograd's next node at that time */
+    bool updating; /* a backward has ended, and what follows it is an update by hand */
     bool sampling;
     int64_t sampled_step;
     sampled_call *calls;
@@ -66,6 +68,10 @@ static sw_section *gate;
 static PyObject *backward_section;
 static unsigned backwards_running; /* on any thread */
 static uint32_t trained_count;
+static uint32_t training_calls; /* of models, to be trained */
+static const PyObject
+    *trained_last; /* the model of the last of them, to be compared only */
+bool core_updates_by_hand;
 
 /* --- Opening and closing ------------------------------------------------------------- */
 
@@ -201,6 +207,19 @@ static int module_trains(PyObject *module)
     return yes;
 }
 
+/* A model is called to be trained. When that was is written down where another one follows. */
+static void trained_now(PyObject *module)
+{
+    if (module != trained_last) {
+        module_entry *before = trained_last ? module_find(trained_last) : NULL;
+        if (before) {
+            before->called = training_calls;
+        }
+        trained_last = module;
+    }
+    training_calls++;
+}
+
 /* What the outermost call of a module is, and tells the recorder so. The section to open, borrowed; NULL with an exception
  * set. */
 static PyObject *outermost(PyObject *module, const module_entry *known)
@@ -210,12 +229,15 @@ static PyObject *outermost(PyObject *module, const module_entry *known)
     const bool gradients = says_yes(adapter.grad);
     if (gradients) {
         if (module_trains(module)) {
+            trained_now(module);
             if (!(entry.flags & MODULE_TRAINED) &&
                 adapter_asks(adapter.trained, module, NULL) < 0) {
                 return NULL;
             }
             core_train_works(false);
             sample_decide();
+        } else {
+            core_train_computes();
         }
         return entry.outer;
     }
@@ -235,6 +257,9 @@ static PyObject *outermost(PyObject *module, const module_entry *known)
         }
         trained = found;
     }
+    /* A model that was trained, and then others for some time, is a teacher of theirs by now. */
+    trained = trained && (module == trained_last || !entry.called ||
+                          training_calls - entry.called < TRAINED_LATELY);
     core_train_evaluates(trained);
     return trained ? entry.validates : entry.outer;
 }
@@ -290,6 +315,19 @@ static void loss_claim(void)
     }
 }
 
+/* --- Updates that are written out ---
+
+ * Where there is no optimizer, the program itself updates: between a backward and the next forward or batch. What no phase is
+ * known for there is the update. */
+
+void core_update_claim(void)
+{
+    if (local.updating) {
+        local.updating = false;
+        sw_phase_claim(SW_PHASE_OPTIMIZER);
+    }
+}
+
 PyObject *core_module_begin(PyObject *module)
 {
     /* A module that is called to make a batch is a transform, and no part of a model. */
@@ -313,6 +351,7 @@ PyObject *core_module_begin(PyObject *module)
     const bool loss = (entry->flags & MODULE_LOSS) != 0;
     const bool judged = (entry->flags & MODULE_JUDGED) != 0;
     if (!inside && !loss) {
+        core_update_claim();
         section = outermost(module, entry);
         if (!section) {
             return NULL;
@@ -455,6 +494,10 @@ static PyObject *backward_over(PyObject *section, bool failed)
     local.backwards -= local.backwards > 0;
     backwards_running -= backwards_running > 0;
     close_section(section, failed);
+    if (!core_optimizer_known && !failed) {
+        sw_phase_mark();
+        local.updating = core_updates_by_hand = true;
+    }
     Py_RETURN_NONE;
 }
 

@@ -8,6 +8,10 @@
 
 /* Whether torch computes gradients on this thread; true where nobody says. */
 bool core_gradients_wanted(void);
+/* What follows a backward is an update that the program writes out, here or on another thread. */
+extern bool core_updates_by_hand;
+/* Such an update is over, if this thread had one. */
+void core_update_claim(void);
 
 /* A module is called: the section that was opened for that, a new reference. NULL: none, perhaps with an exception set. */
 PyObject *core_module_begin(PyObject *module);
@@ -34,6 +38,8 @@ typedef struct module_entry {
     PyObject *validates; /* the outermost call, in a validation */
     uint32_t number;     /* what Python calls it */
     uint32_t recording;  /* that has its rows */
+    uint32_t
+        called; /* calls of models to be trained, when it was last called so; 0: never */
     uint32_t looked; /* how many were trained when last asked whether a part of it was */
     uint32_t flags;
 } module_entry;

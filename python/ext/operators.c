@@ -195,20 +195,47 @@ static PyObject *put_operators(PyObject *Py_UNUSED(module), PyObject *args)
     return PyLong_FromSize_t(done ? count : 0);
 }
 
-static PyObject *schedule_action(PyObject *Py_UNUSED(module), PyObject *args)
+/* 0, or -1 with an exception set. */
+static int schedule_get(PyObject *args, const char *format, sw_schedule *schedule,
+                        unsigned long long *step)
 {
     const char *text;
-    unsigned long long step;
-    if (!PyArg_ParseTuple(args, "sK:schedule_action", &text, &step)) {
-        return NULL;
-    }
-    sw_schedule schedule;
     sw_error_info info = {0};
-    if (sw_schedule_parse(&schedule, text, &info) != 0) {
+    if (!PyArg_ParseTuple(args, format, &text, step)) {
+        return -1;
+    }
+    if (sw_schedule_parse(schedule, text, &info) != 0) {
         PyErr_SetString(PyExc_ValueError, info.message);
+        return -1;
+    }
+    return 0;
+}
+
+static PyObject *schedule_action(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    sw_schedule schedule;
+    unsigned long long step;
+    if (schedule_get(args, "sK:schedule_action", &schedule, &step) != 0) {
         return NULL;
     }
     return PyLong_FromLong((long)sw_schedule_action(&schedule, step));
+}
+
+/* A schedule may have none: then who asks is to ask again, which costs a microsecond in a thousand steps. */
+static PyObject *schedule_next(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    enum { FAR_AHEAD = 1000 };
+    sw_schedule schedule;
+    unsigned long long step;
+    if (schedule_get(args, "sK:schedule_next", &schedule, &step) != 0) {
+        return NULL;
+    }
+    for (int i = 0; i < FAR_AHEAD; i++) {
+        if (sw_schedule_action(&schedule, ++step) >= SW_ACTION_RECORD) {
+            break;
+        }
+    }
+    return PyLong_FromUnsignedLongLong(step);
 }
 
 static PyMethodDef operators_methods[] = {
@@ -226,6 +253,10 @@ static PyMethodDef operators_methods[] = {
          "schedule_action(schedule, step, /)\n--\n\n"
          "What a schedule says of a step: 0 nothing, 1 warm up, 2 record, 3 record the "
          "last of a cycle.")},
+    {"schedule_next", schedule_next, METH_VARARGS,
+     PyDoc_STR("schedule_next(schedule, step, /)\n--\n\n"
+               "The first step after this one that the schedule records, or one far "
+               "ahead before which it records none.")},
     {NULL, NULL, 0, NULL},
 };
 

@@ -1,6 +1,7 @@
 /* Keyword arguments as a configuration of the recorder. What there is, and what a value may be, the recorder's own table
  * says: each argument becomes a text, as on a command line. */
 #include "options.h"
+#include "unseen.h"
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
@@ -181,7 +182,7 @@ static int read_config(core_options *options, PyObject *value)
         options->config.config = PyBytes_AS_STRING(bytes);
         return result;
     }
-    PyObject *module = PyImport_ImportModule("stepwatch._config");
+    PyObject *module = core_import("stepwatch._config");
     PyObject *pairs = module ? PyObject_CallMethod(module, "pairs_of", "O", value) : NULL;
     Py_XDECREF(module);
     if (!pairs) {

@@ -1,6 +1,7 @@
 /* stepwatch.Profiler: its settings and its methods. */
 #include "profiler.h"
 #include "ticks.h"
+#include "unseen.h"
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
@@ -178,7 +179,7 @@ static PyObject *profiler_section_method(PyObject *object, PyObject *const *args
 static PyObject *decorators_call(PyObject *self, const char *function, PyObject *args,
                                  PyObject *kwargs)
 {
-    PyObject *helpers = PyImport_ImportModule("stepwatch._decorators");
+    PyObject *helpers = core_import("stepwatch._decorators");
     PyObject *callable = helpers ? PyObject_GetAttrString(helpers, function) : NULL;
     PyObject *first = PyTuple_Pack(1, self);
     PyObject *all = first ? PySequence_Concat(first, args) : NULL;
@@ -654,7 +655,8 @@ static PyMethodDef profiler_methods_table[] = {
 
 PyDoc_STRVAR(
     profiler_doc,
-    "Profiler(name=\"profiler\", *, enabled=True, values=100000, memory=False)\n--\n\n"
+    "Profiler(name=\"profiler\", *, enabled=True, values=100000, memory=False,\n"
+    "         **options)\n--\n\n"
     "Statistics of named sections, live, whether or not anything is recorded.\n\n"
     "Any number of profilers live side by side. values is how many durations are\n"
     "kept of each section; memory=True also looks at the memory of each call.\n\n"

@@ -2,6 +2,7 @@
 #include "options.h"
 #include "profiler.h"
 #include "run.h"
+#include "unseen.h"
 
 /* Keywords that are the profiler's own. */
 static bool is_own(PyObject *name)
@@ -109,7 +110,7 @@ PyObject *profiler_record(PyObject *object, PyObject *args, PyObject *kwargs)
         PyDict_SetItemString(settings, "name", PyTuple_GET_ITEM(args, 0)) != 0) {
         Py_CLEAR(settings);
     }
-    PyObject *module = settings ? PyImport_ImportModule("stepwatch._record") : NULL;
+    PyObject *module = settings ? core_import("stepwatch._record") : NULL;
     PyObject *record = module ? PyObject_GetAttrString(module, "record") : NULL;
     Py_XDECREF(module);
     return call_with(record, settings);

@@ -1,5 +1,6 @@
 /* stepwatch.open: a run that was recorded, and its tables. */
 #include "run.h"
+#include "unseen.h"
 
 #include <errno.h>
 #include <stepwatch/export.h>
@@ -559,7 +560,7 @@ static PyObject *run_report(run_object *self, PyObject *Py_UNUSED(ignored))
         return NULL;
     }
     twin->source = source;
-    PyObject *module = PyImport_ImportModule("stepwatch._report");
+    PyObject *module = core_import("stepwatch._report");
     PyObject *report = module ? PyObject_CallMethod(module, "Report", "O", twin) : NULL;
     Py_XDECREF(module);
     Py_DECREF(twin);

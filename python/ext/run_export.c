@@ -1,5 +1,6 @@
 /* Run.export: what a run holds, as files of other tools. Where they go is told in Python (_export.py). */
 #include "run.h"
+#include "unseen.h"
 
 #include <stepwatch/export.h>
 #include <stepwatch/write.h>
@@ -188,7 +189,7 @@ PyObject *core_run_trace_files(PyObject *self, PyObject *steps)
 /* Passes its arguments on, with the run before them. */
 PyObject *core_run_export(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-    PyObject *module = PyImport_ImportModule("stepwatch._export");
+    PyObject *module = core_import("stepwatch._export");
     PyObject *function = module ? PyObject_GetAttrString(module, "export") : NULL;
     PyObject *first = PyTuple_Pack(1, self);
     PyObject *all = first && function ? PySequence_Concat(first, args) : NULL;

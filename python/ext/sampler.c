@@ -5,6 +5,7 @@
 #include "core.h"
 
 #include "sampler.h"
+#include "unseen.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -56,8 +57,8 @@ static int watch_end(PyObject *module)
     }
     PyObject *end = PyObject_GetAttrString(module, "_sampler_end");
     PyObject *forked = end ? PyObject_GetAttrString(module, "_sampler_forked") : NULL;
-    PyObject *atexit = forked ? PyImport_ImportModule("atexit") : NULL;
-    PyObject *os = atexit ? PyImport_ImportModule("os") : NULL;
+    PyObject *atexit = forked ? core_import("atexit") : NULL;
+    PyObject *os = atexit ? core_import("os") : NULL;
     PyObject *done = NULL;
     if (os) {
         done = PyObject_CallMethod(atexit, "register", "O", end);

@@ -3,6 +3,7 @@
 
 #include "arrow.h"
 #include "columns.h"
+#include "unseen.h"
 
 #include <stdlib.h>
 
@@ -437,7 +438,7 @@ PyDoc_STRVAR(to_pandas_doc,
 
 static PyObject *call_helper(const char *name, PyObject *argument)
 {
-    PyObject *module = PyImport_ImportModule("stepwatch._report");
+    PyObject *module = core_import("stepwatch._report");
     PyObject *result = module ? PyObject_CallMethod(module, name, "O", argument) : NULL;
     Py_XDECREF(module);
     return result;

@@ -15,6 +15,9 @@ enum train_source {
     TRAIN_EXPLICIT = 5   /* the program's own calls */
 };
 
+/* An optimizer was built, or has stepped, in this process. */
+extern bool core_optimizer_known;
+
 /* The program itself says what a step is: from now on nobody else does on this thread. */
 void core_train_explicit(void);
 /* Tells who watches steps that one has begun. */
@@ -23,13 +26,16 @@ void core_train_told(void);
 void core_train_finish(void);
 /* A training forward (false) or a backward (true) begins on this thread. */
 void core_train_works(bool backward);
+/* A module is called in eval mode, but with gradients: that may be either. */
+void core_train_computes(void);
 /* A module is called in eval mode without gradients; `trained`: it was trained before. */
 void core_train_evaluates(bool trained);
 /* An iteration of a loop that is over was a step, as it turns out, of this epoch (UINT32_MAX: of none that is known); false: somebody
  * else gives the steps. */
 bool core_train_past(int unit, uint32_t epoch, uint64_t begin, uint64_t end,
                      uint64_t wait, const uint64_t *phase_ticks);
-/* Ticks of each phase in the step that leads to the first update, which may turn out to be several: see sw_step_phases. */
+/* Ticks of each phase in the step that leads to the first update, which may turn out to be several, or, where nobody has given a
+ * step yet, since they are counted: see sw_step_phases. */
 uint64_t core_train_phases(uint64_t *phase_ticks);
 /* Whether nobody gives steps but who knows of updates, or of loops. */
 bool core_train_may_host(void);

@@ -2,6 +2,10 @@
  *
  * A file's answer never changes, so it is kept by the file name object: code objects of one file share it. */
 #include "user_code.h"
+#include <opcode.h>
+#if PY_VERSION_HEX >= 0x030d0000
+#include <opcode_ids.h>
+#endif
 #include <string.h>
 #if PY_VERSION_HEX < 0x030b0000
 #include <frameobject.h>
@@ -136,6 +140,47 @@ uint64_t core_user_place(void)
     }
     Py_XDECREF(frame);
     return place;
+}
+
+/* The instruction that the frame is at. */
+static int opcode_at(PyFrameObject *frame, PyCodeObject *code)
+{
+#if PY_VERSION_HEX >= 0x030b0000
+    const int at = PyFrame_GetLasti(frame);
+    PyObject *bytes = PyCode_GetCode(code);
+#else
+    const int at = frame->f_lasti * (PY_VERSION_HEX >= 0x030a0000 ? 2 : 1);
+    PyObject *bytes = code->co_code;
+    Py_XINCREF(bytes);
+#endif
+    int opcode = -1;
+    if (bytes && at >= 0 && at < PyBytes_GET_SIZE(bytes)) {
+        opcode = (unsigned char)PyBytes_AS_STRING(bytes)[at];
+    }
+    Py_XDECREF(bytes);
+    core_error_forget();
+    return opcode;
+}
+
+bool core_user_at_for(void)
+{
+    PyFrameObject *frame = PyEval_GetFrame();
+    Py_XINCREF(frame);
+    core_user_site site;
+    while ((frame = user_frame(frame, &site))) {
+        const bool gives =
+            site.code->co_flags & CO_GENERATOR ||
+            PyUnicode_CompareWithASCIIString(site.code->co_name, "__next__") == 0;
+        const int opcode = gives ? -1 : opcode_at(frame, site.code);
+        PyFrameObject *back = gives ? PyFrame_GetBack(frame) : NULL;
+        Py_DECREF(site.code);
+        Py_DECREF(frame);
+        frame = back;
+        if (!gives) {
+            return opcode == FOR_ITER;
+        }
+    }
+    return false;
 }
 
 int core_user_code_add(PyObject *module)

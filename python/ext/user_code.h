@@ -16,6 +16,8 @@ bool core_user_site_find(core_user_site *out);
 /* One number for where the calling thread is in the user's code: the lines of its innermost frames there. The same line in a
  * helper that is called from two places is two of them. */
 uint64_t core_user_place(void);
+/* Whether the user's code is in a for loop that is getting its next item here, through its own generators and iterators or not. */
+bool core_user_at_for(void);
 /* Whether this code is the user's: its file lies neither below the Python installation, nor in a folder of installed
  * packages, nor in this package. */
 bool core_is_user_code(PyCodeObject *code);

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from stepwatch import _core
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,14 +19,19 @@ _waiting: dict[str, list[Callable[[Any], None]]] = {}
 class _Finder:
     """Sees the modules that are waited for being imported, and lets the others find them."""
 
+    # It calls nothing but what Python would call without it: profiles count that as Python's.
+    @_core._between
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if name not in _waiting:
             return None
         for finder in sys.meta_path:
             if finder is self:
                 continue
-            find = getattr(finder, "find_spec", None)
-            spec: ModuleSpec | None = find(name, path, target) if find is not None else None
+            try:
+                find = finder.find_spec
+            except AttributeError:
+                continue
+            spec: ModuleSpec | None = find(name, path, target)
             if spec is not None:
                 if spec.loader is not None:
                     _tell_after(spec)
@@ -35,6 +42,7 @@ class _Finder:
 _finder = _Finder()
 
 
+@_core._unseen
 def _tell_after(spec: ModuleSpec) -> None:
     """Tell when the module of the spec has been run."""
     loader: Any = spec.loader
@@ -55,6 +63,7 @@ def _tell_after(spec: ModuleSpec) -> None:
     loader.exec_module = exec_module
 
 
+@_core._unseen
 def _tell(name: str) -> None:
     for function in _waiting.pop(name, ()):
         _call(function, name)

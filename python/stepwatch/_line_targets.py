@@ -6,6 +6,8 @@ import atexit
 import sys
 import types
 
+from stepwatch import _core
+
 # Nothing is imported that the program may not have imported itself: it must not find modules
 # there, or pay for them, because it is profiled.
 TYPE_CHECKING = False
@@ -188,6 +190,7 @@ def _resolve(wanted: _Name) -> bool:
     return True
 
 
+@_core._unseen
 def _look_again() -> None:
     _waiting[:] = [name for name in _waiting if not _resolve(name)]
 
@@ -237,10 +240,12 @@ class _LookAfter:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
+    @_core._between
     def create_module(self, spec: ModuleSpec) -> types.ModuleType | None:
         made: types.ModuleType | None = self._inner.create_module(spec)
         return made
 
+    @_core._between
     def exec_module(self, module: types.ModuleType) -> None:
         spec = module.__spec__
         if spec is not None:
@@ -253,22 +258,36 @@ class _LookAfter:
 class _Finder:
     """Notices when an awaited module is imported; finding it is left to the others."""
 
+    @_core._between
     def find_spec(
         self,
         fullname: str,
         path: Sequence[str] | None,
         target: types.ModuleType | None = None,
     ) -> ModuleSpec | None:
-        if not any(name.module == fullname for name in _waiting):
+        for name in _waiting:
+            if name.module == fullname:
+                break
+        else:
             return None
         for finder in sys.meta_path:
-            find = None if finder is self else getattr(finder, "find_spec", None)
-            spec: ModuleSpec | None = find(fullname, path, target) if find else None
+            if finder is self:
+                continue
+            try:
+                find = finder.find_spec
+            except AttributeError:
+                continue
+            spec: ModuleSpec | None = find(fullname, path, target)
             if spec is not None:
-                if hasattr(spec.loader, "exec_module"):
-                    spec.loader = _LookAfter(spec.loader)  # type: ignore[assignment]
+                _look_after(spec)
                 return spec
         return None
+
+
+@_core._unseen
+def _look_after(spec: ModuleSpec) -> None:
+    if hasattr(spec.loader, "exec_module"):
+        spec.loader = _LookAfter(spec.loader)  # type: ignore[assignment]
 
 
 _FINDER = _Finder()

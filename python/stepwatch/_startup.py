@@ -130,16 +130,13 @@ def _begin_lines() -> None:
             _attempt(f"{name} has no line profile", _lines.add_by_name, name)
         if "__main__:" in names:
             _main_is_awaited = True
-            sys.addaudithook(_audit)
+            _core._await_main(_see)
 
 
-def _audit(event: str, arguments: "tuple[Any, ...]") -> None:
-    """See the code of the program just before it runs: the only moment when it can be known.
-
-    A hook cannot be taken away again, so it has to be quick.
-    """
-    if _main_is_awaited and event == "exec":
-        _attempt("functions of the program have no line profile", _prepare_main, arguments[0])
+def _see(code: "Any") -> bool:
+    """See the code of the program just before it runs: the only moment when it can be known."""
+    _attempt("functions of the program have no line profile", _prepare_main, code)
+    return not _main_is_awaited
 
 
 def _prepare_main(code: "Any") -> None:

@@ -14,6 +14,7 @@ from stepwatch import _imports
 from stepwatch._core import (
     Profiler,
     counter,
+    data,
     decorated,
     is_recording,
     mark,
@@ -22,6 +23,7 @@ from stepwatch._core import (
     step,
     step_begin,
     step_end,
+    steps,
     stretches,
 )
 
@@ -90,6 +92,8 @@ def _register() -> None:
                 return SectionVariable()
             if name in ("add", "counter", "mark"):
                 return none
+            if name in ("steps", "data") and args:
+                return args[0]
             return super().call_method(tx, name, args, kwargs)
 
         def python_type(self) -> type:
@@ -112,6 +116,10 @@ def _register() -> None:
         wrap.install_guards(id_match)
         return lambda_variable(lambda *_, **__: SectionVariable(), source=wrap.source)
 
+    def loop_type(wrap: Any, _: Any) -> Any:
+        wrap.install_guards(id_match)
+        return lambda_variable(lambda iterable, *_, **__: iterable, source=wrap.source)
+
     def stretches_type(wrap: Any, _: Any) -> Any:
         wrap.install_guards(id_match)
         return lambda_variable(lambda _, inner: inner, source=wrap.source)
@@ -132,6 +140,7 @@ def _register() -> None:
     objects = builder.VariableBuilder._id_dispatch()
     objects[id(section)] = section_type
     objects[id(stretches)] = stretches_type
+    objects[id(steps)] = objects[id(data)] = loop_type
     objects[id(step)] = answers(SectionVariable)
     for function in (counter, mark, step_begin, step_end):
         objects[id(function)] = answers(lambda: none)

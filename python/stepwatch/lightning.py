@@ -13,6 +13,7 @@ from stepwatch.integrations._session import Records, Session, missing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 __all__ = ["Callback", "Profiler"]
@@ -57,6 +58,44 @@ _PHASES = {
 _ACTION_COLUMNS = ("Action", "Mean (s)", "Calls", "Total (s)", "% of the run")
 
 
+def phase_of(action_name: str) -> Any:
+    """Return the phase of a step that an action counts for, or None."""
+    if action_name.startswith("[Callback]"):
+        return None
+    return _PHASES.get(action_name.rpartition(".")[2])
+
+
+def is_idle(profiler: Any) -> bool:
+    """Tell whether it is the one that Lightning has where nobody asked for any."""
+    kind = type(profiler)
+    return bool(
+        kind.__name__ == "PassThroughProfiler"
+        and kind.__module__.partition(".")[0] in ("lightning", "pytorch_lightning")
+    )
+
+
+class Sections(dict):  # type: ignore[type-arg]
+    """Sections by the names of actions, made when they are first asked for.
+
+    Lightning asks for a context manager some forty times a step. ``__getitem__`` hands the section
+    itself out, so that no function of Python's runs around an action.
+    """
+
+    def __init__(self, make: Callable[[str], Any]) -> None:
+        """Take what makes the section of a name."""
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, action_name: str) -> Any:
+        """Make it."""
+        section = self[action_name] = self._make(action_name)
+        return section
+
+
+def _section(action_name: str) -> stepwatch.section:
+    return stepwatch.section(action_name, phase=phase_of(action_name))
+
+
 class Profiler(_ProfilerBase):  # type: ignore[misc,valid-type]
     """A Lightning profiler: each of its actions is a section, at the cost of one.
 
@@ -70,8 +109,14 @@ class Profiler(_ProfilerBase):  # type: ignore[misc,valid-type]
         """Take where ``describe`` writes to, and the options of ``stepwatch.start``."""
         super().__init__(dirpath=dirpath, filename=filename)
         self._session = Session(config)
-        self._sections: dict[str, stepwatch.section] = {}
+        self._begin_anew(_section)
+
+    def _begin_anew(self, make: Callable[[str], Any]) -> None:
+        self._sections = Sections(make)
         self._open: list[str] = []
+        # A class of the program's that changes one of these wants to be asked.
+        if all(getattr(type(self), name) is getattr(Profiler, name) for name in _ASKED):
+            self.profile = self._sections.__getitem__
 
     @property
     def run(self) -> stepwatch.Run | None:
@@ -85,11 +130,7 @@ class Profiler(_ProfilerBase):  # type: ignore[misc,valid-type]
 
     def start(self, action_name: str) -> None:
         """Begin an action."""
-        section = self._sections.get(action_name)
-        if section is None:
-            end = action_name.rpartition(".")[2]
-            phase: Any = None if action_name.startswith("[Callback]") else _PHASES.get(end)
-            section = self._sections[action_name] = stepwatch.section(action_name, phase=phase)
+        section = self._sections[action_name]
         self._open.append(action_name)
         section.__enter__()
 
@@ -145,9 +186,19 @@ class Profiler(_ProfilerBase):  # type: ignore[misc,valid-type]
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what belongs to this process: strategies that spawn pickle the profiler."""
-        state = dict(self.__dict__)
-        state.update(_sections={}, _open=[])
-        return state
+        return {
+            name: value
+            for name, value in self.__dict__.items()
+            if name not in ("_sections", "_open", "profile")
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Begin anew."""
+        self.__dict__.update(state)
+        self._begin_anew(_section)
+
+
+_ASKED = ("profile", "start", "stop")
 
 
 class Callback(Records, _CallbackBase):  # type: ignore[misc,valid-type]

@@ -163,6 +163,8 @@ def recorded(tmp_path: Path, stepwatch_cli: Path) -> Iterator[Recording]:
 
 @pytest.fixture
 def plain_memory() -> None:
-    """Skip where a sanitizer has malloc: it keeps freed memory, and wants to be loaded first."""
-    if "libasan" in Path("/proc/self/maps").read_text(encoding="utf-8"):
+    """Skip where a sanitizer or valgrind has malloc: it keeps freed memory, and wants to be loaded
+    first."""
+    loaded = Path("/proc/self/maps").read_text(encoding="utf-8")
+    if "libasan" in loaded or "vgpreload_memcheck" in loaded:
         pytest.skip("the sanitizer has malloc, and keeps freed memory")

@@ -243,6 +243,20 @@ except ValueError as error:
     assert "never started" in str(error)
 else:
     raise SystemExit("no error")
+
+class Own(stepwatch.lightning.Profiler):
+    def start(self, action_name):
+        heard.append(action_name)
+        super().start(action_name)
+
+heard = []
+own = pickle.loads(pickle.dumps(Own()))
+for one in (own, pickle.loads(pickle.dumps(profiler))):
+    with one.profile("outer"), one.profile("inner"), one.profile("outer"):
+        pass
+    one.start("inner")
+    one.stop("inner")
+assert heard == ["outer", "inner", "outer", "inner"], heard
 """
     )
     python(program, watched=False)
@@ -350,6 +364,35 @@ print(sum(float(numpy.asarray(w, "float64").sum()) for w in model.get_weights())
     assert phases_of(report)["forward"] > 0
     assert {row["part"]: row["s"] for row in report["timeline"]}["validation"] > 0
     check_parts(report)
+
+
+def test_keras_on_jax_waits_for_its_batches(python: Program, tmp_path: Path) -> None:
+    """Its compiled function takes the batch itself."""
+    if find_spec("keras") is None:
+        pytest.skip("keras is not installed")
+    pytest.importorskip("jax")
+    program = (
+        "BACKEND = 'jax'\n"
+        + KERAS
+        + """
+import time
+
+class Batches(keras.utils.PyDataset):
+    def __len__(self):
+        return 10
+    def __getitem__(self, index):
+        time.sleep(0.005)
+        return x[6 * index : 6 * index + 6], y[6 * index : 6 * index + 6]
+
+for _ in range(2):
+    model.fit(Batches(), epochs=1, shuffle=False, verbose=0)
+"""
+    )
+    python(program, watched=True)
+    report = report_of(tmp_path / "run")
+    assert phases_of(report)["data_wait"] >= 5
+    # What is fitted again goes on with the next epoch.
+    assert [row["steps"] for row in report["epochs"]] == [10, 10]
 
 
 def test_keras_on_torch_with_a_step_of_its_own(python: Program, tmp_path: Path) -> None:

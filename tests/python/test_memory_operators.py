@@ -79,6 +79,49 @@ print(*counted(mem))
     assert child(script) == ["3.0 3.0"] * 2
 
 
+CALLER = """
+#include <stddef.h>
+extern void *_Znwm(size_t size);
+extern void _ZdlPv(void *block);
+void *make(size_t size) { return _Znwm(size); }
+void drop(void *block) { _ZdlPv(block); }
+void *where(void) { return (void *)_Znwm; }
+"""
+
+
+@pytest.mark.usefixtures("plain_memory")
+@pytest.mark.parametrize("first", [False, True])
+def test_operators_of_a_library_that_comes_later(tmp_path: Path, first: bool) -> None:
+    """As when a framework is imported while a whole program is watched."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("there is no compiler")
+    source, library = tmp_path / "caller.c", tmp_path / "libcaller.so"
+    source.write_text(CALLER)
+    words = [compiler, "-O1", "-shared", "-fPIC", str(source), "-o", str(library)]
+    linked = subprocess.run([*words, f"-l:{LIBRARY}"], timeout=60, check=False)
+    if linked.returncode != 0:
+        pytest.skip(f"{LIBRARY} cannot be linked with")
+    # A stretch before it was loaded, or none.
+    script = f"""
+if {first}:
+    with stepwatch.memory(sample_kb=0) as mem:
+        bytearray(1)
+assert "libstdc++" not in open("/proc/self/maps").read()
+with stepwatch.memory(sample_kb=0) as mem:
+    caller = ctypes.CDLL({str(library)!r})
+    caller.where.restype = caller.make.restype = ctypes.c_void_p
+    caller.make.argtypes, caller.drop.argtypes = [ctypes.c_size_t], [ctypes.c_void_p]
+    during, asked = caller.where(), place("_Znwm")
+    caller.drop(caller.make(SIZE))
+print(during == asked, caller.where() == place("_Znwm") != during)
+print(*counted(mem))
+with stepwatch.memory(sample_kb=0) as mem:
+    print(caller.where() == during)
+"""
+    assert child(script) == ["True True", "1.0 1.0", "True"]
+
+
 @pytest.mark.usefixtures("plain_memory")
 def test_no_memory_is_the_matter_of_the_operator() -> None:
     """It calls the handler of the program and throws; the form that throws nothing catches that."""

@@ -267,6 +267,7 @@ def test_a_closed_generator_is_no_error(recorded: Recording) -> None:
     assert recorded.errors("closed") == 0
 
 
+@pytest.mark.usefixtures("plain_memory")
 def test_no_growth(recorded: Recording) -> None:
     section = stepwatch.section("grow")
 
@@ -294,6 +295,7 @@ def test_no_growth(recorded: Recording) -> None:
     assert recorded.calls("grow") == 40_000
 
 
+@pytest.mark.usefixtures("plain_memory")
 def test_a_million_while_recording(tmp_path: Path) -> None:
     stepwatch.start(out=tmp_path / "run", quiet=True, events=False)
     section = stepwatch.section("million")

@@ -231,8 +231,21 @@ def told(x: Any) -> Any:
     return y.cos()
 
 
+def looped(x: Any) -> Any:
+    y = x
+    for _ in stepwatch.steps(range(1)):
+        y = y.sin()
+    for one in stepwatch.data([1]):
+        y = y + one
+    for _ in PROFILER.steps((1,)):
+        y = y.cos()
+    (z,) = PROFILER.data([y])
+    return z
+
+
 CASES = {
     "told": told,
+    "looped": looped,
     "profiled": profiled,
     "profiled_function": profiled_function,
     "kept": kept,

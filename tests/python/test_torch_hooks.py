@@ -270,6 +270,21 @@ def test_a_frozen_teacher_is_no_validation(recorded: Recording) -> None:
 
 
 @watched
+@pytest.mark.usefixtures("recorded")
+def test_kernels_of_convolutions(rows: list[tuple[int, int, Any, Any]]) -> None:
+    model = torch.nn.Sequential(
+        torch.nn.Conv2d(1, 2, (3, 5)), torch.nn.MaxPool2d(2), torch.nn.Conv2d(2, 1, 1)
+    )
+    model(torch.zeros(1, 1, 12, 12)).sum().backward()
+    kernels = {
+        keys[1]: values[0]
+        for table, _, keys, values in rows
+        if table == torch_modules.SETTING and keys[0] == "kernel"
+    }
+    assert kernels == {"Sequential.0": 15, "Sequential.2": 1}
+
+
+@watched
 def test_schedulers_and_scaling(recorded: Recording, rows: list[tuple[int, int, Any, Any]]) -> None:
     model = Net()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -229,8 +230,8 @@ def test_a_loader_that_is_asked_between_two_updates(recorded: Recording) -> None
 
 @watched
 def test_loaders_that_take_turns_in_two_places(recorded: Recording) -> None:
-    """That one optimizer steps for both is known with its second step, which is part of the first
-    step."""
+    """That one optimizer steps for both is known with its second step: then the first step was
+    two."""
     model = Net()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     first, second = iter(loader(2)), iter(loader(2))
@@ -242,7 +243,7 @@ def test_loaders_that_take_turns_in_two_places(recorded: Recording) -> None:
         optimizer.zero_grad()
         model(x, y).backward()
         optimizer.step()
-    assert (recorded.steps["count"], recorded.steps["updates"]) == (19, 20)
+    assert (recorded.steps["count"], recorded.steps["updates"]) == (20, 20)
 
 
 @watched
@@ -262,3 +263,105 @@ def test_loaders_made_for_every_pass_beside_those_of_a_validation(recorded: Reco
                     model(x)
             model.train()
     assert [row["steps"] for row in recorded.report["epochs"]] == [6] * 12
+
+
+def train_with(batch: Any, model: Any, optimizer: Any) -> None:
+    x, y = batch
+    optimizer.zero_grad()
+    model(x, y).backward()
+    optimizer.step()
+
+
+@watched
+def test_the_last_batch_that_a_program_asks_for_itself(recorded: Recording) -> None:
+    """Nobody asks for the next one: its step ended with the update, and what follows is none of
+    it."""
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    batches = endless(loader())
+    for _ in range(9):
+        train_with(next(batches), model, optimizer)
+    time.sleep(0.2)
+    del batches
+    steps = recorded.steps
+    assert (steps["count"], steps["updates"], steps["incomplete"]) == (9, 9, 0)
+    assert [row["steps"] for row in recorded.report["epochs"]] == [6, 3]
+    assert {row["part"]: row["s"] for row in recorded.report["timeline"]}["teardown"] > 0.2
+
+
+@watched
+def test_a_batch_that_a_program_asks_for_and_leaves(recorded: Recording) -> None:
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    batches = iter(loader())
+    for _ in range(4):
+        train_with(next(batches), model, optimizer)
+    x, y = next(batches)
+    model(x, y).backward()
+    del batches
+    steps = recorded.steps
+    assert (steps["count"], steps["updates"], steps["incomplete"]) == (5, 4, 1)
+
+
+@watched
+def test_stages_whose_iterators_live_on(recorded: Recording) -> None:
+    """The first batch of a stage is not part of the last step of the one before."""
+    model = Net()
+    iterators = [iter(loader()) for _ in range(3)]
+    for batches in iterators:
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(5):
+            train_with(next(batches), model, optimizer)
+    steps = recorded.steps
+    assert (steps["count"], steps["updates"], steps["incomplete"]) == (15, 15, 0)
+
+
+@watched
+@pytest.mark.parametrize("left", [False, True])
+def test_a_loop_that_takes_a_part_of_a_loader(recorded: Recording, left: bool) -> None:
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        for i, batch in enumerate(itertools.islice(loader(), 4)):
+            train_with(batch, model, optimizer)
+            if left and i == 2:
+                break
+    steps = recorded.steps
+    assert (steps["count"], steps["incomplete"]) == ((9, 3) if left else (12, 0))
+
+
+@watched
+def test_a_validation_that_says_eval_and_wants_gradients(recorded: Recording) -> None:
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    train, check = loader(), loader(8)
+    for _ in range(2):
+        model.train()
+        for batch in train:
+            train_with(batch, model, optimizer)
+        model.eval()
+        for x, y in check:
+            model(x, y).item()
+    assert [row["steps"] for row in recorded.report["epochs"]] == [6, 6]
+    assert recorded.calls("validation") == 2
+
+
+@watched
+def test_a_teacher_that_was_trained_before(recorded: Recording) -> None:
+    """What it computes for the student is forward, once the student is the one that is trained."""
+    teacher, student = Net(), Net()
+    batches = loader()
+    optimizer = torch.optim.SGD(teacher.parameters(), lr=0.1)
+    for batch in batches:
+        train_with(batch, teacher, optimizer)
+    teacher.eval()
+    optimizer = torch.optim.SGD(student.parameters(), lr=0.1)
+    for _ in range(10):
+        for x, _y in batches:
+            with torch.no_grad():
+                wanted = teacher(x)
+            train_with((x, wanted), student, optimizer)
+    steps = recorded.steps
+    assert (steps["count"], steps["incomplete"]) == (66, 0)
+    # Nobody can tell at first.
+    assert recorded.calls("validation") < 30

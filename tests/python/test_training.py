@@ -388,7 +388,7 @@ def test_the_loop_that_goes_on_takes_over(tmp_path: Path) -> None:
             """,
         )
     )
-    assert steps["count"] in (11, 12)  # The first of the second loop belong to the last before.
+    assert (steps["count"], steps["incomplete"]) == (13, 0)
 
 
 def test_explicit_steps_win(tmp_path: Path) -> None:
@@ -471,6 +471,42 @@ def test_steps_are_told(tmp_path: Path) -> None:
         """,
     )
     assert steps_of(run)["count"] == 3
+
+
+def test_steps_are_told_from_one_on(tmp_path: Path) -> None:
+    """Who wants to hear of later steps only is not called before, unless numbers begin anew."""
+    record(
+        tmp_path,
+        """
+        from stepwatch.integrations import _steps
+        seen, all_of_them = [], []
+        def some(number):
+            seen.append(number)
+            return _core.schedule_next("every=4", number)
+        _steps.watch(some)
+        for batch in Loader(10):
+            train(Optimizer())
+        _steps.watch(all_of_them.append)
+        for batch in Loader(3):
+            train(Optimizer())
+        _steps.forget(all_of_them.append)
+        assert seen == [0, 4, 8, 12], seen
+        assert len(all_of_them) >= 3, all_of_them
+        stepwatch.stop()
+        seen.clear()
+        stepwatch.start(out="again", quiet=True)
+        for batch in Loader(6):
+            train(Optimizer())
+        _steps.forget(some)
+        assert seen == [0, 4], seen
+        """,
+    )
+    core = stepwatch._core
+    assert core.schedule_next("wait=1,warmup=1,active=3,every=50", 4) == 52
+    assert core.schedule_next("wait=1,warmup=1,active=3,every=50", 52) == 53
+    assert core.schedule_next("steps=2", 7) > 7
+    with pytest.raises(ValueError, match="schedule"):
+        core.schedule_next("nonsense", 0)
 
 
 def test_wrong_calls_raise() -> None:

@@ -6,6 +6,7 @@ import json
 import shutil
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,16 @@ def test_a_step_has_its_part_of_validation_and_checkpoints() -> None:
     document["timeline"] += [{"part": "validation", "s": 3.0}, {"part": "checkpoint", "s": 2.0}]
     document["timeline"] += [{"part": "warmup", "s": 50.0}, {"part": "teardown", "s": 7.0}]
     assert seconds_a_step(document) == pytest.approx(4.0 / 80 + 5.0 / 100)
+
+
+def test_a_run_that_compiles_has_its_warm_up() -> None:
+    document = report(4.0, warmup=20)
+    document["timeline"] += [{"part": "warmup", "s": 6.0}, {"part": "validation", "s": 2.0}]
+    assert seconds_a_step(document, compiled=True) == pytest.approx(12.0 / 100)
+    bad = report(9.0, [finding("recompile")])
+    bad["timeline"].append({"part": "warmup", "s": 15.0})
+    row = judge(replace(PLANTED, kinds=("recompile",)), outcome(bad), outcome(document))
+    assert row.measured == pytest.approx(2.0)
 
 
 def test_a_step_has_its_part_of_what_lies_between_steps() -> None:

@@ -43,6 +43,16 @@ _NO_CYCLE = {
     "stepwatch": {"missing": ["The training ended before the first active step."]},
 }
 _TRACES = "*.pt.trace.json"
+# What Lightning calls in every step. To a callback of which it is not a function it does nothing;
+# a call that does nothing takes it several microseconds.
+_EACH_STEP = (
+    "on_train_batch_start",
+    "on_train_batch_end",
+    "on_before_zero_grad",
+    "on_before_backward",
+    "on_after_backward",
+    "on_before_optimizer_step",
+)
 # Enough to know the mean of a step.
 _STEPS_MOST = 20_000
 # Keys of the configuration that are arguments of the callback.
@@ -62,24 +72,25 @@ class _Actions(_ProfilerBase):  # type: ignore[misc]
         super().__init__()
         self.inner = inner
         # Another one of ours would only record the same again.
-        self._told = None if isinstance(inner, lightning.Profiler) else inner
-        self._profiler = profiler
+        idle = isinstance(inner, lightning.Profiler) or lightning.is_idle(inner)
+        self._told = None if idle else inner
+        nothing = stepwatch.Profiler("nothing", enabled=False).section("nothing")
+
+        def make(action_name: str) -> Any:
+            # What this callback itself does is no action of the training.
+            if ProfilerCallback.__qualname__ in action_name:
+                return nothing
+            return profiler.section(action_name, phase=lightning.phase_of(action_name))
+
+        self._begin_anew(make)
+        if idle:
+            self.profile = self._sections.__getitem__
 
     def start(self, action_name: str) -> None:
         """Begin an action."""
         if self._told is not None:
             self._told.start(action_name)
-        # What this callback itself does is no action of the training.
-        if ProfilerCallback.__qualname__ not in action_name:
-            phase: Any = lightning._PHASES.get(action_name.rpartition(".")[2])
-            if action_name.startswith("[Callback]"):
-                phase = None
-            section = self._sections.get(action_name)
-            if section is None:
-                section = self._profiler.section(action_name, phase=phase)
-                self._sections[action_name] = section
-            self._open.append(action_name)
-            section.__enter__()
+        super().start(action_name)
 
     def stop(self, action_name: str) -> None:
         """End an action, unless it began before this profiler was there."""
@@ -200,6 +211,7 @@ class ProfilerCallback(_Base):  # type: ignore[misc]
 
     def _forget(self) -> None:
         """Begin a life: a callback may be used for another fit, or be sent to another process."""
+        self._hear_steps()
         self.run: stepwatch.Run | None = None
         self.traces: list[Path] = []
         self.chrome_trace: Path | None = None
@@ -344,7 +356,7 @@ class ProfilerCallback(_Base):  # type: ignore[misc]
         if torch is not None:
             from stepwatch.integrations import torch_operators
 
-            torch_operators.open_for(torch, self._schedule, "ProfilerCallback")
+            torch_operators.open_for(torch, self._schedule, "ProfilerCallback", brief=True)
         _steps.watch(self._step)
         self._profiler = stepwatch.Profiler("actions", values=0)
         inner = getattr(trainer, "profiler", None)
@@ -357,7 +369,9 @@ class ProfilerCallback(_Base):  # type: ignore[misc]
     def _batch_begins(self) -> None:
         """Give the steps and the actions, where no loop of Lightning's does."""
         source, is_open, _ = _core.train_now()
-        if self._waits is None and not (is_open and source >= FRAMEWORK):
+        if self._waits is None and is_open and source >= FRAMEWORK:
+            self._hear_no_steps()
+        elif self._waits is None:
             self._enter("run_training_epoch")
             _core.train_wait(FRAMEWORK, self, self)
             self._waits = True
@@ -366,6 +380,20 @@ class ProfilerCallback(_Base):  # type: ignore[misc]
             _core.train_got(self)
             self._leave("train_dataloader_next")
             self._enter("run_training_batch")
+
+    def _hear_no_steps(self) -> None:
+        """Have Lightning pass by what it would call in each step; its loop is watched already.
+
+        What a class of the program's has made of these is called.
+        """
+        for name in _EACH_STEP:
+            ours = (vars(ProfilerCallback).get(name), getattr(_Base, name, None))
+            if getattr(type(self), name, None) in ours:
+                self.__dict__[name] = None
+
+    def _hear_steps(self) -> None:
+        for name in _EACH_STEP:
+            self.__dict__.pop(name, None)
 
     def _batch_ends(self) -> None:
         _core.train_works()
@@ -390,8 +418,8 @@ class ProfilerCallback(_Base):  # type: ignore[misc]
             if name == action:
                 return
 
-    def _step(self, number: int) -> None:
-        """A step begins: the cycle before it may be over."""
+    def _step(self, number: int) -> int:
+        """A step begins: the cycle before it may be over. Return the next that matters."""
         action = _core.schedule_action(self._schedule, number)
         cycle = self._cycle
         if cycle is not None and number > cycle[1] and (action < 2 or self._is_last(cycle[1])):
@@ -399,6 +427,8 @@ class ProfilerCallback(_Base):  # type: ignore[misc]
             self._safely("write the trace of a cycle", self._write_cycle, *cycle)
         if action >= 2:
             self._cycle = [number, number] if self._cycle is None else [self._cycle[0], number]
+            return 0
+        return _core.schedule_next(self._schedule, number)
 
     def _is_last(self, number: int) -> bool:
         return bool(_core.schedule_action(self._schedule, number) == 3)
@@ -452,6 +482,7 @@ class ProfilerCallback(_Base):  # type: ignore[misc]
         self._safely("report", self._report, took)
 
     def _stop(self) -> None:
+        self._hear_steps()
         if self._inner is not None:
             self._trainer.profiler, self._inner = self._inner, None
         self._leave(None)

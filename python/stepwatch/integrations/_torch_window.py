@@ -33,11 +33,20 @@ def open_one(
     brief: bool = False,
 ) -> Window:
     """Open a window; ``brief``: that it costs little counts for more than the types of inputs."""
-    cuda = getattr(torch, "cuda", None)
-    there = device and cuda is not None and cuda.is_initialized()
+    there = device and _has_device(torch)
     if brief and not there and _Plain.is_there(torch):
         return _Plain(torch, shapes, memory)
     return _Kineto(torch, host or not there, there, shapes, memory)
+
+
+def starts_at_once(torch: Any, brief: bool) -> bool:
+    """Tell whether a window sees everything from the moment on when it is opened."""
+    return brief and not _has_device(torch) and _Plain.is_there(torch)
+
+
+def _has_device(torch: Any) -> bool:
+    cuda = getattr(torch, "cuda", None)
+    return cuda is not None and bool(cuda.is_initialized())
 
 
 class Window:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 
-from stepwatch import _core, section
+from stepwatch import _core, data, section
 from stepwatch.integrations import _notes, _patch
 from stepwatch.integrations._framework import FRAMEWORK
 from stepwatch.integrations._timed import timed
@@ -62,6 +62,10 @@ def install(module: Any) -> None:
     if torch is not None:
         around = timed(section("optimizer", phase="optimizer"), torch)
         _patch.replace(module.optimizers.Optimizer, "apply", around)
+    iterator = getattr(sys.modules.get("keras.src.backend.jax.trainer"), "JAXEpochIterator", None)
+    if iterator is not None:
+        # Its compiled function is given what to take the batch from, and takes it itself.
+        _patch.replace(iterator, "_get_iterator", _waiting)
     for name, before, after in (
         ("on_epoch_begin", None, _epoch_began),
         ("on_train_batch_begin", _batch_begins, None),
@@ -72,6 +76,13 @@ def install(module: Any) -> None:
         ("on_train_end", None, _train_ended),
     ):
         _patch.replace(callbacks, name, _around(before, after))
+
+
+def _waiting(original: Callable[..., Any]) -> Callable[..., Any]:
+    def _get_iterator(self: Any) -> Any:
+        return data(original(self))
+
+    return _get_iterator
 
 
 def _around(

@@ -10,6 +10,7 @@ import os
 import sys
 
 from stepwatch import _core, _imports
+from stepwatch.integrations import numpy_arrays
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def install(_module: object = None) -> None:
     else:
         for name in READERS:
             _imports.watch(name, _leave_code)
+    numpy_arrays.watch()
     # torch says what trains, as soon as something does.
     _imports.watch("torch", lambda _module: _core._loops_patience(5.0))
 
@@ -52,4 +54,5 @@ def _leave_code(_module: object) -> None:
 
 def remove() -> None:
     """Look no more."""
+    numpy_arrays.forget()
     _core._loops_stop()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import weakref
 
 from stepwatch import _core
 from stepwatch.integrations import _dynamo, _notes, _patch
+from stepwatch.integrations._settings import setting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -129,6 +131,9 @@ def _count(module: Any, about: Known, site: int = 0) -> None:
     about.counts, kind = _census(module)
     about.keys = (about.name, type(module).__name__, kind, site)
     about.put()
+    kernel = getattr(module, "kernel_size", None)
+    if isinstance(kernel, tuple) and about.counts[0]:
+        setting("kernel", about.name, math.prod(kernel))
 
 
 def site_row(what: int, place: tuple[str, int, str] | None, kind: str) -> int:

@@ -42,11 +42,14 @@ def install(torch: Any, who: str = _COMMAND) -> None:
     open_for(torch, _SCHEDULE if schedule in ("", "always") else schedule, who)
 
 
-def open_for(torch: Any, schedule: str, who: str = _COMMAND) -> None:
-    """Open the profiler in the steps of this schedule, and in no others; ``who`` asked for it."""
+def open_for(torch: Any, schedule: str, who: str = _COMMAND, brief: bool = False) -> None:
+    """Open the profiler in the steps of this schedule, and in no others; ``who`` asked for it.
+
+    ``brief``: that it costs little counts for more than the types of inputs.
+    """
     global _state
     remove()
-    _state = _Operators(torch, schedule, who)
+    _state = _Operators(torch, schedule, who, brief)
     _steps.watch(_state.step)
     _imports.watch("torch.autograd.profiler", _give_way_to)
     atexit.register(remove)
@@ -83,8 +86,9 @@ def _give_way_to(module: Any) -> None:
 class _Operators:
     """The windows of one process, which one thread opens and closes."""
 
-    def __init__(self, torch: Any, schedule: str, who: str) -> None:
+    def __init__(self, torch: Any, schedule: str, who: str, brief: bool) -> None:
         self._torch = torch
+        self._brief = brief
         # Below ``stepwatch run`` there are children that do no training.
         self._says_so = who != _COMMAND
         self._who = who
@@ -97,19 +101,23 @@ class _Operators:
         self._rows = _totals.Totals(15)  # OPERATOR
         self._settings: dict[tuple[str, str], int] = {}
 
-    def step(self, number: int) -> None:
-        """A step begins: open or close the window.
+    def step(self, number: int) -> int:
+        """A step begins: open or close the window; return the number of the next that matters.
 
         It opens one step ahead, whose events do not count: starting takes a second the first time,
-        and a session in which nothing ran has left torch 2.13 blind to kernels ever after.
+        and a session in which nothing ran has left torch 2.13 blind to kernels ever after. The
+        plain profiler needs neither.
         """
         if self._over or self._thread not in (0, threading.get_ident()):
-            return
+            return 0
         self._seen = True
         active = _core.schedule_action(self._schedule, number) >= 2
-        soon = active or _core.schedule_action(self._schedule, number + 1) >= 2
+        soon = active or (
+            not _torch_window.starts_at_once(self._torch, self._brief)
+            and _core.schedule_action(self._schedule, number + 1) >= 2
+        )
         if self._window is None and not soon:
-            return
+            return max(number + 1, _core.schedule_next(self._schedule, number) - 1)
         begin = time.perf_counter()
         if self._window is None:
             with _cost:
@@ -123,6 +131,7 @@ class _Operators:
             self._window.keep_from(number)
         self._spent += time.perf_counter() - begin
         self._setting("overhead_seconds", "", self._spent)
+        return 0
 
     def finish(self) -> None:
         """The program ends, perhaps within a window."""
@@ -157,7 +166,7 @@ class _Operators:
                 return
             # Torch warns of every block that it did not see being allocated: not unless asked for.
             memory = _core.option("memory") == "on"
-            self._window = _torch_window.open_one(self._torch, memory=memory)
+            self._window = _torch_window.open_one(self._torch, memory=memory, brief=self._brief)
             self._thread = threading.get_ident()
         except Exception as error:
             self._stop_for_good(_sentence(error))
@@ -169,22 +178,21 @@ class _Operators:
         try:
             seen = window.close()
             if seen is not None and window.first is not None:
-                _undisturbed(lambda: self._keep(window, Reader(window, seen), number))
+                _undisturbed(lambda: self._keep(window, seen, number))
         except Exception as error:
             self._stop_for_good(_sentence(error))
 
-    def _keep(self, window: Window, read: Reader, number: int) -> None:
+    def _keep(self, window: Window, seen: Any, number: int) -> None:
         window.tell_devices()
-        for key, values in read.totals().items():
+        totals = _put(window, seen)
+        for key, values in totals.items():
             self._rows.add(key, values)
-        for thread, spans in read.spans().items():
-            _core.put_operators(thread, spans)
         self._seconds += window.seconds
         first = window.first or 0
         last = max(first, number - 1)
         self._setting("steps", f"{first}-{last}" if last > first else str(first), last - first + 1)
         self._setting("window_seconds", "", self._seconds)
-        self._setting("events", "", read.count)
+        self._setting("events", "", sum(values[0] for values in totals.values()))
 
     def _setting(self, name: str, text: str, number: float) -> None:
         key = (name, text)
@@ -192,6 +200,16 @@ class _Operators:
         values = (float(number),)
         made, _ = _core.put_row(handle, _SETTING, 0, ("operators", name, text), values)
         self._settings[key] = made
+
+
+def _put(window: Window, seen: Any) -> dict[tuple[str, str, int, int], list[int]]:
+    """Put what a window saw into the recording; return the totals of operators."""
+    if isinstance(seen, list):
+        return _core.put_torch_events(seen, window.tid, window.begin, window.end)
+    read = Reader(window, seen)
+    for thread, spans in read.spans().items():
+        _core.put_operators(thread, spans)
+    return read.totals()
 
 
 def _undisturbed(work: Callable[[], None]) -> None:
@@ -259,10 +277,10 @@ class Block:
             if seen is None:
                 return
             if isinstance(seen, list):
-                self.totals = _core.put_torch_events(seen, window.tid, window.begin, window.end)
+                self.totals = _put(window, seen)
             else:
                 window.tell_devices()
-                _undisturbed(lambda: self._read(Reader(window, seen)))
+                _undisturbed(lambda: self._read(window, seen))
             if self._in_recording:
                 rows = _totals.Totals(15)
                 for key, values in self.totals.items():
@@ -270,10 +288,8 @@ class Block:
         except Exception as error:
             _notes.note_once(f"the trace has no operators: {_sentence(error)}")
 
-    def _read(self, read: Reader) -> None:
-        self.totals = read.totals()
-        for thread, spans in read.spans().items():
-            _core.put_operators(thread, spans)
+    def _read(self, window: Window, seen: Any) -> None:
+        self.totals = _put(window, seen)
 
     def _watch(self, profile: Any) -> None:
         def make(original: Callable[..., Any]) -> Callable[..., Any]:

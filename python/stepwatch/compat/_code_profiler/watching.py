@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from bisect import bisect_left
 
@@ -119,7 +120,9 @@ class Watching:
         if on("track_cpu"):
             put("cpu_usage", _sum([series.get(name, []) for name in _CPU]), 100.0)
             system = _at(series.get("system.cpu", []), series.get(_CPU[0], []))
-            put("system_cpu_usage", system, 100.0)
+            # The kernel counts whole ticks: in a few milliseconds that may seem more than there is.
+            cores = os.cpu_count() or float("inf")
+            put("system_cpu_usage", [(t, min(value, cores)) for t, value in system], 100.0)
         if on("track_memory"):
             put("memory_usage", series.get("process.rss", []), 1 / MIB)
         if on("track_gpu"):
