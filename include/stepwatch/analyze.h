@@ -175,6 +175,7 @@ typedef struct sw_summary_step {
     uint32_t usage_steps;
     uint64_t cpu_ns, run_delay_ns; /* delay: waiting for a CPU; SW_UNKNOWN */
     uint32_t involuntary;          /* context switches; 0 where usage was not read */
+    uint32_t minor_faults;         /* pages taken without reading a file; the same */
     /* Memory of the process when it ended; SW_UNKNOWN: not read at this step. */
     uint64_t resident_bytes, anonymous_bytes;
     /* What the process read and wrote over the last `usage_steps` steps, as the kernel counts it: files, pipes, sockets, and the

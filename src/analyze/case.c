@@ -34,12 +34,14 @@ static void case_times(struct sw__case *it)
 {
     static const char *const base[] = {"steps", "validation", "checkpoint",
                                        "between_steps", "between_epochs"};
+    static const char *const warmup[] = {"warmup"};
     /* What the model is asked before the first step happens once, and is often made for all steps. */
     const uint64_t before = it->summary->validated_before_ns;
     it->base_ns =
         sw__sub(parts_ns(it->summary, base, sizeof base / sizeof base[0]), before);
     it->validation_ns = sw__sub(parts_ns(it->summary, &base[1], 1), before);
     it->checkpoint_ns = parts_ns(it->summary, &base[2], 1);
+    it->warmup_ns = parts_ns(it->summary, warmup, 1);
 }
 
 static double case_cores(const sw_summary *summary)

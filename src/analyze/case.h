@@ -17,6 +17,7 @@ struct sw__case {
     size_t count;
     double mean_ns; /* of these */
     uint64_t base_ns;
+    uint64_t warmup_ns;                    /* of the steps that do not count */
     uint64_t validation_ns, checkpoint_ns; /* in all, within steps and between them */
     double cores;                          /* usable; NaN: unknown */
     const sw_training *training;

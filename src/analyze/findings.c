@@ -293,8 +293,10 @@ int sw_findings_of_summary(sw_findings **out, const sw_summary *summary,
         sw__rules_loader(all);
         sw__rules_compute(all);
         sw__rules_host(all);
+        sw__rules_gathers(all);
         sw__rules_aside(all);
         sw__rules_machine(all);
+        sw__rules_wide_arrays(all);
     }
     if (!error) {
         sw__rules_notes(all);

@@ -25,6 +25,7 @@ struct sw__draft {
     sw_finding finding;
     enum sw__finding_group group;
     int specific; /* higher wins within its group */
+    bool apart;   /* in some steps only: the others show what they take without */
     struct sw__draft *next;
 };
 
@@ -84,9 +85,12 @@ void sw__rules_compute(
 void sw__rules_host(
     sw_findings *
         all); /* python_overhead, logging, gc, host_sync, transfer, loader_main_process */
-void sw__rules_aside(sw_findings *all); /* validation, checkpoint, variance */
+void sw__rules_gathers(sw_findings *all); /* what of loader_main_process is little */
+void sw__rules_aside(sw_findings *all);   /* validation, checkpoint, variance */
 void sw__rules_machine(
     sw_findings *all); /* cpu_*, memory_*, gpu_throttle, straggler, communication */
+/* dtype: of NumPy's arrays. After all others: it is told where nothing else is. */
+void sw__rules_wide_arrays(sw_findings *all);
 void sw__rules_notes(sw_findings *all); /* what bounds the run, and remarks */
 
 #endif

@@ -507,6 +507,17 @@ static bool follows_model(const sw_stack_frame *frame, uint32_t model)
     return follows;
 }
 
+/* Whether a loop simulates something: what the line calls in one round needs what it gave in the one before, and no other round can
+ * be computed beside it. */
+static bool simulates(const sw_stack_frame *frame)
+{
+    struct sw__frame_source source = sw__frame_source(frame);
+    const bool does = source.text && sw__source_goes_on(source.text, source.length,
+                                                        frame->first_line, frame->line);
+    sw__frame_source_free(&source);
+    return does;
+}
+
 static enum repeats repeats_of(struct reading *reading, uint32_t number)
 {
     const sw_stack_frame *frame = sw_stacks_get_frame(reading->stacks, number);
@@ -517,6 +528,9 @@ static enum repeats repeats_of(struct reading *reading, uint32_t number)
     const uint32_t model = loop == SW__LOOP_INNER ? takes_turns(reading, frame) : 0;
     if (model > 0) {
         return follows_model(frame, model) ? REPEATS_FOLLOWS : REPEATS_SAME;
+    }
+    if (loop == SW__LOOP_INNER && simulates(frame)) {
+        return REPEATS_SAME;
     }
     if (loop == SW__LOOP_UNKNOWN || loop == SW__LOOP_INNER || sw__hot_hands_over(frame)) {
         return REPEATS_OFTEN;

@@ -259,8 +259,12 @@ bool sw__hot_hands_over(const sw_stack_frame *frame)
 /* Whether a line is a loop by itself: a comprehension. */
 static bool comprehends(const sw_stack_frame *frame)
 {
-    const uint32_t loop = sw__frame_loop(frame);
-    return loop > 0 && loop == frame->line;
+    struct sw__frame_source source = sw__frame_source(frame);
+    /* What stands in the head of a for statement is computed once. */
+    const bool head = source.line.text && sw__source_is_loop(&source.line);
+    const bool does = source.loop > 0 && source.loop == frame->line && !head;
+    sw__frame_source_free(&source);
+    return does;
 }
 
 /* Whether a line lies in a loop inside a loop, of which neither is the one that trains. */
@@ -299,7 +303,9 @@ bool sw__hot_interpreted(sw_findings *all, const struct sw__hot_function *functi
     case SW__LOOP_INNER:
         /* A loop over few large arrays has operators, some of which end while they are looked at, but no Python between
          * them that takes time. */
-        return low > LITTLE || function->plain >= 3 || comprehends(&function->frame) ||
+        return low > LITTLE ||
+               (function->plain >= 3 && 8 * function->plain >= function->own) ||
+               comprehends(&function->frame) ||
                (low > INTERPRETED && nested(all, &function->frame));
     case SW__LOOP_NONE:
         /* What a step does once takes no time in the interpreter, however it looks: it frees memory, say. */

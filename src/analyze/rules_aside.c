@@ -525,12 +525,16 @@ static bool told_by_others(const sw_findings *all)
            sw__has_draft(all, SW_FINDING_LOADER_MAIN_PROCESS);
 }
 
-/* Takes a finding out that is about the slow steps and nothing else, for what they have in common says more. */
-static bool take_over(sw_findings *all, enum sw_finding_kind kind, double share)
+/* Takes a finding out that is about the slow steps and nothing else, for what they have in common says more. `name`: the function that
+ * it has to be about; NULL: any. */
+static bool take_over(sw_findings *all, enum sw_finding_kind kind, const char *name,
+                      double share)
 {
     for (struct sw__draft **at = &all->first; *at; at = &(*at)->next) {
         if ((*at)->finding.kind == kind) {
-            const bool same = share > 0.7 * (*at)->finding.share;
+            const char *about = (*at)->finding.name;
+            const bool same = share > 0.7 * (*at)->finding.share &&
+                              (!name || (about && strcmp(about, name) == 0));
             *at = same ? (*at)->next : *at;
             return same;
         }
@@ -558,6 +562,19 @@ static bool updates_then(const sw_findings *all, const struct tail *tail, unsign
         excess += update ? beyond(&all->it, tail, i) : 0;
     }
     return excess > UPDATES_MOST * tail->excess;
+}
+
+/* Of what long inputs take beyond the usual, the part that goes where the longest are limited, or batches are of similar sizes: one in a
+ * batch makes all of it long, and as many batches as they fill when they are put together stay. */
+static double put_together(const sw_findings *all, const struct tail *tail)
+{
+    const sw_training_loader *loader = all->it.loader;
+    const uint64_t size = loader ? loader->batch_size : 0;
+    if (size < 2 || size == SW_UNKNOWN) {
+        return 0.95;
+    }
+    const double stay = (double)(tail->slow / size) / (double)tail->slow;
+    return fmin(0.95, 1 - stay);
 }
 
 static void variance(sw_findings *all)
@@ -613,9 +630,14 @@ static void variance(sw_findings *all)
     }
     struct sw__slow_code code = {0};
     const bool seen = sw__slow_code(all, tail.bound, &code);
-    const bool instead = periodic && seen && phase == SW_PHASE_OTHER &&
-                         !told_by_others(all) &&
-                         take_over(all, SW_FINDING_PYTHON_OVERHEAD, excess.mean / step);
+    const bool apart = periodic && seen && phase == SW_PHASE_OTHER;
+    /* What a batch needs is done for each of them. */
+    const bool no_batch = apart && take_over(all, SW_FINDING_LOADER_MAIN_PROCESS,
+                                             code.name, excess.mean / step);
+    const bool python =
+        apart && !told_by_others(all) &&
+        take_over(all, SW_FINDING_PYTHON_OVERHEAD, NULL, excess.mean / step);
+    const bool instead = no_batch || python;
     if (!instead && told(all, phase)) {
         return;
     }
@@ -627,7 +649,8 @@ static void variance(sw_findings *all)
         draft->finding.also |= (uint64_t)1 << SW_FINDING_VARIANCE;
     }
     if (instead) {
-        draft->finding.also |= (uint64_t)1 << SW_FINDING_PYTHON_OVERHEAD;
+        draft->finding.also |= (uint64_t)1 << (no_batch ? SW_FINDING_LOADER_MAIN_PROCESS
+                                                        : SW_FINDING_PYTHON_OVERHEAD);
     }
     const char *name = sw_phase_name(phase);
     if (periodic && seen) {
@@ -658,6 +681,7 @@ static void variance(sw_findings *all)
     sw__draft_number(draft, "period_steps", tail.period ? (double)tail.period : NAN);
     draft->finding.share = excess.mean / step;
     draft->finding.confidence = periodic ? 0.85 : 0.6;
+    draft->apart = periodic && kind == SW_FINDING_VARIANCE;
     const struct sw__hot_function *at =
         seen ? NULL : sw__hot_where_called(all, draft, SW__PHASE_BIT(phase));
     if (compute & SW__PHASE_BIT(phase)) {
@@ -688,7 +712,9 @@ static void variance(sw_findings *all)
     struct sw__estimate range = excess;
     range.high = range.high < 1.15 * range.mean ? range.high : 1.15 * range.mean;
     range.low = far && far_low * step > range.low ? far_low * step : range.low;
-    sw__draft_saves_in_steps(all, draft, range, 0.95, 0.5, 1);
+    const bool sizes = !periodic && compute & SW__PHASE_BIT(phase);
+    sw__draft_saves_in_steps(all, draft, range, sizes ? put_together(all, &tail) : 0.95,
+                             0.5, 1);
     for (struct sw__draft *other = all->first; other; other = other->next) {
         if (other->finding.kind == SW_FINDING_REDUNDANT_WORK) {
             /* The same work: now and then, if it is this one that gains more. */

@@ -33,6 +33,10 @@
 /* Compilations of one function that no warm-up explains. */
 #define COMPILE_AGAIN_LEAST 2
 #define COMPILE_WARMUP_LEAST 5
+/* Compilations that may stay beside the first, where sizes are made alike: for a few of them. */
+#define SIZES_MORE 2
+/* How much shorter than the others the one that stays may be. */
+#define COMPILED_LEAST 0.7
 /* So many steps without a compilation show what one takes. */
 #define FREE_LEAST 5
 #define SAMPLES_LEAST 50
@@ -327,6 +331,49 @@ static void optimizer(sw_findings *all)
 
 /* --- data types --- */
 
+/* A loop without a framework over arrays of 64 bits, which NumPy makes unless it is told otherwise. Whether so many are needed
+ * nobody can tell, so it is a remark, and made only where there is nothing else to say. */
+#define NATIVE_LEAST 0.5
+void sw__rules_wide_arrays(sw_findings *all)
+{
+    const double wide = sw__setting_number(all, "numpy", "float64_elements");
+    const double single = sw__setting_number(all, "numpy", "float32_elements");
+    const double narrow = single > 0 ? single : 0;
+    const struct sw__hot *hot = sw__hot_code(all);
+    const uint64_t samples = hot->phase_samples[SW_PHASE_OTHER];
+    if (all->first || !(wide > narrow) || samples < SAMPLES_LEAST) {
+        return;
+    }
+    const sw_share native =
+        sw_share_of(samples - hot->phase_interpreted[SW_PHASE_OTHER], samples);
+    const struct sw__estimate other = sw__phase_time(all, SW__PHASE_BIT(SW_PHASE_OTHER));
+    if (!(native.low * other.mean / all->it.mean_ns > NATIVE_LEAST)) {
+        return;
+    }
+    struct sw__draft *draft = sw__draft(all, SW_FINDING_DTYPE, "RULE-12");
+    sw__hot_where_called(all, draft, SW__PHASE_BIT(SW_PHASE_OTHER));
+    sw__draft_title(
+        all, draft,
+        "%.0f %% of the numbers in the arrays that the loop computes with are "
+        "float64",
+        100 * wide / (wide + narrow));
+    sw__draft_number(draft, "float64_elements", wide);
+    sw__draft_number(draft, "float32_elements", narrow);
+    sw__draft_number(draft, "mb_saved", 4 * wide / 1e6);
+    sw__draft_number(draft, "native_share", native.share);
+    draft->finding.share = native.share * other.mean / all->it.mean_ns;
+    draft->finding.confidence = 0.5;
+    sw__draft_advise(all, draft,
+                     "NumPy makes float64 unless it is told otherwise: make weights and "
+                     "batches with dtype=np.float32 or .astype(np.float32), if that is "
+                     "precise enough.");
+    const struct sw__estimate time = {.mean = native.share * other.mean,
+                                      .low = native.low * other.low,
+                                      .high = native.high * other.high};
+    sw__draft_saves_in_steps(all, draft, time, 0.5, 0, 0.62);
+    draft->finding.severity = SW_SEVERITY_LOW;
+}
+
 /* In JAX the step thread sleeps while others compute. A library may wait inside its call of the compiled step (Equinox does):
  * that is time of no phase. As shares of a step. */
 static struct sw__estimate waits_inside(sw_findings *all)
@@ -363,8 +410,11 @@ static void dtype(sw_findings *all)
         bytes = 8 * wide;
     }
     if (parameters == 0) {
-        sw__findings_unchecked(all, SW_FINDING_DTYPE,
-                               "no model was seen whose parameters have a type");
+        if (isnan(sw__setting_number(all, "numpy", "float64_elements")) &&
+            isnan(sw__setting_number(all, "numpy", "float32_elements"))) {
+            sw__findings_unchecked(all, SW_FINDING_DTYPE,
+                                   "no model was seen whose parameters have a type");
+        }
         return;
     }
     /* What was handed out is waited for. */
@@ -493,6 +543,12 @@ static bool by_shape(const sw_training_compilation *at)
     return at->reason && (strstr(at->reason, "size") || strstr(at->reason, "shape"));
 }
 
+/* The same of JAX, which names arrays: "float32[12,104,2] → float32[12,108,2]". */
+static bool by_array(const sw_training_compilation *at)
+{
+    return at->reason && (strstr(at->reason, "] → ") || strstr(at->reason, "] -> "));
+}
+
 static void advise_compiled(sw_findings *all, struct sw__draft *draft,
                             const sw_training_compilation *at)
 {
@@ -514,6 +570,53 @@ static void advise_compiled(sw_findings *all, struct sw__draft *draft,
             "drop the last smaller batch (drop_last=True), or mark that "
             "dimension dynamic.");
     }
+}
+
+/* A program that compiles no more than it has to does so once, while training begins, and that is no small part of its time then. So
+ * it is the time of all steps that gets shorter here, those of the warm-up among them, and one compilation stays. */
+static void predict_compiled(sw_findings *all, struct sw__draft *draft,
+                             const struct again *again, const struct compiling *sum,
+                             double steps_ns)
+{
+    const double counted = (double)all->it.steps->counted;
+    const double base = (double)all->it.base_ns;
+    const double warmup = (double)all->it.warmup_ns;
+    /* Steps that compile also trace and look things up, for which there is no section. */
+    const double more_ns = sum->more_ns * counted / (double)all->it.count;
+    const double rest = base - steps_ns - more_ns;
+    /* Of the warm-up, what is no step as the others are: compilations again, which have rows, and the first one. */
+    const double warming =
+        fmax(warmup - rest / counted * ((double)all->it.steps->count - counted), 0);
+    const double again_first = fmin(fmax((double)again->ns - steps_ns, 0), warming);
+    const double one = (double)again->ns / (double)again->times;
+    const double first = warming - again_first;
+    /* It may have come before any step was seen: then it is time of both. Else what it took and what the others did are two
+     * measurements of what stays. */
+    const bool unseen = first < 0.5 * one;
+    const double stays = unseen ? one : (first + one) / 2;
+    const double before = base + warmup + (unseen ? one - first : 0);
+    const bool shapes = by_shape(again->longest);
+    /* Shapes that are made alike are larger ones: some of what a step computes then is padding. */
+    const double padded =
+        shapes ? sw__phase_time(all, SW__COMPUTE_PHASES).mean * counted : 0;
+    /* What was handed out is computed while something compiles, and is waited for when nothing does. */
+    const double queue = sw__computed_in_queue(all);
+    const double left = sw__saved_per_step(all, queue);
+    if (queue > 0) {
+        sw__draft_number(draft, "computed_ms", queue / 1e6);
+    }
+    sw__draft_number(draft, "compile_once_s", stays / 1e9);
+    const double usual = rest + fmax(warmup - warming, 0);
+    const double sizes = shapes || by_array(again->longest)
+                             ? fmin(SIZES_MORE, (double)(again->times / 2))
+                             : 0;
+    const double after = stays + fmax(0.002 * steps_ns + usual + PADDED * padded, left);
+    const double most =
+        stays + sizes * one +
+        fmax(0.05 * steps_ns + more_ns + usual + PADDED_MOST * padded, QUEUE_MOST * left);
+    const double least = COMPILED_LEAST * stays + fmax(usual, QUEUE_LEAST * left);
+    sw__draft_saves(all, draft, base * (1 - after / before), base * (1 - most / before),
+                    base * (1 - least / before));
 }
 
 static void recompile(sw_findings *all)
@@ -553,25 +656,7 @@ static void recompile(sw_findings *all)
     draft->finding.confidence = 0.95;
     advise_compiled(all, draft, at);
     if (later) {
-        /* Steps that compile also trace and look things up, for which there is no section. */
-        const double more_ns =
-            sum.more_ns * (double)all->it.steps->counted / (double)all->it.count;
-        /* Shapes that are made alike are larger ones: some of what a step computes then is padding. */
-        const double padded = by_shape(at)
-                                  ? sw__phase_time(all, SW__COMPUTE_PHASES).mean *
-                                        (double)all->it.steps->counted
-                                  : 0;
-        /* What was handed out is computed while something compiles, and is waited for when nothing does. */
-        const double queue = sw__computed_in_queue(all);
-        const double all_ns = (double)all->it.base_ns;
-        const double left = sw__saved_per_step(all, queue);
-        if (queue > 0) {
-            sw__draft_number(draft, "computed_ms", queue / 1e6);
-        }
-        sw__draft_saves(
-            all, draft, fmin(0.998 * steps_ns + more_ns - PADDED * padded, all_ns - left),
-            fmin(0.95 * steps_ns - PADDED_MOST * padded, all_ns - QUEUE_MOST * left),
-            fmin(steps_ns + more_ns, all_ns - QUEUE_LEAST * left));
+        predict_compiled(all, draft, &again, &sum, steps_ns);
     } else {
         draft->finding.share = NAN;
         draft->finding.severity =

@@ -33,21 +33,28 @@ static double times_called(const sw_findings *all)
     return layers > 0 ? calls / layers : 0;
 }
 
-/* The time of the program's own code up to the backward that belongs to no phase, and the function with most of it. */
-static struct sw__estimate made_outside(sw_findings *all,
+/* The time of the program's own code up to the backward that belongs to no phase, and the function with most of it; with
+ * `losses` also that in losses, and what such functions call. */
+static struct sw__estimate made_outside(sw_findings *all, bool losses,
                                         const struct sw__hot_function **top)
 {
     size_t count;
     uint64_t sum[SW_PHASE_COUNT] = {0};
+    const uint64_t phases =
+        SW__PHASE_BIT(SW_PHASE_OTHER) | (losses ? SW__PHASE_BIT(SW_PHASE_LOSS) : 0);
     const struct sw__hot_function *list =
-        sw__hot_functions(all, SW__PHASE_BIT(SW_PHASE_OTHER),
-                          SW__HOT_BETWEEN | SW__HOT_UNKNOWN, false, &count);
+        sw__hot_functions(all, phases, SW__HOT_BETWEEN | SW__HOT_UNKNOWN, false, &count);
     *top = NULL;
     for (size_t i = 0; i < count; i++) {
-        if (sw__hot_interpreted(all, &list[i])) {
-            sum[SW_PHASE_OTHER] += list[i].own_by_phase[SW_PHASE_OTHER];
-            *top = !*top || list[i].own > (*top)->own ? &list[i] : *top;
+        if (!sw__hot_interpreted(all, &list[i])) {
+            continue;
         }
+        for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
+            if (phases & SW__PHASE_BIT(p)) {
+                sum[p] += losses ? list[i].by_phase[p] : list[i].own_by_phase[p];
+            }
+        }
+        *top = !*top || list[i].own > (*top)->own ? &list[i] : *top;
     }
     return sw__hot_time(all, sum);
 }
@@ -94,15 +101,16 @@ static void one_by_one(sw_findings *all, const sw_stack_frame *at, double nodes,
     draft->group = SW__GROUP_COMPUTE;
     draft->specific = 1;
     sw__draft_where(all, draft, at->file, at->line, at->name);
+    const double node_ns = (backward.mean - stays) / nodes;
     sw__draft_title(all, draft,
                     "%s makes many small operations, for one element after the other: "
                     "%.0f to go back through, %.0f us each",
-                    at->name, nodes, backward.mean / nodes / 1e3);
+                    at->name, nodes, node_ns / 1e3);
     sw__draft_number(draft, "made_ms", made.mean / 1e6);
     sw__draft_number(draft, "backward_ms", backward.mean / 1e6);
     sw__draft_number(draft, "backward_of_models_ms", stays / 1e6);
     sw__draft_number(draft, "graph_nodes", nodes);
-    sw__draft_number(draft, "us_per_graph_node", backward.mean / nodes / 1e3);
+    sw__draft_number(draft, "us_per_graph_node", node_ns / 1e3);
     draft->finding.share = time.mean / all->it.mean_ns;
     draft->finding.confidence = 0.75;
     sw__draft_advise(
@@ -119,6 +127,35 @@ static void one_by_one(sw_findings *all, const sw_stack_frame *at, double nodes,
                              fmax(part, 1 - STAY_LEAST / again));
 }
 
+/* Where the loop with the small operations is, if it does the same for one element after the other. The function may be written
+ * for one element, and what calls it goes through them. */
+static const sw_stack_frame *rounds_of(const struct sw__hot_function *top)
+{
+    const sw_stack_frame *rounds = rounds_apart(&top->frame) ? &top->frame : top->caller;
+    return rounds && (rounds == &top->frame || rounds_apart(rounds)) ? rounds : NULL;
+}
+
+/* A loss that is computed for each element, beside a model that takes its own time. */
+static void beside_model(sw_findings *all, double nodes, double again)
+{
+    const struct sw__estimate backward =
+        sw__phase_time(all, SW__PHASE_BIT(SW_PHASE_BACKWARD));
+    const double stays = backward_of_models(all);
+    const struct sw__hot_function *top;
+    const struct sw__estimate made = made_outside(all, true, &top);
+    const double through = backward.mean - stays;
+    if (!top || !(stays > 0) || !(through > 0) || !(through / nodes < SW__NODE_MOST_NS) ||
+        !(made.mean / nodes < SW__NODE_MOST_NS) ||
+        !((made.low + 0.5 * through) / all->it.mean_ns > LAUNCH_LEAST) ||
+        times_called(all) >= TIMES_LEAST) {
+        return;
+    }
+    const sw_stack_frame *rounds = rounds_of(top);
+    if (rounds) {
+        one_by_one(all, rounds, nodes, again, made);
+    }
+}
+
 void sw__rules_graph(sw_findings *all)
 {
     const double nodes = sw__setting_number(all, "autograd", "nodes");
@@ -129,14 +166,15 @@ void sw__rules_graph(sw_findings *all)
         sw__phase_time(all, SW__PHASE_BIT(SW_PHASE_BACKWARD));
     const double step = all->it.mean_ns;
     if (sw__has_draft(all, SW_FINDING_LAUNCH_BOUND) || !(nodes >= SW__NODES_LEAST) ||
-        !(nodes >= SW__AGAIN_LEAST * functions) ||
-        !(backward.high / nodes < SW__NODE_MOST_NS)) {
+        !(nodes >= SW__AGAIN_LEAST * functions)) {
         return;
     }
     const struct sw__hot_function *top;
-    const struct sw__estimate made = made_outside(all, &top);
-    if (!top || !(made.low > forward.mean) || !(made.mean / nodes < SW__NODE_MADE_NS) ||
+    const struct sw__estimate made = made_outside(all, false, &top);
+    if (!(backward.high / nodes < SW__NODE_MOST_NS) || !top ||
+        !(made.low > forward.mean) || !(made.mean / nodes < SW__NODE_MADE_NS) ||
         !((made.low + backward.low) / step > LAUNCH_LEAST)) {
+        beside_model(all, nodes, nodes / functions);
         return;
     }
     const sw_stack_frame *at = &top->frame;
@@ -144,9 +182,8 @@ void sw__rules_graph(sw_findings *all)
     const struct sw__estimate time = {.mean = made.mean + forward.mean + backward.mean,
                                       .low = made.low + backward.low,
                                       .high = made.high + forward.high + backward.high};
-    /* The function may be written for one element, and what calls it goes through them. */
-    const sw_stack_frame *rounds = rounds_apart(at) ? at : top->caller;
-    if (times < TIMES_LEAST && rounds && (rounds == at || rounds_apart(rounds))) {
+    const sw_stack_frame *rounds = times < TIMES_LEAST ? rounds_of(top) : NULL;
+    if (rounds) {
         one_by_one(all, rounds, nodes, nodes / functions, made);
         return;
     }

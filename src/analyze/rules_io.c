@@ -114,6 +114,14 @@ void sw__loader_calls(sw_findings *all, struct sw__draft *draft)
     }
 }
 
+double sw__loader_calls_share(const sw_findings *all,
+                              const struct sw__loader_facts *facts)
+{
+    struct reading reading;
+    const double made = facts->share.mean * (double)all->it.base_ns;
+    return find_reading(all, &reading) && made > 0 ? (double)reading.ns / made : NAN;
+}
+
 /* Sums of the sections that have a phase by their name, and of the phase itself within steps. */
 static sw_io_sum in_phase(const sw_findings *all, unsigned phase, unsigned operation)
 {

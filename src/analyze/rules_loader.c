@@ -60,10 +60,12 @@ static bool waits_for_files(sw_findings *all, const struct sw__loader_facts *fac
 }
 
 /* A batch of tensors is handed over as descriptors of shared memory, which a thread of the worker gives out when it is asked: it
- * needs the interpreter for that, and a worker that computes in Python has it. Not so where there is much to unpickle. */
+ * needs the interpreter for that, and a worker that computes in Python has it. Not so where there is much to unpickle, and not one
+ * that waits most of the time: if that is late, it had no core. */
 static bool asks_busy_workers(const struct sw__loader_facts *facts)
 {
     return facts->way == SW__LOADER_WORKERS && facts->unpack_more_ns > ASKED_LEAST_NS &&
+           !(facts->blocked >= SW__DOMINATES) &&
            !(facts->send_ns > facts->unpack_more_ns / 2);
 }
 

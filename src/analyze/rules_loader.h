@@ -161,6 +161,9 @@ void sw__loader_advise_workers(sw_findings *all, struct sw__draft *draft,
                                unsigned prefetch);
 /* What calls on files and sockets say of making batches; nothing where they were not watched. */
 void sw__loader_calls(sw_findings *all, struct sw__draft *draft);
+/* Their share of the time that a training thread takes for making batches itself; NaN where they were not watched. */
+double sw__loader_calls_share(const sw_findings *all,
+                              const struct sw__loader_facts *facts);
 /* What goes with every finding about a loader: rules, pinned memory, measuring it alone. */
 void sw__loader_common(sw_findings *all, struct sw__draft *draft,
                        const struct sw__loader_facts *facts);

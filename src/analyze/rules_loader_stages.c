@@ -85,10 +85,10 @@ static bool transform_dominates(sw_findings *all, const struct sw__loader_facts 
  * memory; texts are parsed as well, and that is work. */
 static bool reads_file(const sw_stack_frame *at)
 {
-    static const char *const calls[] = {"np.load(",   "numpy.load(",  "torch.load(",
-                                        "jnp.load(",  "fromfile(",    "pickle.load(",
-                                        ".read()",    "read_bytes()", "h5py.File(",
-                                        "load_file(", "read_parquet("};
+    static const char *const calls[] = {
+        "np.load(",      "numpy.load(", "torch.load(",  "jnp.load(",  "fromfile(",
+        "pickle.load(",  ".read()",     "read_bytes()", "h5py.File(", "load_file(",
+        "read_parquet(", "os.read(",    "os.pread("};
     struct sw__frame_source source = sw__frame_source(at);
     bool reads = false;
     for (size_t i = 0; source.line.text && i < sizeof calls / sizeof calls[0]; i++) {
@@ -225,7 +225,8 @@ static bool line_dominates(sw_findings *all, const struct sw__loader_facts *fact
                                                      more_workers(all, facts, workers)) {
         return false;
     }
-    const bool reads = reads_file(at);
+    const bool called = sw__loader_calls_share(all, facts) >= SW__DOMINATES;
+    const bool reads = called || reads_file(at);
     struct sw__draft *draft =
         sw__loader_draft(all, reads ? SW_FINDING_LOADER_IO : SW_FINDING_LOADER_TRANSFORM,
                          "RULE-38", SW__TRANSFORMS);
@@ -250,6 +251,9 @@ static bool line_dominates(sw_findings *all, const struct sw__loader_facts *fact
                            : "Make line %u of %s cheaper, do it for many samples at "
                              "once, or once beforehand and keep the result",
                        at->line, sw__file_name(at->file)));
+    if (reads) {
+        sw__loader_calls(all, draft);
+    }
     complete(all, draft, facts, workers, &range);
     return true;
 }

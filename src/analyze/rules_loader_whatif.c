@@ -66,6 +66,18 @@ double sw__loader_sharing(double wanted, double cores, enum sw__guess guess)
     return wanted < cores ? 1 : wanted < cores + 0.5 ? together[guess] : crowded[guess];
 }
 
+/* The part of a step's own time in which workers compute, once they make the batches: a thread gets slower by what others compute
+ * beside it for as long as they do. At worst that is all of it. */
+static double overlap(const struct sw__loader_facts *facts, enum sw__guess guess)
+{
+    if (guess == SW__GUESS_LOW) {
+        return 1;
+    }
+    const double made = facts->made_ns > 0 ? facts->made_ns : facts->wait.mean;
+    const double work = made * (facts->blocked > 0 ? 1 - facts->blocked : 1);
+    return work < facts->compute_ns ? work / facts->compute_ns : 1;
+}
+
 struct sw__replay_setting sw__loader_setting(const sw_findings *all,
                                              const struct sw__loader_facts *facts,
                                              unsigned workers, unsigned prefetch,
@@ -117,7 +129,7 @@ struct sw__replay_setting sw__loader_setting(const sw_findings *all,
     const double slower = sw__loader_sharing(1 + workers * computes, cores, guess) /
                           sw__loader_sharing(1 + facts->workers * computes, cores, guess);
     if (slower > 1) {
-        setting.compute_scale *= slower;
+        setting.compute_scale *= 1 + (slower - 1) * overlap(facts, guess);
         setting.make_scale *= slower;
     }
     if (workers > 0) {

@@ -1,31 +1,12 @@
-/* Rules: the model. A part that is out of proportion, operations that are too small, calls whose result nobody uses.
- *
- * In most healthy models one layer takes longest: that alone is no finding. A part is out of proportion when it takes several
- * times what its siblings do, which were made to be alike, and that is much of the whole. */
+/* Rules: the model. What its parts cost, and operations that are too small. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyze/hot_code.h"
-#include "analyze/rules.h"
+#include "analyze/model_parts.h"
 #include "analyze/summary.h"
 
-/* Of blocks that stand in a row; of layers of one type; of layers that have little to learn. */
-#define BLOCK_TIMES 3.0
-/* … and of the slowest sibling: where sizes halve from block to block, the first stands out of most, and not of the second. It is
- * given the largest inputs, so more is asked of it. */
-#define BLOCK_NEXT_TIMES 2.5
-#define BLOCK_FIRST_TIMES 5.0
-#define BLOCK_LEAST 0.3
-#define LAYER_TIMES 3.5
-#define LAYER_LEAST 0.5
-/* A convolution after a halving of the picture has a quarter of the positions of one before it. */
-#define POSITIONS 5.0
-#define OWN_LEAST 0.35
-/* … or this, of one that learns nothing, where none that learns takes half as long. */
-#define OWN_ALONE_LEAST 0.2
-#define OWN_ALONE_TIMES 2.0
-#define OWN_TIMES 8.0
 /* Calls of layers in a step, and what share of the forward the interpreter has between them. */
 #define CALLS_LEAST 100
 #define BETWEEN_CALLS_LEAST 0.35
@@ -44,24 +25,6 @@
 #define CALL_NS 18e3
 
 /* --- what modules cost --- */
-
-struct part {
-    const sw_training_module *module;
-    size_t parent_length; /* of the name up to the last dot */
-    bool leaf;            /* no part of it was called by itself */
-    double forward_ns;    /* of a step, all below included: exact */
-    double step_ns;       /* with the backward, which is measured in few steps */
-};
-
-struct model {
-    struct part *parts;
-    size_t count;
-    double kinds; /* parts, of those in a long row the first few */
-    double calls; /* of leaves, in a step */
-    double leaf_ns;
-    /* Of layers of torch's that compute for long in few calls: forward and backward. They are none of many small operations. */
-    double large_ns, large_back_ns;
-};
 
 static size_t parent_length(const char *name)
 {
@@ -98,7 +61,7 @@ static bool one_of_many(const char *name)
 /* Whether a part is a layer of torch's that computes for long in few calls. A recurrent one is many operations. */
 #define LARGE_CALLS_MOST 4
 #define LARGE_CALL_NS 300e3
-static bool is_large(const struct part *part, uint64_t steps)
+static bool is_large(const struct sw__part *part, uint64_t steps)
 {
     const sw_training_module *module = part->module;
     return part->leaf && module->type && sw__of_torch(module->type) &&
@@ -111,7 +74,7 @@ static bool is_large(const struct part *part, uint64_t steps)
 /* The parts that were called. Models of more than some thousand parts are looked at in part: the ones with most time. */
 enum { PARTS_MOST = 2048 };
 
-static bool find_parts(sw_findings *all, struct model *model)
+static bool find_parts(sw_findings *all, struct sw__model *model)
 {
     size_t count;
     uint64_t steps;
@@ -125,9 +88,9 @@ static bool find_parts(sw_findings *all, struct model *model)
     }
     const struct sw__estimate backward =
         sw__phase_time(all, SW__PHASE_BIT(SW_PHASE_BACKWARD));
-    *model = (struct model){.parts = sw__arena_take(all->arena,
-                                                    (count + 1) * sizeof *model->parts,
-                                                    _Alignof(struct part))};
+    *model = (struct sw__model){
+        .parts = sw__arena_take(all->arena, (count + 1) * sizeof *model->parts,
+                                _Alignof(struct sw__part))};
     if (!model->parts || steps == 0) {
         all->failed |= !model->parts;
         return false;
@@ -137,12 +100,13 @@ static bool find_parts(sw_findings *all, struct model *model)
         if (module->calls == 0 || module->loss) {
             continue;
         }
-        struct part *part = &model->parts[model->count++];
+        struct sw__part *part = &model->parts[model->count++];
         model->kinds += !one_of_many(module->name);
         /* Measured in few steps: it is their part of the backward that counts. */
         const double part_of_backward =
             roots ? (double)module->backward_ns / (double)roots : 0;
-        *part = (struct part){.module = module,
+        *part =
+            (struct sw__part){.module = module,
                               .parent_length = parent_length(module->name),
                               /* A wrapper's parts have names of their own. */
                               .leaf = 10 * (module->self_ns / 9) >= module->total_ns &&
@@ -160,372 +124,6 @@ static bool find_parts(sw_findings *all, struct model *model)
         }
     }
     return model->count > 0;
-}
-
-/* --- out of proportion --- */
-
-struct outlier {
-    const struct part *part;
-    double usual_ns; /* of its forward, if it were like its siblings */
-    size_t siblings;
-    size_t alike;    /* parts of its class that are so, it included */
-    double step_ns;  /* of all those, with the backward */
-    bool by_itself;  /* it is slow outside its own parts */
-    const char *how; /* "its siblings" */
-};
-
-static int by_value(const void *left, const void *right)
-{
-    const double *a = left;
-    const double *b = right;
-    return (*a > *b) - (*a < *b);
-}
-
-static double median(double *values, size_t count)
-{
-    qsort(values, count, sizeof *values, by_value);
-    return count % 2 ? values[count / 2]
-                     : (values[count / 2 - 1] + values[count / 2]) / 2;
-}
-
-static bool same_type(const struct part *a, const struct part *b)
-{
-    return a->module->type && b->module->type &&
-           strcmp(a->module->type, b->module->type) == 0;
-}
-
-static bool in_a_row(const struct part *a, const struct part *b)
-{
-    return a->parent_length == b->parent_length &&
-           strncmp(a->module->name, b->module->name, a->parent_length) == 0;
-}
-
-static bool numbered(const struct part *part)
-{
-    const char *last = part->module->name + part->parent_length;
-    return *last == '.' && last[1] >= '0' && last[1] <= '9';
-}
-
-/* Blocks of one class in a row (layers.0, layers.1 …). */
-static bool block_outlier(const struct model *model, const struct part *part,
-                          double *scratch, struct outlier *out)
-{
-    if (part->leaf || !numbered(part)) {
-        return false;
-    }
-    size_t count = 0;
-    double slowest = 0;
-    for (size_t i = 0; i < model->count; i++) {
-        const struct part *other = &model->parts[i];
-        if (other != part && same_type(part, other) && in_a_row(part, other)) {
-            scratch[count++] = other->forward_ns;
-            slowest = fmax(slowest, other->forward_ns);
-        }
-    }
-    const bool first = strcmp(part->module->name + part->parent_length, ".0") == 0;
-    if (count < 2 || part->forward_ns < BLOCK_NEXT_TIMES * slowest ||
-        (first && part->forward_ns < BLOCK_FIRST_TIMES * median(scratch, count))) {
-        return false;
-    }
-    *out = (struct outlier){.part = part,
-                            .usual_ns = median(scratch, count),
-                            .siblings = count,
-                            .alike = 1,
-                            .step_ns = part->step_ns,
-                            .how = "the median of its siblings"};
-    return part->forward_ns > BLOCK_TIMES * out->usual_ns;
-}
-
-/* Whether a convolution takes longer than another because it sees a larger picture, as the last ones of a U-Net do: it has not
- * many times as much to learn, and not much more time for each number than the other positions explain. */
-static bool sees_more(const struct part *part, const struct part *other)
-{
-    const double learns = (double)part->module->parameters;
-    const double others = (double)other->module->parameters;
-    return others > 0 && learns < LAYER_TIMES * others &&
-           part->forward_ns * others < POSITIONS * other->forward_ns * learns;
-}
-
-/* A convolution against all others of its model. */
-static bool layer_outlier(const struct model *model, const struct part *part,
-                          struct outlier *out)
-{
-    if (!part->leaf || !part->module->type ||
-        strncmp(part->module->type, "Conv", 4) != 0) {
-        return false;
-    }
-    size_t count = 0;
-    const struct part *next = NULL;
-    for (size_t i = 0; i < model->count; i++) {
-        const struct part *other = &model->parts[i];
-        if (other != part && same_type(part, other)) {
-            next = !next || other->forward_ns > next->forward_ns ? other : next;
-            count++;
-        }
-    }
-    const double second = next ? next->forward_ns : 0;
-    *out = (struct outlier){.part = part,
-                            .usual_ns = second,
-                            .siblings = count,
-                            .alike = 1,
-                            .step_ns = part->step_ns,
-                            .how = "the second slowest of its type"};
-    return count >= 2 && part->forward_ns > LAYER_TIMES * second &&
-           !sees_more(part, next);
-}
-
-/* Of layers that learn and are made to be large, one may well be most of the model. */
-static bool may_be_large(const char *type)
-{
-    static const char *const names[] = {
-        "Linear", "LazyLinear", "Embedding", "EmbeddingBag", "RNN",
-        "LSTM",   "GRU",        "Conv",      "Multihead",    "Transformer"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strncmp(names[i], type, strlen(names[i])) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Any other layer of the framework, against all layers. */
-static bool other_outlier(const struct model *model, const struct part *part,
-                          struct outlier *out)
-{
-    const char *type = part->module->type;
-    if (!part->leaf || !type || !sw__of_torch(type) || may_be_large(type)) {
-        return false;
-    }
-    size_t count = 0;
-    double second = 0;
-    for (size_t i = 0; i < model->count; i++) {
-        const struct part *other = &model->parts[i];
-        if (other != part && other->leaf && other->module->parameters > 0) {
-            /* With the backward: that of an unusual layer may be what is slow. */
-            second = other->step_ns > second ? other->step_ns : second;
-            count++;
-        }
-    }
-    *out = (struct outlier){.part = part,
-                            .usual_ns = second * part->forward_ns / part->step_ns,
-                            .siblings = count,
-                            .alike = 1,
-                            .step_ns = part->step_ns,
-                            .how = "the next slowest layer"};
-    return count >= 3 && part->step_ns > LAYER_TIMES * second;
-}
-
-/* Whether a layer, the only one of its class, takes several times what any other does, and still more for each number that it
- * learns. */
-static bool out_of_proportion(const struct model *model, const struct part *part)
-{
-    double most = 0, dearest = 0;
-    for (size_t i = 0; i < model->count; i++) {
-        const struct part *other = &model->parts[i];
-        if (other == part || !other->leaf) {
-            continue;
-        }
-        if (same_type(part, other)) {
-            return false;
-        }
-        const double learns = (double)other->module->parameters;
-        const double each = learns > 0 ? other->step_ns / learns : 0;
-        most = other->step_ns > most ? other->step_ns : most;
-        dearest = each > dearest ? each : dearest;
-    }
-    return part->step_ns > LAYER_TIMES * most &&
-           part->step_ns / (double)part->module->parameters > LAYER_TIMES * dearest;
-}
-
-/* A layer of the program's own that has next to nothing to learn and takes longer than those that have. What is a smaller share
- * of the model has to stand out more: the only one of its class, with nothing to learn, and longer than any that learns. */
-static bool own_outlier(sw_findings *all, const struct model *model,
-                        const struct part *part, double share, double *scratch,
-                        struct outlier *out)
-{
-    const sw_training_module *module = part->module;
-    if (!(share > OWN_ALONE_LEAST) || !part->leaf || module->root || !module->type ||
-        sw__of_torch(module->type)) {
-        return false;
-    }
-    size_t count = 0;
-    uint64_t largest = 0;
-    double slowest = 0;
-    bool only = true;
-    for (size_t i = 0; i < model->count; i++) {
-        const struct part *other = &model->parts[i];
-        only = only && (other == part || !same_type(part, other));
-        if (other != part && other->leaf && other->module->parameters > 0) {
-            largest =
-                other->module->parameters > largest ? other->module->parameters : largest;
-            slowest = fmax(slowest, other->forward_ns);
-            scratch[count++] = other->forward_ns;
-        }
-    }
-    const bool alone = only && module->parameters == 0 &&
-                       part->forward_ns > OWN_ALONE_TIMES * slowest &&
-                       sw__module_code(all, module) != NULL;
-    if (!(share > OWN_LEAST) && !alone) {
-        return false;
-    }
-    if (count < 3 ||
-        (module->parameters > largest / 10 && !out_of_proportion(model, part))) {
-        return false;
-    }
-    *out = (struct outlier){.part = part,
-                            .usual_ns = median(scratch, count),
-                            .siblings = count,
-                            .alike = 1,
-                            .step_ns = part->step_ns,
-                            .how = "the median of the layers that learn"};
-    return part->forward_ns > BLOCK_TIMES * out->usual_ns;
-}
-
-/* Parts of one class of the program's own that compute more by themselves, outside their parts, than all layers together, and
- * each many times what any layer does: every position against every other one, and the like. `part` is the slowest of them. */
-static bool own_work(const struct model *model, const struct part *part,
-                     double compute_ns, struct outlier *out)
-{
-    const sw_training_module *module = part->module;
-    /* Attentions of the framework are left out: over long sequences they are meant to be most of a model. */
-    if (part->leaf || module->root || !module->type || sw__of_torch(module->type) ||
-        module->self_ns < module->total_ns / 10 * 9) {
-        return false;
-    }
-    size_t count = 0, alike = 0;
-    double second = 0, sum = 0, own = 0, both = 0;
-    for (size_t i = 0; i < model->count; i++) {
-        const struct part *other = &model->parts[i];
-        if (other->leaf && other->module->parameters > 0) {
-            second = other->forward_ns > second ? other->forward_ns : second;
-            sum += other->forward_ns;
-            count++;
-        }
-    }
-    for (size_t i = 0; i < model->count; i++) {
-        const struct part *other = &model->parts[i];
-        if (!same_type(part, other) || !(other->forward_ns > OWN_TIMES * second)) {
-            continue;
-        }
-        if (other->forward_ns > part->forward_ns) {
-            return false;
-        }
-        own += other->forward_ns;
-        both += other->step_ns;
-        alike++;
-    }
-    *out = (struct outlier){.part = part,
-                            .usual_ns = second,
-                            .siblings = count,
-                            .alike = alike,
-                            .step_ns = both,
-                            .by_itself = true,
-                            .how = "the slowest of its layers"};
-    return count >= 4 && second > 0 && own > 1.5 * sum &&
-           part->forward_ns > OWN_TIMES * second && both > LAYER_LEAST * compute_ns;
-}
-
-static bool worse(const struct outlier *a, const struct outlier *b)
-{
-    return !b->part ||
-           a->part->forward_ns - a->usual_ns > b->part->forward_ns - b->usual_ns;
-}
-
-static void slow_module(sw_findings *all, const struct model *model)
-{
-    const struct sw__estimate compute = sw__phase_time(
-        all, SW__PHASE_BIT(SW_PHASE_FORWARD) | SW__PHASE_BIT(SW_PHASE_BACKWARD));
-    double *scratch = sw__arena_take(all->arena, (model->count + 1) * sizeof *scratch,
-                                     _Alignof(double));
-    struct outlier worst = {0};
-    if (!scratch || !(compute.mean > 0)) {
-        all->failed |= !scratch;
-        return;
-    }
-    for (size_t i = 0; i < model->count; i++) {
-        const struct part *part = &model->parts[i];
-        const double share = part->step_ns / compute.mean;
-        struct outlier found;
-        const bool is =
-            (share > BLOCK_LEAST && block_outlier(model, part, scratch, &found)) ||
-            (share > LAYER_LEAST && layer_outlier(model, part, &found)) ||
-            (share > LAYER_LEAST && other_outlier(model, part, &found)) ||
-            own_outlier(all, model, part, share, scratch, &found) ||
-            own_work(model, part, compute.mean, &found);
-        if (is && worse(&found, &worst)) {
-            worst = found;
-        }
-    }
-    if (!worst.part) {
-        return;
-    }
-    const sw_training_module *module = worst.part->module;
-    const double share = worst.step_ns / compute.mean;
-    const double times = worst.part->forward_ns / worst.usual_ns;
-    const double usual_ns = worst.part->step_ns / times;
-    const double alike = (double)worst.alike;
-    struct sw__draft *draft = sw__draft(all, SW_FINDING_SLOW_MODULE, "RULE-05");
-    sw__draft_rule(draft, "RULE-01");
-    draft->group = SW__GROUP_COMPUTE;
-    draft->specific = 2;
-    const sw_training_site *site =
-        module->site ? module->site : sw__site_of(all, SW_SITE_MODEL);
-    const struct sw__hot_function *code =
-        module->type && !sw__of_torch(module->type) ? sw__module_code(all, module) : NULL;
-    sw__draft_where(all, draft,
-                    code   ? code->frame.file
-                    : site ? site->file
-                           : NULL,
-                    code   ? code->frame.line
-                    : site ? site->line
-                           : 0,
-                    module->name);
-    if (worst.alike > 1) {
-        sw__draft_title(all, draft,
-                        "%s and %zu more of class %s take %.0f %% of forward and "
-                        "backward, each up to %.0f times %s",
-                        module->name, worst.alike - 1, sw__text(module->type),
-                        share * 100, times, worst.how);
-        sw__draft_number(draft, "parts_alike", alike);
-    } else {
-        sw__draft_title(all, draft,
-                        "%s takes %.0f %% of forward and backward, %.0f times %s",
-                        module->name, share * 100, times, worst.how);
-    }
-    sw__draft_number(draft, "module_ms", worst.step_ns / 1e6);
-    sw__draft_number(draft, "usual_ms", usual_ns / 1e6);
-    sw__draft_number(draft, "compute_share", share);
-    sw__draft_number(draft, "times_usual", times);
-    sw__draft_number(draft, "siblings", (double)worst.siblings);
-    sw__draft_number(draft, "parameters", (double)module->parameters);
-    draft->finding.share = worst.step_ns / all->it.mean_ns;
-    draft->finding.confidence = 0.75;
-    sw__draft_advise(all, draft,
-                     "Look at %s (%s)%s%s: is it meant to be %.0f times as costly as "
-                     "the others?",
-                     module->name, sw__text(module->type), site ? ", built in " : "",
-                     site ? sw__file_name(site->file) : "", times);
-    sw__draft_advise(
-        all, draft, "%s",
-        strncmp(sw__text(module->type), "Conv", 4) == 0
-            ? "A smaller kernel, several small ones in a row, or a depthwise "
-              "convolution computes much less."
-        : worst.by_itself
-            ? "Most of it is computed outside its layers: give it fewer positions (a "
-              "smaller resolution, a window), or, if it is an attention, use "
-              "torch.nn.functional.scaled_dot_product_attention."
-        : module->parameters == 0 && module->type && !sw__of_torch(module->type)
-            ? "It learns nothing: compute the same in a cheaper way (channel by channel "
-              "with groups=, one axis after the other, at a smaller resolution), or "
-              "before the loop if its input is always the same."
-            : "Make it as wide as its siblings, or use a cheaper kind of "
-              "layer.");
-    /* The backward of modules is measured in few steps. */
-    const double excess = worst.step_ns - alike * usual_ns;
-    const double most = compute.high < excess ? compute.high : excess;
-    const struct sw__estimate saved = {.mean = most, .low = most, .high = most};
-    /* What it computes may have to be computed, in a cheaper way. */
-    sw__draft_saves_in_steps(all, draft, saved, 1, worst.by_itself ? 0.5 : 0.8, 1.04);
 }
 
 /* --- operations that are too small --- */
@@ -559,7 +157,7 @@ struct graph {
     double again; /* how often the same function comes on average */
 };
 
-static struct graph find_graph(sw_findings *all, const struct model *model)
+static struct graph find_graph(sw_findings *all, const struct sw__model *model)
 {
     const struct sw__estimate backward =
         sw__phase_time(all, SW__PHASE_BIT(SW_PHASE_BACKWARD));
@@ -626,7 +224,7 @@ static bool eager_jax(sw_findings *all)
     return true;
 }
 
-static void launch_bound(sw_findings *all, const struct model *model)
+static void launch_bound(sw_findings *all, const struct sw__model *model)
 {
     const struct sw__hot *hot = sw__hot_code(all);
     if (eager_jax(all)) {
@@ -729,7 +327,7 @@ static void launch_bound(sw_findings *all, const struct model *model)
 
 void sw__rules_modules(sw_findings *all)
 {
-    struct model model;
+    struct sw__model model;
     const bool parts = find_parts(all, &model);
     if (sw__has_device(all)) {
         /* A call that is slow waits for room in the device's queue, whoever filled it. */
@@ -738,7 +336,7 @@ void sw__rules_modules(sw_findings *all)
             "modules are timed on the host, which only hands their work "
             "to the device");
     } else if (parts) {
-        slow_module(all, &model);
+        sw__rules_outlier(all, &model);
         sw__rules_picked(all);
     } else {
         sw__findings_unchecked(all, SW_FINDING_SLOW_MODULE, "no modules were recorded");

@@ -180,6 +180,6 @@ void sw__rules_piles(sw_findings *all, struct sw__draft *growth, enum sw__kept k
     /* How much is to be kept is not known: as much as after a tenth of the run, after a third, or next to nothing. */
     sw__draft_saves(all, draft, sw__saved_per_step(all, mean - levels.early),
                     sw__saved_per_step(all, fmax(mean - levels.later, 0)),
-                    sw__saved_per_step(all, mean - 0.65 * levels.first));
+                    sw__saved_per_step(all, mean - 0.8 * levels.first));
     explains_metrics(&all->first, draft, &pile);
 }

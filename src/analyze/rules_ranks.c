@@ -435,6 +435,22 @@ static void too_often(sw_findings *all, struct sw__draft *draft,
     sw__draft_saves_in_steps(all, draft, saved, 1, 0.5, 1);
 }
 
+/* What a function of the user's that calls one collective after the other does around them, in ns a step: it goes with the calls. */
+static struct sw__estimate around_calls(sw_findings *all,
+                                        const struct sw__hot_function *caller)
+{
+    size_t count;
+    const struct sw__hot_function *list =
+        sw__hot_functions(all, SW__PHASE_BIT(SW_PHASE_OTHER), SW__HOT_ANY, false, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (sw__same_function(&list[i].frame, &caller->frame) &&
+            !sw__hot_trains(sw__hot_code(all), &caller->frame)) {
+            return sw__hot_time(all, list[i].by_phase);
+        }
+    }
+    return (struct sw__estimate){.mean = 0};
+}
+
 static void communication(sw_findings *all)
 {
     const uint64_t phase = SW__PHASE_BIT(SW_PHASE_COMMUNICATION);
@@ -498,6 +514,12 @@ static void communication(sw_findings *all)
                      "larger buckets.");
     /* A few calls instead of many: each costs a meeting of all ranks. */
     const double few = calls > 40 ? 1 - 4 / calls : 0.9;
+    if (at && many) {
+        const struct sw__estimate around = around_calls(all, at);
+        sw__draft_number(draft, "around_collectives_ms", around.mean / 1e6);
+        time.mean += around.mean;
+        time.high += around.high;
+    }
     sw__draft_saves_in_steps(all, draft, time, many ? few : 0.7, many ? 0.5 : 0.3,
                              many ? 0.99 : 0.9);
 }

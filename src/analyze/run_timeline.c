@@ -232,10 +232,12 @@ int sw__summary_epochs(sw_summary *summary, const struct sw__step_list *list,
         return SW_ENOMEM;
     }
     size_t count = 0;
+    size_t unknown = 0;
     uint64_t begin = 0;
     for (size_t i = 0; i < list->count; i++) {
         const struct sw__step *step = &list->steps[i];
         if (step->epoch == UINT32_MAX) {
+            unknown++;
             continue;
         }
         if (i == 0 || step->epoch != list->steps[i - 1].epoch) {
@@ -258,7 +260,9 @@ int sw__summary_epochs(sw_summary *summary, const struct sw__step_list *list,
             epochs[kept++] = epochs[i];
         }
     }
+    /* What was taken for the first epoch turned out to be a part of a step, as were those that followed. */
+    const bool mistaken = kept == 1 && epochs[0].epoch == 0 && unknown > epochs[0].steps;
     summary->epochs = epochs;
-    summary->epoch_count = kept;
+    summary->epoch_count = mistaken ? 0 : kept;
     return SW_OK;
 }

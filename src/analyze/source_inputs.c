@@ -216,3 +216,126 @@ bool sw__source_follows(const char *text, size_t length, uint32_t first, uint32_
     value = sw__source_value(begin, end, &adds);
     return uses_one_of(value ? value : begin, end, &made);
 }
+
+/* --- loops that go on --- */
+
+/* What an assignment gives a value to, without what it is put at: `done` of `done[t]`. */
+static void scan_targets(const char *at, const char *end, struct sw__names *names)
+{
+    while (at < end) {
+        const char *stop = at;
+        while (stop < end && *stop != '[') {
+            stop++;
+        }
+        sw__names_scan(at, stop, names, NULL, NULL);
+        size_t depth = 0;
+        while (stop < end) {
+            depth += *stop == '[';
+            depth -= *stop == ']';
+            stop++;
+            if (depth == 0) {
+                break;
+            }
+        }
+        at = stop;
+    }
+}
+
+/* The number of a loop that counts, `for t in range(…)`; no text: `while`. False: it goes through something. */
+static bool counter_of(const line *head, struct sw__name *counter)
+{
+    *counter = (struct sw__name){0};
+    if (sw__source_starts(head, "while ")) {
+        return true;
+    }
+    if (!sw__source_starts(head, "for ")) {
+        return false;
+    }
+    const char *begin = head->text + 4;
+    const char *const end = head->text + head->length;
+    const char *at = begin;
+    while (at < end && sw__source_in_name(*at)) {
+        at++;
+    }
+    *counter = (struct sw__name){begin, (size_t)(at - begin)};
+    static const char range[] = " in range(";
+    return at > begin && (size_t)(end - at) >= sizeof range - 1 &&
+           memcmp(at, range, sizeof range - 1) == 0;
+}
+
+/* Whether a line uses the number of a round only to pick from what the loop makes. */
+static bool picks_own(const line *at, const struct sw__name *counter,
+                      const struct sw__names *made)
+{
+    const char *const end = at->text + at->length;
+    const char *from = at->text;
+    while (counter->length > 0 && from < end) {
+        const char *hit =
+            memmem(from, (size_t)(end - from), counter->text, counter->length);
+        if (!hit) {
+            break;
+        }
+        from = hit + counter->length;
+        if ((hit > at->text && (sw__source_in_name(hit[-1]) || hit[-1] == '.')) ||
+            (from < end && sw__source_in_name(*from))) {
+            continue; /* part of another name */
+        }
+        if (hit == at->text || hit[-1] != '[') {
+            return false;
+        }
+        const char *base = hit - 1;
+        while (base > at->text && (sw__source_in_name(base[-1]) || base[-1] == '.')) {
+            base--;
+        }
+        const struct sw__name name = {base, (size_t)(hit - 1 - base)};
+        if (name.length == 0 || made->full || !sw__names_has(made, &name)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool sw__source_goes_on(const char *text, size_t length, uint32_t first, uint32_t number)
+{
+    const char *begin, *end, *value;
+    struct sw__names made = {.count = 0}, own = {.count = 0};
+    struct sw__name counter;
+    bool adds;
+    line head, at;
+    const uint32_t loop = sw__source_loop(text, length, first, number);
+    if (loop == 0 || loop == number || !sw__source_line_get(text, length, loop, &head) ||
+        !counter_of(&head, &counter) ||
+        !sw__source_statement(text, length, number, &begin, &end) ||
+        !(value = sw__source_value(begin, end, &adds)) || adds) {
+        return false;
+    }
+    scan_targets(begin, value - 1, &own);
+    /* First what the loop makes, then what it makes of what the statement gave, twice: what the end of one round makes, the next
+     * may begin with; at last what its number picks. */
+    enum { MAKES, FOLLOWS, FOLLOWS_AGAIN, PICKS, PASSES };
+    for (unsigned pass = MAKES; pass < PASSES; pass++) {
+        for (uint32_t i = loop + 1; sw__source_line_get(text, length, i, &at); i++) {
+            if (!sw__source_is_code(&at)) {
+                continue;
+            }
+            if (at.indent <= head.indent) {
+                break;
+            }
+            if (i >= loop + LINES_MOST || sw__source_is_loop(&at) ||
+                (pass == PICKS && !picks_own(&at, &counter, &made))) {
+                return false; /* it goes through something, or picks from it */
+            }
+            if (pass == PICKS || !sw__source_statement(text, length, i, &begin, &end) ||
+                !(value = sw__source_value(begin, end, &adds))) {
+                continue;
+            }
+            if (pass == MAKES) {
+                scan_targets(begin, value - 1, &made);
+            } else if (i != number && uses_one_of(value, end, &own)) {
+                scan_targets(begin, value - 1, &own);
+            }
+        }
+    }
+    return sw__source_statement(text, length, number, &begin, &end) &&
+           (value = sw__source_value(begin, end, &adds)) && uses_one_of(value, end, &own);
+}

@@ -23,4 +23,9 @@ bool sw__source_uses_model(const char *text, size_t length, uint32_t first,
 bool sw__source_follows(const char *text, size_t length, uint32_t first, uint32_t from,
                         uint32_t line);
 
+/* Whether the statement goes on from where it was a round before, and the loop around it is given nothing else: the loop counts, or
+ * waits for an end, its number picks nothing but what the loop itself puts there, and the statement uses what it gave, or what
+ * others of the loop made of that. Simulations do: `state, reward[t] = world.step(action[t])`. */
+bool sw__source_goes_on(const char *text, size_t length, uint32_t first, uint32_t line);
+
 #endif

@@ -362,13 +362,19 @@ static int note_steps(sw_summary *summary, const sw_summary_steps *steps)
                                  present, all);
     }
     if (!error && summary->step_thread_count > 1) {
+        uint64_t others = 0;
+        for (size_t i = 1; i < summary->step_thread_count; i++) {
+            others = sw__add(others, summary->step_threads[i].count);
+        }
         sw_text_count(all, summary->step_thread_count - 1);
-        error = sw__summary_note(summary,
-                                 "Figures of steps are those of thread %s of process %u; "
-                                 "%s other thread%s with steps.",
-                                 steps->thread, steps->pid, all,
-                                 summary->step_thread_count > 2 ? "s were recorded"
-                                                                : " was recorded");
+        sw_text_count(present, others);
+        error = sw__summary_note(
+            summary,
+            "Figures of steps are those of thread %s of process %u; "
+            "%s other thread%s with %s steps of %s own.",
+            steps->thread, steps->pid, all,
+            summary->step_thread_count > 2 ? "s were recorded" : " was recorded", present,
+            summary->step_thread_count > 2 ? "their" : "its");
     }
     return error;
 }

@@ -4,6 +4,7 @@
 
 #include "analyze/source_calls.h"
 #include "analyze/source_chance.h"
+#include "analyze/source_gathers.h"
 #include "analyze/source_holds.h"
 #include "analyze/source_inputs.h"
 #include "analyze/source_keeps.h"
@@ -12,6 +13,7 @@
 #include "analyze/source_names.h"
 #include "analyze/source_picks.h"
 #include "analyze/source_rounds.h"
+#include "analyze/source_samples.h"
 
 /* So many lines are asked for, the one behind the last among them. */
 enum { LINES_MOST = 48 };
@@ -28,6 +30,8 @@ static void look(const char *text, size_t length, uint32_t first, uint32_t line)
     (void)sw__source_same_inputs(text, length, first, line);
     (void)sw__source_uses_model(text, length, first, line);
     (void)sw__source_rounds_apart(text, length, first, line);
+    (void)sw__source_goes_on(text, length, first, line);
+    (void)sw__source_follows(text, length, first, first, line);
     (void)sw__source_asks_apart(text, length, first, line);
     (void)sw__source_tensor_of_list(text, length, first, line);
     (void)sw__source_by_chance(text, length, first);
@@ -60,6 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     for (uint32_t line = 0; line <= count + 1; line++) {
         (void)sw__source_keeps(text, size, line);
+        (void)sw__source_only_gathers(text, size, line);
         (void)sw__source_piles(text, size, line, line % 2);
         (void)sw__source_given_nothing(text, size, line);
         (void)sw__source_changes_self(text, size, line);
@@ -71,5 +76,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         look(text, size, 1, line);
         look(text, size, line, count);
     }
+    (void)sw__source_same_samples(text, size, "Rows");
+    (void)sw__source_moves_parameters(text, size);
+    (void)sw__source_evaluates(text, size);
     return 0;
 }

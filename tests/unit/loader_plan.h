@@ -50,6 +50,7 @@ struct plan {
     double (*made_of)(unsigned step); /* of a batch in its worker; else the sum above */
     double start, shutdown;           /* of a pass */
     double cpu, delay;                /* of a step: on a core, and waiting for one */
+    unsigned faults;                  /* of a step: pages that the kernel gives out */
     double h2d;                       /* of a step */
     double take;                      /* of a batch that is there; 0: 0.1 */
     double asked; /* the same on average, from workers that are busy; 0: not known */
@@ -300,8 +301,8 @@ static inline struct tb *training_trace(const struct plan *plan)
         if (plan->workers) {
             batch(tb, plan, i, at, false);
         }
-        step_used(tb, lane, at, phases, i / plan->steps, 0, ticks(plan->cpu),
-                  ticks(plan->delay));
+        step_counted(tb, lane, at, phases, i / plan->steps, 0, ticks(plan->cpu),
+                     ticks(plan->delay), plan->faults);
         for (unsigned p = 0; p < SW_PHASE_SLOTS; p++) {
             at += phases[p];
         }

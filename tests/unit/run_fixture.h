@@ -89,9 +89,9 @@ static inline void call(struct tb *tb, struct tb_lane *lane, uint32_t section,
 }
 
 /* Appends a step record with an epoch and what its thread used (0 of both: not read); the lane's totals follow. */
-static inline void step_used(struct tb *tb, struct tb_lane *lane, uint64_t begin,
-                             const uint64_t *phases, uint32_t epoch, unsigned flags,
-                             uint64_t cpu_ns, uint64_t run_delay_ns)
+static inline void step_counted(struct tb *tb, struct tb_lane *lane, uint64_t begin,
+                                const uint64_t *phases, uint32_t epoch, unsigned flags,
+                                uint64_t cpu_ns, uint64_t run_delay_ns, uint32_t faults)
 {
     sw_record_step record = {.head = {.kind = SW_RECORD_STEP,
                                       .units = sizeof record / SW_RECORD_UNIT,
@@ -103,7 +103,8 @@ static inline void step_used(struct tb *tb, struct tb_lane *lane, uint64_t begin
                              .domain = lane->domain,
                              .usage_steps = cpu_ns || run_delay_ns,
                              .cpu_ns = cpu_ns,
-                             .run_delay_ns = run_delay_ns};
+                             .run_delay_ns = run_delay_ns,
+                             .minor_faults = faults};
     uint64_t total = 0;
     for (size_t i = 0; i < SW_PHASE_SLOTS; i++) {
         record.phase_ticks[i] = phases[i];
@@ -124,6 +125,13 @@ static inline void step_used(struct tb *tb, struct tb_lane *lane, uint64_t begin
         file->phase_ticks[i] += phases[i];
     }
     tb_count(tb, file->step_hist, total);
+}
+
+static inline void step_used(struct tb *tb, struct tb_lane *lane, uint64_t begin,
+                             const uint64_t *phases, uint32_t epoch, unsigned flags,
+                             uint64_t cpu_ns, uint64_t run_delay_ns)
+{
+    step_counted(tb, lane, begin, phases, epoch, flags, cpu_ns, run_delay_ns, 0);
 }
 
 static inline void step(struct tb *tb, struct tb_lane *lane, uint64_t begin,

@@ -227,6 +227,48 @@ static void what_follows_from_another_line(void **state)
     assert_false(sw__source_follows(text, sizeof text - 1, 1, 90, 8));
 }
 
+/* Loops whose rounds go on from each other and are given nothing else, and others. */
+static void what_goes_on(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *head, *body[3]; /* the last is the line that is asked for */
+        bool goes_on;
+    } cases[] = {
+        {"for t in range(n):", {"a[t] = act(s)", "", "s, r[t] = world.step(a[t])"}, true},
+        {"for t in range(n):", {"", "", "s = step(s)"}, true},
+        {"for t in range(n):", {"states[t] = s", "", "s = step(s)"}, true},
+        {"while not done:", {"a = act(s)", "", "s, done = world.step(a)"}, true},
+        /* Something is picked, or gone through. */
+        {"for t in range(n):", {"x = rows[t]", "", "w = step(w, x)"}, false},
+        {"for t in range(n):", {"", "", "w = step(w, rows[t])"}, false},
+        {"for t in range(n):", {"", "", "w = step(w, t)"}, false},
+        {"for t in range(n):", {"for x in rows:", "    g = f(x)", "w = step(w)"}, false},
+        {"for x in rows:", {"", "", "w = step(w, x)"}, false},
+        /* No round needs another, or nothing is given. */
+        {"for t in range(n):", {"", "", "out[t] = f(y)"}, false},
+        {"for t in range(n):", {"a = act(z)", "", "s = world.step(a)"}, false},
+        {"for t in range(n):", {"", "", "total += f(y)"}, false},
+        {"for t in range(n):", {"", "", "world.step(a)"}, false},
+        {"if n:", {"", "", "s = step(s)"}, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[300];
+        snprintf(text, sizeof text,
+                 "def roll(n):\n    %s\n        %s\n        %s\n        %s\n"
+                 "    return s\n",
+                 cases[i].head, cases[i].body[0], cases[i].body[1], cases[i].body[2]);
+        const bool is = sw__source_goes_on(text, strlen(text), 1, 5);
+        if (is != cases[i].goes_on) {
+            print_message("%s", text);
+        }
+        assert_int_equal(is, cases[i].goes_on);
+        assert_false(sw__source_goes_on(text, strlen(text), 1, 2));
+        assert_false(sw__source_goes_on(text, strlen(text), 1, 6));
+        assert_false(sw__source_goes_on(text, strlen(text), 1, 90));
+    }
+    assert_false(sw__source_goes_on("", 0, 1, 1));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -234,6 +276,7 @@ int main(void)
         cmocka_unit_test(told_by_chance),
         cmocka_unit_test(parts_of_a_result),
         cmocka_unit_test(what_follows_from_another_line),
+        cmocka_unit_test(what_goes_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -307,6 +307,36 @@ static void a_rollout(void **state)
     }
 }
 
+/* The same where nobody knows what is the model: a loop that is given nothing but what it left goes on, one that picks does not. */
+static void a_rollout_without_a_model(void **state)
+{
+    (void)state;
+    for (unsigned picks = 0; picks < 2; picks++) {
+        struct scene *scene = scene_new();
+        char text[300];
+        snprintf(text, sizeof text,
+                 "def train(env, rows):\n"
+                 "    for _ in range(100):\n"
+                 "        for t in range(32):\n"
+                 "            action = choose(state)\n"
+                 "            state = env.step(%s)\n"
+                 "class Env:\n"
+                 "    def step(self, action):\n"
+                 "        return self.state + action\n",
+                 picks ? "action, rows[t]" : "action");
+        const char *path = scene_source(scene, text);
+        scene_steps(scene, 100, PHASES([SW_PHASE_OTHER] = 10));
+        scene_samples(scene, SW_PHASE_OTHER,
+                      FRAMES(OWN("train", 1, 4), {"f", "/v/site-packages/x.py", 3, 5}),
+                      400, 400);
+        scene_samples(scene, SW_PHASE_OTHER,
+                      FRAMES(OWN("train", 1, 5), OWN("Env.step", 7, 8)), 600, 250);
+        scene_look(scene);
+        assert_int_equal(found(scene, SW_FINDING_PYTHON_OVERHEAD) != NULL, picks);
+        scene_free(scene);
+    }
+}
+
 /* What takes turns with the model and is given what it gave cannot be done ahead; samples that the model is given can. */
 static void work_between_calls_of_the_model(void **state)
 {
@@ -822,6 +852,7 @@ int main(void)
         cmocka_unit_test(a_loop_over_few_large_arrays),
         cmocka_unit_test(small_functions_do_not_add_up),
         cmocka_unit_test(a_rollout),
+        cmocka_unit_test(a_rollout_without_a_model),
         cmocka_unit_test(work_between_calls_of_the_model),
         cmocka_unit_test(what_is_computed_beside_stays),
         cmocka_unit_test(work_on_batches),

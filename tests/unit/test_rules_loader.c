@@ -479,7 +479,19 @@ static void a_line_dominates(void **state)
     assert_int_equal(it->line, 3);
     assert_true(advises(it, "mmap_mode"));
     done(&result);
+    plan.source = "def parse(i):\n    while x:\n        x = os.read(fd, 128)\n";
+    result = find(&plan);
+    assert_one(&result, SW_FINDING_LOADER_IO);
+    done(&result);
+    /* No source says so, but calls that were watched took most of the time. */
     plan.source = NULL;
+    plan.reads = 5000;
+    plan.small = 4500;
+    result = find(&plan);
+    it = assert_one(&result, SW_FINDING_LOADER_IO);
+    assert_true(advises(it, "90 % of the 5000 reads"));
+    done(&result);
+    plan.reads = plan.small = 0;
     plan.line = 400; /* of many */
     plan.others = 600;
     result = find(&plan);
@@ -703,6 +715,7 @@ static void workers_that_wake_up_late(void **state)
                         .collate = 0.5,
                         .cpu = 33,
                         .delay = 0.2,
+                        .faults = 2000,
                         .function = 60,
                         .asleep = 930,
                         .threads = 1};

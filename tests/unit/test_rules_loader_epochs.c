@@ -62,6 +62,29 @@ static void steps_after_a_start_are_slow(void **state)
     assert_none(&plan);
 }
 
+/* Where the framework does other things between starting workers and asking them, the first batch is there in time: what is left
+ * are the start and the end. Where batches are waited for as long in any step, a start adds little. */
+static void starts_that_no_batch_waits_for(void **state)
+{
+    (void)state;
+    struct plan plan = again;
+    plan.wait = 1.2;
+    plan.first = 2.7;
+    plan.getitem = plan.getitem_cpu = 3;
+    struct result result = find(&plan);
+    const sw_finding *it = assert_one(&result, SW_FINDING_LOADER_RESTART);
+    assert_true(fabs(number(it, "restart_ms") - (60 + 20 + 2.7 - 3.5)) < 0.1);
+    assert_true(it->speedup > 1.15 && it->speedup < 1.6);
+    done(&result);
+    plan.wait = plan.first = 50;
+    plan.getitem = plan.getitem_cpu = 100;
+    result = find(&plan);
+    for (size_t i = 0; i < result.count; i++) {
+        assert_int_not_equal(result.list[i].kind, SW_FINDING_LOADER_RESTART);
+    }
+    done(&result);
+}
+
 static void workers_that_stay_are_fine(void **state)
 {
     (void)state;
@@ -291,6 +314,16 @@ static void batches_that_wait_in_workers(void **state)
     assert_true(fabs(number(it, "take_waits_ms") - 7.9) < 0.2);
     assert_true(it->speedup > 1.15 && it->speedup < 1.5);
     done(&result);
+    struct plan asleep =
+        plan; /* a worker that waits for files has the interpreter to spare */
+    asleep.function = 20;
+    asleep.asleep = 930;
+    asleep.getitem_cpu = asleep.getitem / 10;
+    result = find(&asleep);
+    for (size_t i = 0; i < result.count; i++) {
+        assert_false(advises(&result.list[i], "set_sharing_strategy"));
+    }
+    done(&result);
     plan.wait_of = NULL; /* they are fetched while nobody waits for them */
     plan.wait = 0.2;
     assert_none(&plan);
@@ -430,11 +463,64 @@ static void nonsense_does_no_harm(void **state)
     }
 }
 
+/* --- what the rest of a step gains --- */
+
+/* A thread that slept for its batches, with an allocator that keeps what the steps need: the rest gets less faster by the change than
+ * with one that takes its memory again in each of them. */
+static void memory_that_is_kept(void **state)
+{
+    (void)state;
+    double speedup[2];
+    for (unsigned taken = 0; taken < 2; taken++) {
+        struct plan plan = {.steps = 50,
+                            .epochs = 2,
+                            .compute = 20,
+                            .wait = 26,
+                            .cores = "2.00",
+                            .getitem = 25.5,
+                            .getitem_cpu = 1,
+                            .collate = 0.5,
+                            .cpu = 21.5,
+                            .faults = taken ? 3000 : 10,
+                            .threads = 1};
+        struct result result = find(&plan);
+        const sw_finding *it = assert_one(&result, SW_FINDING_LOADER_IO);
+        speedup[taken] = it->speedup;
+        done(&result);
+    }
+    /* By 46 / 20 if what is computed stays as it is. */
+    assert_true(speedup[0] > 1.9 && speedup[0] < 2.6);
+    assert_true(speedup[1] > speedup[0] + 0.15);
+}
+
+/* Two cores that both compute are slower for as long as both do: a worker that needs a quarter of a step for its batch takes less
+ * from the training than one that needs all of it. */
+static void a_worker_that_computes_for_a_while(void **state)
+{
+    (void)state;
+    for (unsigned throughout = 0; throughout < 2; throughout++) {
+        struct plan plan = slow_samples;
+        plan.cores = "2.00";
+        plan.threads = 1;
+        plan.compute = 100;
+        plan.wait = throughout ? 90 : 25;
+        plan.getitem = plan.getitem_cpu = plan.wait - 0.5;
+        struct result result = find(&plan);
+        const sw_finding *it = assert_one(&result, SW_FINDING_LOADER_WORKERS);
+        const double step = (100 + plan.wait) / it->speedup;
+        assert_true(throughout ? step > 101.5 : step > 97 && step < 101.5);
+        done(&result);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(workers_are_started_again),
         cmocka_unit_test(steps_after_a_start_are_slow),
+        cmocka_unit_test(starts_that_no_batch_waits_for),
+        cmocka_unit_test(memory_that_is_kept),
+        cmocka_unit_test(a_worker_that_computes_for_a_while),
         cmocka_unit_test(a_list_is_searched_by_a_function),
         cmocka_unit_test(workers_that_stay_are_fine),
         cmocka_unit_test(a_loader_built_in_every_epoch),

@@ -51,6 +51,31 @@ static void threads_that_wait_for_each_other(void **state)
     assert_true(speedup[1] > 1.4 * speedup[0] && speedup[1] < 4 * speedup[0]);
 }
 
+/* The more threads for a core, the slower the forward is already that tells what a step would take: 4 for a core, 16, or 64. */
+static void threads_that_crowd(void **state)
+{
+    (void)state;
+    static const double threads[] = {16, 64, 256};
+    double speedup[3];
+    for (unsigned i = 0; i < 3; i++) {
+        struct scene *scene = scene_new();
+        scene->run_delay_ns = 4 * MS;
+        scene_steps(scene, 100,
+                    PHASES([SW_PHASE_FORWARD] = 1.4, [SW_PHASE_BACKWARD] = 8.2,
+                           [SW_PHASE_OPTIMIZER] = 0.3));
+        scene_setting(scene, "threads", "intraop", NULL, threads[i]);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_CPU_OVERSUBSCRIBED);
+        assert_non_null(finding);
+        speedup[i] = finding->speedup;
+        scene_free(scene);
+    }
+    /* 4.5 ms, had the backward taken twice as long as the forward. */
+    assert_true(fabs(speedup[0] - 9.9 / (4.5 / 1.2)) < 0.1);
+    assert_true(fabs(speedup[1] / speedup[0] - 2) < 0.1);
+    assert_true(fabs(speedup[2] / speedup[1] - 2) < 0.1);
+}
+
 /* Workers have to wait for cores, too: they took 16 ms for a batch, two of them, and computed for 1 ms of it, or for all. */
 static void workers_beside_too_many_threads(void **state)
 {
@@ -331,6 +356,18 @@ static void who_takes_the_cores(void **state)
     assert_non_null(strstr(finding->advice[0], "use 1.4 cores"));
     scene_free(scene);
 
+    /* One thread that gets a fifth of a core is not too many threads. */
+    scene = scene_new();
+    scene->run_delay_ns = 8 * MS;
+    tb_fact(scene->tb, "cpus_usable", "0.20");
+    scene_steps(scene, 100, PHASES(COMPUTE));
+    grew(scene, "cgroup.periods", 100);
+    grew(scene, "cgroup.periods_throttled", 100);
+    scene_look(scene);
+    assert_null(found(scene, SW_FINDING_CPU_OVERSUBSCRIBED));
+    assert_non_null(found(scene, SW_FINDING_CPU_STARVED));
+    scene_free(scene);
+
     scene = monitored(0.1); /* stopped, but the steps do not wait */
     grew(scene, "cgroup.periods", 100);
     grew(scene, "cgroup.periods_throttled", 60);
@@ -453,6 +490,51 @@ static void collectives_that_take_long(void **state)
     assert_true(fabs(finding->share - 1.0 / 3) < 0.02);
     assert_true(finding->speedup > 1.2);
     scene_free(scene);
+}
+
+/* A function that sends one tensor after the other has work of its own around the calls, which goes with them. */
+static void collectives_one_by_one(void **state)
+{
+    (void)state;
+    double speedup[2];
+    for (unsigned around = 0; around < 2; around++) {
+        struct scene *scene = scene_new();
+        for (unsigned i = 0; i < 2; i++) {
+            const char number[] = {(char)('0' + i), 0};
+            if (!scene->tb) {
+                scene_process(scene);
+            }
+            tb_fact(scene->tb, "rank", number);
+            tb_fact(scene->tb, "world_size", "2");
+            const uint32_t section =
+                scene_section(scene, "all_reduce", SW_PHASE_COMMUNICATION);
+            for (unsigned k = 0; k < 60 * 10; k++) {
+                call(scene->tb, scene->lane, section, START + 2500000 * k, MS);
+            }
+            scene_steps(
+                scene, 60,
+                PHASES(COMPUTE, [SW_PHASE_COMMUNICATION] = 10, [SW_PHASE_OTHER] = 5));
+            usual_samples(scene);
+            scene_samples(scene, SW_PHASE_COMMUNICATION,
+                          FRAMES(TRAIN(27), {"average", "/home/u/average.py", 3, 5},
+                                 {"all_reduce", "/v/site-packages/torch/x.py", 1, 2}),
+                          1000, 1000);
+            const char *name = around ? "average" : "measure";
+            scene_samples(scene, SW_PHASE_OTHER,
+                          FRAMES(TRAIN(27), {name, "/home/u/average.py", 3, 6}), 500,
+                          490);
+            scene_close(scene);
+        }
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_COMMUNICATION);
+        assert_non_null(finding);
+        assert_string_equal(finding->name, "average");
+        assert_true(fabs(evidence(finding, "around_collectives_ms") - (around ? 5 : 0)) <
+                    0.3);
+        speedup[around] = finding->speedup;
+        scene_free(scene);
+    }
+    assert_true(speedup[1] > 1.3 * speedup[0]);
 }
 
 /* Gradients of four batches are added up. Each backward exchanges them, or that before the update alone does; without DDP's own
@@ -607,6 +689,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(too_many_threads),
         cmocka_unit_test(threads_that_wait_for_each_other),
+        cmocka_unit_test(threads_that_crowd),
         cmocka_unit_test(workers_beside_too_many_threads),
         cmocka_unit_test(threads_that_fit),
         cmocka_unit_test(others_have_the_cores),
@@ -620,6 +703,7 @@ int main(void)
         cmocka_unit_test(a_long_backward_is_waiting),
         cmocka_unit_test(ranks_that_are_alike),
         cmocka_unit_test(collectives_that_take_long),
+        cmocka_unit_test(collectives_one_by_one),
         cmocka_unit_test(exchanges_of_added_gradients),
         cmocka_unit_test(exchanges_that_ddp_counts),
         cmocka_unit_test(exchanges_last_no_longer_than_the_backward),

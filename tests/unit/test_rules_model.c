@@ -433,6 +433,7 @@ static void a_part_that_computes_by_itself(void **state)
         bool slow;
     } cases[] = {{"NonLocal", 30, 0.5, true},
                  {"NonLocal", 30, 20, false}, /* it is one of its layers */
+                 {"NonLocal", 24, 6, true},   /* most of it is not */
                  {"NonLocal", 3, 0.5, false},
                  {"MultiheadAttention", 30, 0.5, false}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -708,6 +709,36 @@ static void doubles_in_jax(void **state)
 }
 
 /* The step thread sleeps in a call that belongs to no phase, while others compute; or it works there. */
+/* Arrays of 64 bits in a loop without a framework: a remark, where most of it is computed with them and nothing else is told. */
+static void doubles_in_numpy(void **state)
+{
+    (void)state;
+    static const struct {
+        double wide, narrow;
+        uint64_t in_call;
+        bool told;
+    } cases[] = {{1e6, 0, 490, true}, {0, 1e6, 490, false}, {1e6, 2e6, 490, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct scene *scene = scene_new();
+        scene_steps(scene, 100, PHASES([SW_PHASE_OTHER] = 5));
+        scene_samples(scene, SW_PHASE_OTHER,
+                      FRAMES(TRAIN(20), {"step", "/home/u/net.py", 3, 9}), 500,
+                      cases[i].in_call);
+        scene_setting(scene, "numpy", "float64_elements", NULL, cases[i].wide);
+        scene_setting(scene, "numpy", "float32_elements", NULL, cases[i].narrow);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_DTYPE);
+        assert_int_equal(finding != NULL, cases[i].told);
+        if (finding) {
+            assert_string_equal(finding->name, "step");
+            assert_int_equal(finding->severity, SW_SEVERITY_LOW);
+            assert_true(finding->speedup > 1.6 && finding->speedup < 2.2);
+            assert_true(finding->low <= 1);
+        }
+        scene_free(scene);
+    }
+}
+
 static void doubles_that_are_waited_for_inside(void **state)
 {
     (void)state;
@@ -752,6 +783,7 @@ int main(void)
         cmocka_unit_test(a_backward_for_nobody),
         cmocka_unit_test(an_update_that_computes),
         cmocka_unit_test(doubles_in_jax),
+        cmocka_unit_test(doubles_in_numpy),
         cmocka_unit_test(doubles_that_are_waited_for_inside),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
