@@ -1,17 +1,22 @@
 """Instructions of the calls that are watched, without and with stepwatch, under callgrind.
 
 hooks.py STEPS
+hooks.py STEPS lightning
 
 Each part is called often enough before it counts; stepwatch_bench_counted writes a file for each
-part and state. What is printed is, for each file in turn: part, state, calls.
+part and state. What is printed is, for each file in turn: part, state, calls. ``lightning``: steps
+of guide 2's example alone, without its callback and with it.
 """
 
 from __future__ import annotations
 
 import gc
 import json
+import os
 import sys
 import threading
+from contextlib import redirect_stdout
+from pathlib import Path
 from typing import Any, Callable
 
 import torch
@@ -94,6 +99,43 @@ PARTS: dict[str, Callable[[], Work]] = {
 }
 
 
+def fits(steps: int, count: Callable[[str, str, Work, int], None]) -> None:
+    """Count steps of guide 2's example: alone, between two cycles of its callback, and active.
+
+    The active ones have no operators of torch's, which has its own profiler for them. A fit has a
+    beginning and an end: only its loop over the batches counts.
+    """
+    from lightning.pytorch.loops import training_epoch_loop as module
+
+    loop: Any = module._TrainingEpochLoop
+    original = loop.run
+    work: Any = training.baseline()
+    state = [""]
+
+    def run(self: Any, fetcher: Any) -> None:
+        if state[0]:
+            count("baseline", state[0], lambda _: original(self, fetcher), steps)
+        else:
+            original(self, fetcher)
+
+    loop.run = run
+    try:
+        for name, schedule in FITS.items():
+            tool = training.callback(work, False, schedule) if schedule else training.nothing
+            for counts in ("", name):
+                gc.collect()
+                with tool():
+                    state[0] = counts
+                    work(steps)
+    finally:
+        loop.run = original
+
+
+# By state: steps from one cycle to the next, those that the callback waits, and active ones.
+FAR = 1 << 20
+FITS = {"thread": None, "idle": (FAR, FAR // 2, 1), "active": (FAR, 0, FAR // 2)}
+
+
 def prepare(work: Work, warm: int) -> None:
     getattr(work, "again", lambda: None)()
     work(warm)
@@ -109,6 +151,11 @@ def main() -> None:
         counted(f"{part} {state}", work, calls)
         made.append((part, state, calls))
 
+    if sys.argv[2:] == ["lightning"]:
+        with training.thread(), Path(os.devnull).open("w") as sink, redirect_stdout(sink):
+            fits(steps, count)
+        print(json.dumps(made))
+        return
     works = {part: make() for part, make in PARTS.items()}
     whole = training.cnn() if steps else None
     if whole:

@@ -158,13 +158,19 @@ def ocr(photos: bool = False) -> Work:
     every = 10 if photos else EVERY
     model = PlateOCR(0.004, False, every, kept.name)
     starts: list[int] = []
-    begin = model.on_train_batch_start
+    ends: list[int] = []
+    begin, end = model.on_train_batch_start, model.on_train_batch_end
 
     def begins(*arguments: Any) -> None:
         starts.append(process_time_ns())
         begin(*arguments)
 
+    def ended(*arguments: Any) -> None:
+        end(*arguments)
+        ends.append(process_time_ns())
+
     model.on_train_batch_start = begins  # type: ignore[method-assign]
+    model.on_train_batch_end = ended  # type: ignore[method-assign]
 
     def work(steps: int) -> None:
         count = steps * 16
@@ -173,6 +179,7 @@ def ocr(photos: bool = False) -> Work:
 
     work.model = model  # type: ignore[attr-defined]
     work.kept = kept  # type: ignore[attr-defined]
+    work.ends = ends  # type: ignore[attr-defined]
     work.starts, work.kind = starts, one_in_so_many(every)  # type: ignore[attr-defined]
     return work
 
@@ -234,10 +241,10 @@ def lightning() -> Work:
     return work
 
 
-def baseline(size: int | None = None, batch: int | None = None) -> Work:
+def baseline(**data: int) -> Work:
     """The training of guide 2's example, in Lightning: its BaselineCNN, its data, its settings.
 
-    ``size`` and ``batch`` are those of its pictures, where others are wanted.
+    ``data``: of those of the data, the ones that are to be others.
     """
     import logging
 
@@ -253,9 +260,8 @@ def baseline(size: int | None = None, batch: int | None = None) -> Work:
     config = load(GUIDE_2 / "configs", [])
     torch.set_num_threads(config["training"]["threads"])
     pl.seed_everything(config["seed"], verbose=False)
-    options = {**config["data"], **({"size": size, "batch_size": batch} if size else {})}
-    data = Images(**options)
-    model = BaselineCNN(classes=options["classes"])
+    pictures = Images(**{**config["data"], **data})
+    model = BaselineCNN(classes=pictures.classes)
     starts: list[int] = []
 
     class Starts(pl.Callback):
@@ -274,7 +280,7 @@ def baseline(size: int | None = None, batch: int | None = None) -> Work:
             enable_progress_bar=False,
             enable_model_summary=False,
         )
-        trainer.fit(model, data)
+        trainer.fit(model, pictures)
 
     work.starts, work.callbacks = starts, []  # type: ignore[attr-defined]
     work.kind = of_a_cycle  # type: ignore[attr-defined]
@@ -367,7 +373,7 @@ PROGRAMS: dict[str, Callable[[], Work]] = {
     "ocr": ocr,
     "ocr-photos": lambda: ocr(photos=True),
     "baseline": baseline,
-    "baseline-photos": lambda: baseline(size=224, batch=32),
+    "baseline-photos": lambda: baseline(size=224, batch_size=32, images=320),
     "lightning": lightning,
     "hf": hf,
     "jax": jax,
@@ -500,8 +506,13 @@ def lightning_simple(work: Any) -> Tool:
     return tool
 
 
-def callback(work: Any, operators: bool) -> Tool:
+# Of a callback: steps from one cycle to the next, those that it waits, and active ones.
+SCHEDULE = (CYCLE, FIRST - 1, LAST - FIRST + 1)
+
+
+def callback(work: Any, operators: bool, schedule: tuple[int, int, int] = SCHEDULE) -> Tool:
     """Return a tool that is guide 2's callback, with torch's operators or our recording alone."""
+    every, wait, active = schedule
 
     @contextmanager
     def tool() -> Iterator[None]:
@@ -510,9 +521,9 @@ def callback(work: Any, operators: bool) -> Tool:
 
         before = torch_operators.open_for
         if not operators:
-            torch_operators.open_for = lambda *_: None
+            torch_operators.open_for = lambda *_, **__: None
         with tempfile.TemporaryDirectory() as folder:
-            work.callbacks[:] = [ProfilerCallback(folder, CYCLE, FIRST - 1, 1, LAST - FIRST + 1, 0)]
+            work.callbacks[:] = [ProfilerCallback(folder, every, wait, 1, active, 0)]
             try:
                 yield
             finally:
@@ -588,6 +599,7 @@ AROUND: dict[str, Callable[[str], Any]] = {"every-ours": guide_ours, "every-torc
 def timed(work: Work, steps: int) -> int:
     gc.collect()
     getattr(work, "starts", []).clear()
+    getattr(work, "ends", []).clear()
     begin = perf_counter_ns()
     work(steps)
     return perf_counter_ns() - begin
@@ -606,10 +618,21 @@ def of_a_cycle(number: int) -> str:
     return "around" if FIRST - 3 < place < LAST + 2 else "others"
 
 
-def traced(work: Any) -> dict[str, float] | None:
+def usual(work: Any, took: list[int]) -> float:
+    """Return what a step takes: the median, or of many short ones that which is reached by a tenth.
+
+    Whoever else works on the machine only adds to a step, and to some more than to others.
+    """
+    return sorted(took)[len(took) // 10] if work.kind is of_a_cycle else median(took)
+
+
+def traced(work: Any) -> dict[str, Any] | None:
     """Return what CPU time traced steps took and others, in the block that was timed last.
 
     ``around``: what a recorded step costs before the first of its cycle and after the last.
+    ``own``: by how much the own part of each traced step is longer than that of others, from when
+    its batch is there until it has been learnt from. All that tracing does happens in it, and
+    making a batch does not: that differs by more from step to step than tracing takes.
     """
     starts = getattr(work, "starts", [])
     took: dict[str, list[int]] = {}
@@ -617,11 +640,17 @@ def traced(work: Any) -> dict[str, float] | None:
         took.setdefault(work.kind(number), []).append(after - before)
     if not took.get("traced") or not took.get("others"):
         return None
-    found: dict[str, float] = {name: median(took[name]) for name in ("traced", "others")}
+    found: dict[str, Any] = {name: usual(work, took[name]) for name in ("traced", "others")}
     if "around" in took:
         more = sum(one - found["others"] for one in took["around"])
         cycles = len(took["traced"]) / (LAST - FIRST)
         found["around"] = more / cycles / (LAST - FIRST + 1)
+    if getattr(work, "ends", None):
+        parts: dict[str, list[int]] = {}
+        for number, (before, after) in enumerate(zip(starts, work.ends)):
+            parts.setdefault(work.kind(number), []).append(after - before)
+        middle = median(parts["others"])
+        found["own"] = [one - middle for one in parts["traced"]]
     return found
 
 
@@ -629,7 +658,7 @@ def plain(work: Any) -> float | None:
     """Return what CPU time a step took in the block that was timed last, nothing being traced."""
     starts = getattr(work, "starts", [])
     took = [after - before for before, after in zip(starts, starts[1:])]
-    return median(took) if took else None
+    return usual(work, took) if took else None
 
 
 def alone(program: str, blocks: int, steps: int) -> dict[str, Any]:

@@ -30,6 +30,13 @@ ALLOCATIONS = {
     "counters": "stepwatch.memory(sample_kb=0)",
     "memory": "stepwatch.memory()",
 }
+# Of guide 2's example, in Lightning.
+FITS = {
+    "thread": "nothing, a second thread that sleeps",
+    "idle": "ProfilerCallback, a step between two cycles",
+    "active": "ProfilerCallback, an active step without torch's operators",
+}
+FIT_LIMIT = 1.0
 # Percent of the instructions of a step with a second thread in the process, which recording needs.
 LIMITS = {"stepwatch": 1.0, "statistics": 0.3}
 
@@ -46,19 +53,23 @@ def measure(bench: Bench) -> Result:
     env = {**pythons.environment(bench), "OMP_NUM_THREADS": "1"}
     if platform.machine() == "x86_64":
         env["STEPWATCH_CLOCK"] = "tsc"  # valgrind's processor does not call it invariant.
-    with bench.scratch() as scratch:
-        tool = ["valgrind", "--tool=callgrind", "--instr-atstart=no"]
-        tool += ["--toggle-collect=stepwatch_counted", f"--callgrind-out-file={scratch}/out"]
-        steps = bench.times(STEPS, QUICK_STEPS)
-        done = bench.run([*tool, python.path, pythons.script("hooks"), str(steps)], env)
-        try:
-            made = json.loads(done.stdout)
-        except ValueError:
-            return {"skipped": f"it said: {done.stderr[-200:]}"}
-        counts = counts_of(scratch)
+    steps = bench.times(STEPS, QUICK_STEPS)
     each: dict[str, dict[str, float]] = {}
-    for part, state, calls in made:
-        each.setdefault(part, {})[state] = counts[f"{part} {state}"] / calls
+    for more in ((), ("lightning",)):
+        with bench.scratch() as scratch:
+            tool = ["valgrind", "--tool=callgrind", "--instr-atstart=no"]
+            tool += ["--toggle-collect=stepwatch_counted", f"--callgrind-out-file={scratch}/out"]
+            script = [pythons.script("hooks"), str(steps), *more]
+            done = bench.run([*tool, python.path, *script], env)
+            try:
+                made = json.loads(done.stdout)
+            except ValueError:
+                if more:
+                    break  # There is no Lightning.
+                return {"skipped": f"it said: {done.stderr[-200:]}"}
+            counts = counts_of(scratch)
+        for part, state, calls in made:
+            each.setdefault(part, {})[state] = counts[f"{part} {state}"] / calls
     return {"each": each, "steps": steps}
 
 
@@ -74,9 +85,9 @@ def counts_of(folder: Path) -> dict[str, int]:
     return found
 
 
-def share(each: dict[str, Any], state: str, of: str = "thread") -> float:
+def share(each: dict[str, Any], state: str, of: str = "thread", program: str = "cnn") -> float:
     """Return by how many percent a step of the CNN has more instructions."""
-    step: dict[str, float] = each["cnn"]
+    step: dict[str, float] = each[program]
     return 100.0 * (step[state] / step[of] - 1.0)
 
 
@@ -99,10 +110,22 @@ def tables(result: Result) -> list[Table]:
         for part, text in PARTS.items()
     )
     title = "Instructions of the training thread, counted by callgrind"
-    return [
+    made = [
         Table(title, head, tuple(rows)),
         Table("Instructions more for each call", ("call", *STATES.values()), parts),
     ]
+    fit = each.get("baseline")
+    if fit:
+        lines = tuple(
+            (
+                text,
+                number(fit[state]),
+                "" if state == "thread" else f"{share(each, state, program='baseline'):+.2f}",
+            )
+            for state, text in FITS.items()
+        )
+        made.append(Table("A step of guide 2's example", ("", "instructions", "% more"), lines))
+    return made
 
 
 def verdicts(result: Result) -> list[Verdict]:
@@ -114,6 +137,11 @@ def verdicts(result: Result) -> list[Verdict]:
         value = share(result["each"], state)
         text = f"instructions of a step, {STATES[state]}: {value:+.2f} %, at most {limit} %"
         made.append(Verdict(text, value <= limit, final=True))
+    if "baseline" in result["each"]:
+        value = share(result["each"], "active", program="baseline")
+        text = "P-03, instructions of an active step of guide 2's example, without operators"
+        said = f"{text}: {value:+.2f} %, at most {FIT_LIMIT} %"
+        made.append(Verdict(said, value <= FIT_LIMIT, final=True))
     return made
 
 

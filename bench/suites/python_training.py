@@ -69,10 +69,12 @@ def one(
     rivals: bool = False,
     steps: int | None = None,
     pairs: int | None = None,
+    more: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Run one program with one tool and return its slow-downs in percent.
 
-    ``rivals``: with the packages of those we compare with, behind the program's own.
+    ``rivals``: with the packages of those we compare with, behind the program's own. ``more``: of
+    the environment.
     """
     steps = steps or PROGRAMS[program][1]
     ours = tool in OURS
@@ -81,6 +83,7 @@ def one(
         run = scratch / "run"
         script = pythons.script("training")
         env = {**pythons.environment(bench), "OMP_NUM_THREADS": "1", "JAX_PLATFORMS": "cpu"}
+        env.update(more or {})
         if rivals and python.rivals is not None:
             for folder in python.rivals.parents[1].glob("lib/python*/site-packages"):
                 env["PYTHONPATH"] += os.pathsep + str(folder)
@@ -101,6 +104,7 @@ def traced_steps(pairs: list[dict[str, Any]]) -> dict[str, Any]:
     """Return what CPU time traced steps take more than others, by part and in microseconds.
 
     Others are their neighbours; where those have something on them, too, steps without the tool.
+    Where the step's own part was timed apart, that is what counts, and ``whole`` has the steps.
     """
     if not pairs:
         return {}
@@ -112,6 +116,12 @@ def traced_steps(pairs: list[dict[str, Any]]) -> dict[str, Any]:
         "traced_us": median(one["traced"] - other for one, other in zip(steps, others)) / 1000,
         "cpu_us": median(others) / 1000,
     }
+    if "own" in steps[0]:
+        result["whole"] = result["traced"]
+        result["traced"] = [
+            part / other for one, other in zip(steps, others) for part in one["own"]
+        ]
+        result["traced_us"] = median(part for one in steps for part in one["own"]) / 1000
     if in_cycles:
         result["around_us"] = median(one["around"] for one in steps) / 1000
         idle = [one["others"] - other for one, other in zip(steps, others)]

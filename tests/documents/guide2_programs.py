@@ -123,15 +123,48 @@ for size in (1, 4, 16):
     found["sizes"][size] = callback.run.path
 
 begin("stack")
-module = torch.autograd.profiler
-original = module._disable_profiler
-def broken(*args):
-    original(*args)
-    raise RuntimeError('!stack.empty() INTERNAL ASSERT FAILED at "profiler.cpp":1\\nmore')
-module._disable_profiler = broken
+# Of torch's two profilers the one that sees devices, too, is opened where there are any.
+modules = [(torch.autograd.profiler, "_disable_profiler"),
+           (torch._C._autograd, "_disable_profiler_legacy")]
+originals = [getattr(*one) for one in modules]
+def broken(original):
+    def close(*args):
+        original(*args)
+        raise RuntimeError('!stack.empty() INTERNAL ASSERT FAILED at "profiler.cpp":1\\nmore')
+    return close
+for one, original in zip(modules, originals):
+    setattr(*one, broken(original))
 callback = ProfilerCallback("stack")
 found["stack"] = facts(callback, fit(callback))
-module._disable_profiler = original
+for one, original in zip(modules, originals):
+    setattr(*one, original)
+
+begin("hooks")
+class Own(ProfilerCallback):
+    heard = 0
+    def on_train_batch_end(self, *args):
+        super().on_train_batch_end(*args)
+        Own.heard += 1
+passed_by = []
+callback = Own("hooks")
+fit(callback, each=lambda index: passed_by.append(
+    sorted(name for name in vars(callback) if name.startswith("on_"))))
+found["hooks"] = {"first": passed_by[0], "last": passed_by[-1], "heard": Own.heard,
+                  "after": [name for name in vars(callback) if name.startswith("on_")]}
+
+begin("calls")
+def calls(callback):
+    # Functions of Python's that are called from the tenth step to the thirtieth.
+    counted = [0]
+    def count(frame, event, argument):
+        counted[0] += event == "call"
+    def each(index):
+        if index in (10, 30):
+            sys.setprofile(count if index == 10 else None)
+    fit(callback, 40, each=each)
+    return counted[0]
+found["calls"] = {"without": calls(None), "idle": calls(ProfilerCallback("calls/idle")),
+                  "active": calls(ProfilerCallback("calls/active", active_steps=36))}
 
 begin("unwritable")
 open("file", "w").close()

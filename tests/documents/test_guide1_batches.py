@@ -183,6 +183,16 @@ def test_r1_048_the_system_is_seen_as_often_as_the_process(profiler: CodeProfile
     assert data["timestamps"]["system_cpu_usage"] == data["timestamps"]["cpu_usage"]
 
 
+def test_r1_087_a_short_time_has_no_more_than_all_cores(profiler: CodeProfiler) -> None:
+    for _ in range(20):
+        profiler.start_performance_monitoring()
+        time.sleep(0.002)
+        profiler.stop_performance_monitoring()
+    data = profiler.performance_data
+    assert len(data["cpu_usage"]) >= 20
+    assert max(data["system_cpu_usage"]) <= 100.0 * (os.cpu_count() or 1)
+
+
 def test_a_mean_holds_for_all_moments_of_its_time() -> None:
     seen = [(1.0, 0.5), (2.0, 0.7)]
     moments = [(0.9, 0.0), (1.0, 0.0), (1.1, 0.0), (2.0, 0.0), (2.4, 0.0)]

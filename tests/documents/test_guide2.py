@@ -161,6 +161,7 @@ def test_r2_001_operators_where_torch_is(first: Done) -> None:
         found = [event for event in events(path) if event.get("cat") == "cpu_op"]
         names = {event["name"] for event in found}
         assert {"aten::conv2d", "aten::convolution_backward", "aten::linear"} <= names
+        assert any(event.get("args", {}).get("Input Dims") for event in found)
         steps = [e for e in events(path) if e["ph"] == "X" and "ProfilerStep#" in e["name"]]
         begin = min(event["ts"] for event in steps)
         end = max(event["ts"] + event["dur"] for event in steps)
@@ -458,6 +459,20 @@ def test_r2_014_lightnings_own_profiler_still_reports(fits: Any) -> None:
     assert actions["run_training_batch"] == 20
 
 
+def test_r2_014_other_hooks_are_passed_by(fits: Any) -> None:
+    found = fits[0]["hooks"]
+    silent = [
+        "on_after_backward",
+        "on_before_backward",
+        "on_before_optimizer_step",
+        "on_before_zero_grad",
+        "on_train_batch_start",
+    ]
+    assert found["last"] == silent, "Lightning calls no function of ours in a step"
+    assert found["heard"] == 20, "but what a class of the program's has made of one"
+    assert found["after"] == []
+
+
 def test_r2_015_writing_is_no_time_of_the_loader(hooks: Any) -> None:
     rows = {row["action"]: row for row in hooks[0]["default"]["actions"]}
     assert rows["[ProfilerCallback].write_trace"]["calls"] == 2
@@ -702,6 +717,13 @@ def test_r2_040_the_cost_is_measured_and_printed(first: Done) -> None:
     )
     assert opened > 0
     assert seconds[0] == pytest.approx(overhead - opened, rel=0.01)
+
+
+def test_r2_040_a_step_has_no_more_calls_than_without(fits: Any) -> None:
+    """What is ours in a step is in C; Lightning's own profiler, which does nothing, is not."""
+    found = fits[0]["calls"]
+    assert 0 < found["idle"] < found["without"]
+    assert found["active"] < found["without"]
 
 
 def test_r2_041_nothing_is_done_when_off(off: Done, fits: Any) -> None:

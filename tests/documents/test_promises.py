@@ -172,7 +172,7 @@ def test_p_03_what_recording_adds_to_a_step_of_the_cnn(
         ).stdout
     )
     assert report["steps"]["count"] >= 440, "and the steps are in it"
-    assert checked_by("P-03") == ["guides", "python_training"]
+    assert checked_by("P-03") == ["guides", "python_hooks", "python_training"]
 
 
 EVERY = """
