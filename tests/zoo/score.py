@@ -84,11 +84,12 @@ def waited_outside(report: Report, counted: int) -> float:
     return max(0.0, waited - inside * counted) / 1e3
 
 
-def seconds_a_step(report: Report) -> float | None:
+def seconds_a_step(report: Report, compiled: bool = False) -> float | None:
     """Return the time of a step, with its part of what lies between steps, which is what
     predictions are of: validation, checkpoints, the gaps between epochs, and the wait at the end.
 
-    Runs of the same length may differ in how many of their steps were warm-up.
+    Runs of the same length may differ in how many of their steps were warm-up. Where it is
+    about compilations (`compiled`), the warm-up counts: what is left of them is there.
     """
     parts = {part["part"]: part["s"] for part in report.get("timeline", ())}
     steps = report.get("steps", {})
@@ -99,6 +100,8 @@ def seconds_a_step(report: Report) -> float | None:
     between: float = parts.get("between_steps", 0.0) + parts.get("between_epochs", 0.0)
     beside: float = parts.get("validation", 0.0) + parts.get("checkpoint", 0.0)
     beside += max(between, waited_outside(report, counted))
+    if compiled:
+        return float((parts.get("warmup", 0.0) + parts["steps"] + beside) / count)
     return float(parts["steps"] / counted + beside / count)
 
 
@@ -189,7 +192,9 @@ def judge(
     if fixed and fixed.report:
         row.alarms = alarms(fixed.report)
     if bad.report and fixed and fixed.report:
-        slow, fast = seconds_a_step(bad.report), seconds_a_step(fixed.report)
+        compiled = "recompile" in (row.found, *program.kinds)
+        slow = seconds_a_step(bad.report, compiled)
+        fast = seconds_a_step(fixed.report, compiled)
         row.measured = slow / fast if slow and fast else None
     if bad.seconds and fixed and fixed.seconds:
         row.own = bad.seconds / fixed.seconds

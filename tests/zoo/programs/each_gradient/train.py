@@ -27,9 +27,9 @@ def main():
     dist.init_process_group("gloo")
     torch.manual_seed(0)
     sync = average_gradients_at_once if args.at_once else average_gradients
-    x = torch.randn(260 * 256 * 2, 128)
+    x = torch.randn(160 * 768 * 2, 128)
     data = TensorDataset(x, x.norm(dim=1, keepdim=True))
-    loader = DataLoader(data, batch_size=256, sampler=DistributedSampler(data))
+    loader = DataLoader(data, batch_size=768, sampler=DistributedSampler(data))
     model = build()
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
     dist.barrier()

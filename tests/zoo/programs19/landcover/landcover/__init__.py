@@ -1,0 +1,1 @@
+"""Land cover from satellite tiles that lie in an object store."""
