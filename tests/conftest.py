@@ -5,12 +5,25 @@ from __future__ import annotations
 import importlib.machinery
 import json
 import os
+import signal
 from pathlib import Path
 from typing import Any, Callable
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
+
+
+def pytest_configure() -> None:
+    """Let programs that are tested be interrupted, also where who runs the tests may not be.
+
+    A shell has what it starts in the background ignore Ctrl-C, and so does nohup with a hang-up;
+    children inherit that, and handlers they do not.
+    """
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            own = number == signal.SIGINT
+            signal.signal(number, signal.default_int_handler if own else signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session")
