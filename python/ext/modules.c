@@ -7,12 +7,15 @@
 #include "modules.h"
 #include "section.h"
 #include "stages.h"
+#include "ticks.h"
 #include "training.h"
 #include <string.h>
 
 enum {
     SAMPLE_EVERY = 50, /* one step in so many has the times of its backward by module */
     SAMPLE_STEP = 3,
+    SAMPLE_SHARE = 1000, /* … and looking at it takes at most one in so many ticks, */
+    SAMPLE_ALWAYS = 2,   /* but for the first few */
     TRAINED_LATELY = 16, /* calls of models to be trained */
     MOST_CALLS = 1 << 16
 };
@@ -40,6 +43,10 @@ typedef struct calls_state {
     bool updating; /* a backward has ended, and what follows it is an update by hand */
     bool sampling;
     int64_t sampled_step;
+    uint32_t sampled; /* backwards that were looked at, in this recording, */
+    uint32_t recording;
+    uint64_t sample_due; /* and when the next may be */
+    uint64_t look_ticks; /* what looking at the one that runs has taken */
     sampled_call *calls;
     uint32_t count, room;
     uint32_t open; /* the innermost call, index + 1 */
@@ -175,11 +182,19 @@ static void sample_end(void)
     }
 }
 
-/* Whether this step is one of those; called where no module runs. */
+/* Whether this step is one of those; called where no module runs. Hooks on a graph take tenths of a millisecond, which is
+ * much where steps are short: there it is fewer than one step in fifty. */
 static void sample_decide(void)
 {
     const int64_t step = sw_step_number();
-    const bool sampling = step % SAMPLE_EVERY == SAMPLE_STEP && adapter.sequence;
+    bool sampling = step % SAMPLE_EVERY == SAMPLE_STEP && adapter.sequence;
+    if (sampling && local.recording != sw_recording_number()) {
+        local.recording = sw_recording_number();
+        local.sampled = 0;
+    }
+    sampling =
+        sampling && (local.sampled < SAMPLE_ALWAYS || core_ticks() >= local.sample_due ||
+                     (local.sampling && local.sampled_step == step));
     if (sampling && (!local.sampling || local.sampled_step != step)) {
         local.count = 0;
     }
@@ -438,6 +453,7 @@ static PyObject *sampled_calls(void)
 /* Has the adapter look at the backward of these tensors. No exception is left. */
 static void backward_look(PyObject *tensors)
 {
+    const uint64_t began = core_ticks();
     PyObject *calls = adapter.look && local.count ? sampled_calls() : NULL;
     PyObject *nodes =
         calls ? PyObject_CallFunctionObjArgs(adapter.look, calls, tensors, NULL) : NULL;
@@ -447,16 +463,21 @@ static void backward_look(PyObject *tensors)
         Py_CLEAR(nodes);
     }
     Py_XSETREF(local.nodes, nodes);
+    local.look_ticks = core_ticks() - began;
 }
 
 static void backward_looked(void)
 {
+    const uint64_t began = core_ticks();
     PyObject *nodes = local.nodes;
     local.nodes = NULL;
     PyObject *done = adapter.looked ? PyObject_CallOneArg(adapter.looked, nodes) : NULL;
     core_error_forget();
     Py_XDECREF(done);
     Py_DECREF(nodes);
+    const uint64_t now = core_ticks();
+    local.sampled++;
+    local.sample_due = now + (local.look_ticks + (now - began)) * SAMPLE_SHARE;
 }
 
 /* Whether what is computed now may be traced. torch's own answer goes a long way, which a program without modes is spared: there

@@ -6,9 +6,10 @@
  * program nor torch.compile can tell.
  *
  * Python fills in the slots of a class when it is made and, of it and all below it, when its __call__ is set. So classes are taken
- * when an object of theirs is built, and looked through again where steps begin: more and more rarely, and where torch's own slot was
- * filled in meanwhile. Only with the GIL. */
+ * when an object of theirs is built, and looked through again where steps begin: more and more rarely, for no more than a
+ * thousandth of the time, and where torch's own slot was filled in meanwhile. Only with the GIL. */
 #include "modules.h"
+#include "ticks.h"
 #include <stdbool.h>
 
 static struct {
@@ -18,7 +19,10 @@ static struct {
     PyObject *flag;       /* the name of that */
     PyObject *subclasses; /* type.__subclasses__ */
     int64_t looked;       /* the step of the last look at all classes */
+    uint64_t due;         /* not before this, in ticks, for there are hundreds */
 } taken;
+
+enum { LOOK_SHARE = 1000 };
 
 /* What runs then computes nothing: it is part of compiling. */
 static bool compiles(void)
@@ -73,10 +77,12 @@ void core_module_slots_look(int64_t step)
     /* Who sets the __call__ of all modules sets that of torch's. */
     const bool lost = taken.base && taken.base->tp_call == taken.usual;
     /* A batch that nothing is trained with leaves the number as it is. */
-    const bool due = step >= 0 && (step & (step - 1)) == 0 && step != taken.looked;
+    const bool due = step >= 0 && (step & (step - 1)) == 0 && step != taken.looked &&
+                     core_ticks() >= taken.due;
     if (!taken.base || !(lost || due) || !core_in_main_interpreter()) {
         return;
     }
+    const uint64_t began = core_ticks();
     taken.looked = step;
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
@@ -84,6 +90,8 @@ void core_module_slots_look(int64_t step)
         core_error_forget();
     }
     PyErr_Restore(type, value, trace);
+    const uint64_t now = core_ticks();
+    taken.due = now + (now - began) * LOOK_SHARE;
 }
 
 static void slots_free(void)
@@ -108,6 +116,7 @@ PyObject *core_module_slots(PyObject *Py_UNUSED(self), PyObject *const *args,
     Py_INCREF(base);
     taken.base = base;
     taken.looked = -1;
+    taken.due = 0;
     taken.usual = base->tp_call;
     taken.compiler = PyModule_Check(args[1]) ? PyModule_GetDict(args[1]) : NULL;
     Py_XINCREF(taken.compiler);

@@ -440,6 +440,16 @@ def test_backward_times_of_modules() -> None:
     assert about["Net.tail.1"].backward_ticks <= about["Net.tail"].backward_ticks
 
 
+@pytest.mark.usefixtures("recorded")
+@watched
+def test_backward_times_are_rarer_where_steps_are_short() -> None:
+    """To look at one takes a good part of such a step: that may be a thousandth of the time."""
+    model = Net()
+    train(model, torch.optim.SGD(model.parameters(), lr=0.1), 460)
+    root = next(row for row in torch_modules.known if row.name == "Net")
+    assert 2 <= root.backward_calls < 8  # One in fifty would be ten.
+
+
 @watched
 def test_only_the_root_when_parts_are_not_wanted(
     recorded: Recording, monkeypatch: pytest.MonkeyPatch
