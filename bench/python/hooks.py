@@ -5,7 +5,7 @@ hooks.py STEPS lightning
 
 Each part is called often enough before it counts; stepwatch_bench_counted writes a file for each
 part and state. What is printed is, for each file in turn: part, state, calls. ``lightning``: steps
-of guide 2's example alone, without its callback and with it.
+of guide 2's CNN alone, without its callback and with it.
 """
 
 from __future__ import annotations
@@ -100,16 +100,17 @@ PARTS: dict[str, Callable[[], Work]] = {
 
 
 def fits(steps: int, count: Callable[[str, str, Work, int], None]) -> None:
-    """Count steps of guide 2's example: alone, between two cycles of its callback, and active.
+    """Count steps of guide 2's CNN: alone, between two cycles of its callback, and active.
 
-    The active ones have no operators of torch's, which has its own profiler for them. A fit has a
-    beginning and an end: only its loop over the batches counts.
+    Its pictures are small here, so that what is not the CNN's counts most. The active steps have no
+    operators of torch's, which has its own profiler for them. A fit has a beginning and an end:
+    only its loop over the batches counts.
     """
     from lightning.pytorch.loops import training_epoch_loop as module
 
     loop: Any = module._TrainingEpochLoop
     original = loop.run
-    work: Any = training.baseline()
+    work: Any = training.PROGRAMS["baseline-small"]()
     state = [""]
 
     def run(self: Any, fetcher: Any) -> None:

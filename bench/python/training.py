@@ -2,10 +2,10 @@
 
 training.py RUN PROGRAM TOOL PAIRS STEPS
 
-PROGRAM is one of cnn, cnn-every, ocr, ocr-photos, baseline, baseline-photos, lightning, hf, jax. A
-pair is STEPS steps with the tool and as many without, the first of the two changing places;
-beginning and ending the tool is not timed, for it happens once a run. The figures go to RUN.json,
-for some tools print a lot.
+PROGRAM is one of cnn, cnn-every, ocr, ocr-photos, baseline, baseline-photos, baseline-small,
+lightning, hf, jax. A pair is STEPS steps with the tool and as many without, the first of the two
+changing places; beginning and ending the tool is not timed, for it happens once a run. The figures
+go to RUN.json, for some tools print a lot.
 """
 
 from __future__ import annotations
@@ -373,7 +373,8 @@ PROGRAMS: dict[str, Callable[[], Work]] = {
     "ocr": ocr,
     "ocr-photos": lambda: ocr(photos=True),
     "baseline": baseline,
-    "baseline-photos": lambda: baseline(size=224, batch_size=32, images=320),
+    "baseline-photos": lambda: baseline(size=224, images=320),
+    "baseline-small": lambda: baseline(size=16, batch_size=4, images=1200),
     "lightning": lightning,
     "hf": hf,
     "jax": jax,

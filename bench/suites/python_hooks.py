@@ -31,6 +31,7 @@ ALLOCATIONS = {
     "memory": "stepwatch.memory()",
 }
 # Of guide 2's example, in Lightning.
+FIT = "guide 2's CNN, 4 pictures of 16 x 16"
 FITS = {
     "thread": "nothing, a second thread that sleeps",
     "idle": "ProfilerCallback, a step between two cycles",
@@ -124,7 +125,7 @@ def tables(result: Result) -> list[Table]:
             )
             for state, text in FITS.items()
         )
-        made.append(Table("A step of guide 2's example", ("", "instructions", "% more"), lines))
+        made.append(Table(f"A step of {FIT}", ("", "instructions", "% more"), lines))
     return made
 
 
@@ -139,7 +140,7 @@ def verdicts(result: Result) -> list[Verdict]:
         made.append(Verdict(text, value <= limit, final=True))
     if "baseline" in result["each"]:
         value = share(result["each"], "active", program="baseline")
-        text = "P-03, instructions of an active step of guide 2's example, without operators"
+        text = f"P-03, instructions of an active step of {FIT}, without operators"
         said = f"{text}: {value:+.2f} %, at most {FIT_LIMIT} %"
         made.append(Verdict(said, value <= FIT_LIMIT, final=True))
     return made

@@ -12,11 +12,11 @@ class Images(pl.LightningDataModule):
 
     def __init__(
         self,
-        images: int = 1200,
+        images: int = 9600,
         classes: int = 10,
-        size: int = 16,
+        size: int = 32,
         subsample_percentage: float = 1.0,
-        batch_size: int = 4,
+        batch_size: int = 32,
         num_workers: int = 0,
     ) -> None:
         """Take how many there are, and the part of them that is used (0.1 is a tenth)."""
@@ -40,8 +40,9 @@ class Images(pl.LightningDataModule):
 
         def some(count: int) -> TensorDataset:
             labels = torch.randint(self.classes, (count,), generator=random)
-            noise = torch.randn(count, 3, self.size, self.size, generator=random)
-            return TensorDataset(patterns[labels] + noise, labels)
+            images = torch.randn(count, 3, self.size, self.size, generator=random)
+            images += patterns[labels]
+            return TensorDataset(images, labels)
 
         self.train = some(self.count)
         self.validation = some(max(self.batch_size, self.count // 10))

@@ -85,7 +85,7 @@ class Inverted(nn.Module):
 class BaselineCNN(Classifier):
     """Two convolutions."""
 
-    def __init__(self, width: int = 8, classes: int = 10, learning_rate: float = 1e-3) -> None:
+    def __init__(self, width: int = 16, classes: int = 10, learning_rate: float = 1e-3) -> None:
         """Take the number of maps of the first."""
         features = nn.Sequential(
             convolution(3, width), nn.MaxPool2d(2), convolution(width, 2 * width)
