@@ -71,6 +71,8 @@ double sw__computed_beside(const sw_findings *all)
 
 /* Waits that show nothing: shorter than this. */
 #define WAIT_LEAST_NS 1e6
+/* A wait that begins so soon after another follows it at once. */
+#define AT_ONCE_NS 1e6
 #define QUEUED_LEAST 3
 /* Computing takes all of a step from this part of it on. */
 #define THROUGHOUT 0.97
@@ -94,35 +96,50 @@ static void end_queue(struct queue *queue, uint64_t over_ns, double wait_ns)
     queue->since = 0;
 }
 
-/* The first wait after the last step, as `*wait_ns`, and when it was over; 0: there was none. */
+/* Whether a span is a wait for the device. */
+static bool is_wait(const sw_findings *all, const sw_record_span *span)
+{
+    const sw_trace_lane *lane = all->it.summary->step_lane;
+    if (span->head.kind != SW_RECORD_SPAN || span->domain != lane->domain ||
+        span->node >= lane->node_count) {
+        return false;
+    }
+    const sw_trace_name *name = sw_trace_get_name(sw__step_trace(all->it.summary),
+                                                  lane->nodes[span->node].section);
+    return name && name->use == 1 && name->phase == SW_PHASE_SYNC;
+}
+
+/* The first wait after the last step, with those that follow it at once, for a list of results is waited for one by one:
+ * together as `*wait_ns`, and when they were over; 0: there was none. */
 static uint64_t waited_after(const sw_findings *all, uint64_t last_ns, double *wait_ns)
 {
-    const sw_summary *summary = all->it.summary;
-    sw_trace *trace = sw__step_trace(summary);
+    sw_trace *trace = sw__step_trace(all->it.summary);
     sw_cursor *cursor = NULL;
     const sw_cursor_filter filter = {.kinds = 1u << SW_RECORD_SPAN,
                                      .one_thread = true,
-                                     .thread = summary->step_lane->thread,
+                                     .thread = all->it.summary->step_lane->thread,
                                      .from_ns = last_ns};
     uint64_t over = 0;
     sw_event event;
     if (sw_cursor_open(&cursor, &trace, 1, &filter, NULL) != SW_OK) {
         return 0;
     }
-    while (!over && sw_cursor_next(cursor, &event) == SW_OK) {
-        const sw_record_span *span = (const sw_record_span *)(const void *)event.record;
-        const sw_trace_lane *lane = summary->step_lane;
-        if (event.record->kind != SW_RECORD_SPAN || event.begin_ns < last_ns ||
-            span->domain != lane->domain || span->node >= lane->node_count) {
+    while (sw_cursor_next(cursor, &event) == SW_OK) {
+        const double took = (double)(event.end_ns - event.begin_ns);
+        if (event.begin_ns < last_ns ||
+            !is_wait(all, (const sw_record_span *)(const void *)event.record)) {
             continue;
         }
-        const sw_trace_name *name =
-            sw_trace_get_name(trace, lane->nodes[span->node].section);
-        *wait_ns = (double)(event.end_ns - event.begin_ns);
-        over = name && name->use == 1 && name->phase == SW_PHASE_SYNC &&
-                       *wait_ns > WAIT_LEAST_NS
-                   ? event.end_ns
-                   : 0;
+        if (!over && took > WAIT_LEAST_NS) {
+            over = event.end_ns;
+            *wait_ns = took;
+        } else if (over && event.begin_ns >= over &&
+                   (double)(event.begin_ns - over) < AT_ONCE_NS) {
+            over = event.end_ns;
+            *wait_ns += took;
+        } else if (over && event.begin_ns >= over) {
+            break;
+        }
     }
     sw_cursor_free(cursor);
     return over;

@@ -494,10 +494,10 @@ static void compiled_beside_what_is_computed(void **state)
     assert_true(fabs(speedup[1] - 450 / (40 + 199 * 4.5 / 11)) < 0.3);
 }
 
-/* The same, and nothing is waited for but after the last step: what it tells are the steps since the last compilation. */
-static void compiled_and_waited_for_at_the_end(void **state)
+/* The same, and nothing is waited for but after the last step, for all at once or one by one: what it tells are the steps since the
+ * last compilation. */
+static void waited_for_at_the_end(unsigned waits)
 {
-    (void)state;
     struct scene *scene = scene_new();
     tb_fact(scene->tb, "jax_backend", "cpu");
     for (unsigned i = 0; i < 200; i++) {
@@ -506,8 +506,13 @@ static void compiled_and_waited_for_at_the_end(void **state)
             PHASES([SW_PHASE_FORWARD] = 0.05, [SW_PHASE_COMPILE] = i % 20 ? 0 : 40), 0);
     }
     /* 20 steps, one of them the one that compiled: 0.95 ms to hand the others out, 9 of waiting. */
-    call(scene->tb, scene->lane, scene_section(scene, "sync", SW_PHASE_SYNC), scene->at,
-         9 * MS);
+    const uint32_t sync = scene_section(scene, "sync", SW_PHASE_SYNC);
+    for (unsigned i = 0; i < waits; i++) {
+        const uint64_t wait = 9 * MS / waits;
+        call(scene->tb, scene->lane, sync, scene->at + i * (wait + 1000), wait);
+    }
+    /* What is waited for later is something else. */
+    call(scene->tb, scene->lane, sync, scene->at + 60 * MS, 5 * MS);
     compiled(scene, "train_step", "the first call", 1, 40, false);
     compiled(scene, "train_step", "argument 2 ('rate'): static 1 -> static 2", 9, 360,
              true);
@@ -517,6 +522,13 @@ static void compiled_and_waited_for_at_the_end(void **state)
     assert_true(fabs(evidence(finding, "computed_ms") - 9.95 / 20) < 0.02);
     assert_true(fabs(finding->speedup - 410 / (40 + 199 * 9.95 / 20)) < 0.3);
     scene_free(scene);
+}
+
+static void compiled_and_waited_for_at_the_end(void **state)
+{
+    (void)state;
+    waited_for_at_the_end(1);
+    waited_for_at_the_end(6);
 }
 
 /* Compilations that are nearly all of the time: a program that compiles once is as many times as fast as there were, whether the first
