@@ -1,12 +1,16 @@
 /* Rules: a function that is given, in every step, nothing but what an object has had since it was built; and a part of a model that
- * learns nothing and is given nothing at all. */
+ * learns nothing and is given nothing at all, or nothing but such things. */
+#include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "analyze/frame_source.h"
 #include "analyze/hot_code.h"
+#include "analyze/line_profile.h"
 #include "analyze/rules.h"
 #include "analyze/source_calls.h"
 #include "analyze/source_holds.h"
+#include "analyze/source_samples.h"
 #include "analyze/summary.h"
 
 #define HELD_LEAST 0.1
@@ -152,6 +156,158 @@ static bool part_given_nothing(sw_findings *all)
     return false;
 }
 
+/* Whether the parameters of a part and of all that is in it are frozen, and no backward came by; `*moody`: what it gives may differ
+ * while it trains. */
+static bool is_frozen(const sw_training_module *modules, size_t count,
+                      const sw_training_module *part, bool *moody)
+{
+    const size_t length = strlen(part->name);
+    uint64_t parameters = 0;
+    *moody = false;
+    for (size_t i = 0; i < count; i++) {
+        const char *name = modules[i].name;
+        if (strncmp(name, part->name, length) != 0 ||
+            (name[length] != '\0' && name[length] != '.')) {
+            continue;
+        }
+        if (modules[i].trainable > 0 || modules[i].backward_calls > 0) {
+            return false;
+        }
+        const char *type = modules[i].type ? modules[i].type : "";
+        parameters = sw__add(parameters, modules[i].parameters);
+        *moody |= strstr(type, "Drop") || strstr(type, "BatchNorm");
+    }
+    return parameters > 0;
+}
+
+/* The class of what a part is an attribute of, and the attribute's name; NULL: it is none, or not known. */
+static const char *owner_of(const sw_training_module *modules, size_t count,
+                            const sw_training_module *part, const char **attribute)
+{
+    const char *dot = strrchr(part->name, '.');
+    const size_t length = dot ? (size_t)(dot - part->name) : 0;
+    if (!dot || !(isalpha((unsigned char)dot[1]) || dot[1] == '_')) {
+        return NULL; /* of a list, by its number */
+    }
+    *attribute = dot + 1;
+    for (size_t i = 0; i < count; i++) {
+        if (strncmp(modules[i].name, part->name, length) == 0 &&
+            modules[i].name[length] == '\0') {
+            return modules[i].type;
+        }
+    }
+    return NULL;
+}
+
+/* Where a class calls a part of its objects with nothing but what these hold, in the user's file that has the class; `file` NULL: not
+ * so, or not known. */
+struct held_call {
+    const char *file;
+    uint32_t line;
+    char name[160]; /* of the method */
+};
+
+static bool held_in(const char *file, const char *type, const char *attribute, bool moody,
+                    struct held_call *call)
+{
+    size_t length = 0;
+    struct sw__source_part at;
+    char *text = sw__user_file(file) ? sw__source_text(file, &length) : NULL;
+    const bool held = text && sw__source_part_holds(text, length, type, attribute, &at) &&
+                      !sw__source_moves_parameters(text, length) &&
+                      (!moody || sw__source_evaluates(text, length));
+    if (held) {
+        call->file = file;
+        call->line = at.line;
+        snprintf(call->name, sizeof call->name, "%s.%.*s", type, (int)at.method_length,
+                 at.method);
+    }
+    sw__free(text);
+    return held;
+}
+
+static struct held_call find_held_call(sw_findings *all, const char *type,
+                                       const char *attribute, bool moody)
+{
+    struct held_call call = {0};
+    const struct sw__hot *hot = sw__hot_code(all);
+    const sw_training_site *site = sw__site_of(all, SW_SITE_MODEL);
+    const char *tried = NULL; /* most samples are of few files */
+    for (size_t i = 0; i < hot->count; i++) {
+        const sw_stack_frame *seen[] = {hot->lines[i].frame, hot->lines[i].caller};
+        for (size_t k = 0; k < 2; k++) {
+            const char *file = seen[k] && is_of(seen[k], type) ? seen[k]->file : NULL;
+            if (!file || (tried && strcmp(file, tried) == 0)) {
+                continue;
+            }
+            tried = file;
+            if (held_in(file, type, attribute, moody, &call)) {
+                return call;
+            }
+        }
+    }
+    if (!tried && site && site->file) {
+        (void)held_in(site->file, type, attribute, moody, &call);
+    }
+    return call;
+}
+
+/* A part of the model that learns nothing, and is given what the model has had since it was built: the names of all classes, to
+ * an encoder of text. */
+static bool part_given_what_is_held(sw_findings *all)
+{
+    size_t count;
+    uint64_t steps;
+    uint64_t total;
+    const sw_training_module *modules = sw_training_modules(all->it.training, &count);
+    sw_summary_all_steps(all->it.summary, &steps, &total);
+    const double forward = sw__phase_time(all, SW__PHASE_BIT(SW_PHASE_FORWARD)).mean;
+    const double step = all->it.mean_ns;
+    for (size_t i = 0; i < count && steps > 0 && !sw__has_device(all); i++) {
+        const sw_training_module *part = &modules[i];
+        const double own = (double)part->total_ns / (double)steps;
+        const double ns = own < forward ? own : forward;
+        const char *attribute;
+        bool moody;
+        const char *type = part->type && !part->loss && ns / step > HELD_LEAST &&
+                                   10 * part->calls > 9 * steps &&
+                                   is_frozen(modules, count, part, &moody)
+                               ? owner_of(modules, count, part, &attribute)
+                               : NULL;
+        if (!type) {
+            continue;
+        }
+        const struct held_call at = find_held_call(all, type, attribute, moody);
+        if (!at.file) {
+            continue;
+        }
+        struct sw__draft *draft = sw__draft(all, SW_FINDING_REDUNDANT_WORK, "RULE-44");
+        sw__draft_rule(draft, "RULE-13");
+        draft->group = SW__GROUP_COMPUTE;
+        draft->specific = 3;
+        sw__draft_where(all, draft, at.file, at.line, at.name);
+        sw__draft_title(all, draft,
+                        "%.0f %% of a step is %s, which learns nothing and is given the "
+                        "same each time",
+                        100 * ns / step, part->name);
+        sw__draft_number(draft, "module_ms", ns / 1e6);
+        sw__draft_number(draft, "module_share", ns / step);
+        draft->finding.share = ns / step;
+        draft->finding.confidence = 0.75;
+        sw__draft_advise(all, draft,
+                         "%s, line %u of %s, gives it nothing but what the model has had "
+                         "since it was built, and its parameters are frozen: compute "
+                         "that once, when these are loaded, and keep it "
+                         "(register_buffer).",
+                         at.name, at.line, sw__file_name(at.file));
+        const struct sw__estimate time = {.mean = ns, .low = ns, .high = ns};
+        sw__draft_saves_in_steps(all, draft, time, 0.98, 0.7, 1);
+        sw__explains_slow(all, draft);
+        return true;
+    }
+    return false;
+}
+
 bool sw__rules_held(sw_findings *all)
 {
     size_t count;
@@ -173,5 +329,5 @@ bool sw__rules_held(sw_findings *all)
         sw__draft_saves_in_steps(all, draft, time, 0.98, 0.7, 1);
         return true;
     }
-    return part_given_nothing(all);
+    return part_given_nothing(all) || part_given_what_is_held(all);
 }

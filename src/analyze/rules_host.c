@@ -215,7 +215,13 @@ static struct sw__draft *python_overhead(sw_findings *all)
     sw__draft_number(draft, "samples", (double)time.count);
     draft->finding.share = time.mean / step;
     draft->finding.confidence = time.count >= 100 ? 0.9 : 0.75;
-    if (interpreted >= MOSTLY_PYTHON) {
+    if (sw__hot_loop(all, at) == SW__LOOP_NONE) {
+        sw__draft_advise(all, draft,
+                         "%s, line %u of %s, is called over and over in a step, each "
+                         "time for little: do it once for all of it, with operations on "
+                         "whole arrays or tensors.",
+                         at->name, at->line, sw__file_name(at->file));
+    } else if (interpreted >= MOSTLY_PYTHON) {
         sw__draft_advise(
             all, draft,
             "Rewrite the loop in %s, line %u of %s, with operations on whole "

@@ -115,6 +115,22 @@ static bool is_constant(struct sw__name name)
     return letters;
 }
 
+/* A number, or a word of Python's for a value. */
+static bool is_value(struct sw__name name)
+{
+    static const char *const words[] = {"True", "False", "None"};
+    return isdigit((unsigned char)name.text[0]) || SW__NAME_IS_ONE_OF(&name, words);
+}
+
+/* Whether a name in brackets is that of an argument: `mask=`. */
+static bool is_keyword(const char *at, const char *end)
+{
+    while (at < end && *at == ' ') {
+        at++;
+    }
+    return at < end && *at == '=' && !(at + 1 < end && at[1] == '=');
+}
+
 bool sw__source_call_holds(const char *text, size_t length,
                            const struct sw__source_call *call)
 {
@@ -126,8 +142,10 @@ bool sw__source_call_holds(const char *text, size_t length,
             at++;
         }
         struct sw__name name = {from, (size_t)(at - from)};
-        if (name.length > 5 && memcmp(from, "self.", 5) == 0 &&
-            !memchr(from + 5, '.', name.length - 5)) {
+        if (name.length > 0 && (is_keyword(at, end) || is_value(name))) {
+            /* not what it is given */
+        } else if (name.length > 5 && memcmp(from, "self.", 5) == 0 &&
+                   !memchr(from + 5, '.', name.length - 5)) {
             name = (struct sw__name){from + 5, name.length - 5};
             if (may_learn(name) || !stays(text, length, name, true)) {
                 return false;
@@ -143,6 +161,105 @@ bool sw__source_call_holds(const char *text, size_t length,
         }
     }
     return count > 0;
+}
+
+/* The next line of code of a function with this head, after `*number`; false: it ends. */
+static bool next_line(const char *text, size_t length, const line *head, uint32_t *number,
+                      line *out)
+{
+    while (sw__source_line_get(text, length, ++*number, out)) {
+        if (sw__source_is_code(out)) {
+            return out->indent > head->indent;
+        }
+    }
+    return false;
+}
+
+/* The line of the head of a class, as `*head`; 0: the file has none of that name. */
+static uint32_t class_of(const char *text, size_t length, const char *type, line *head)
+{
+    const size_t name = strlen(type);
+    for (uint32_t i = 1; i <= LINES_MOST && sw__source_line_get(text, length, i, head);
+         i++) {
+        if (sw__source_starts(head, "class ") && head->length > 6 + name &&
+            memcmp(head->text + 6, type, name) == 0 &&
+            (head->text[6 + name] == '(' || head->text[6 + name] == ':')) {
+            return i;
+        }
+    }
+    return 0;
+}
+
+/* Past `self.NAME(` in a line; NULL: it is not there. */
+static const char *past_call_of_part(const line *at, const char *name)
+{
+    const size_t length = strlen(name);
+    const char *const end = at->text + at->length;
+    for (const char *c = at->text; (size_t)(end - c) > 5 + length; c++) {
+        if (memcmp(c, "self.", 5) == 0 && memcmp(c + 5, name, length) == 0 &&
+            c[5 + length] == '(' && !(c > at->text && sw__source_in_name(c[-1]))) {
+            return c + 6 + length;
+        }
+    }
+    return NULL;
+}
+
+/* The brackets that end before `end`, from `begin` on; NULL: they do not end there. */
+static const char *past_brackets(const char *begin, const char *end)
+{
+    int depth = 1;
+    for (const char *at = begin; at < end; at++) {
+        if (*at == '"' || *at == '\'') {
+            return NULL; /* What a text names is not known. */
+        }
+        depth += *at == '(' || *at == '[' || *at == '{';
+        depth -= *at == ')' || *at == ']' || *at == '}';
+        if (depth == 0) {
+            return at;
+        }
+    }
+    return NULL;
+}
+
+bool sw__source_part_holds(const char *text, size_t length, const char *type,
+                           const char *attribute, struct sw__source_part *out)
+{
+    line head, at;
+    uint32_t number = class_of(text, length, type, &head);
+    size_t methods = 0; /* by how much they are indented */
+    bool building = false;
+    struct sw__name method = {"", 0};
+    *out = (struct sw__source_part){.line = 0};
+    while (number > 0 && number < LINES_MOST &&
+           next_line(text, length, &head, &number, &at)) {
+        if (sw__source_starts(&at, "def ") && (!methods || at.indent <= methods)) {
+            methods = at.indent;
+            building = builds(&at);
+            method = (struct sw__name){at.text + 4, 0};
+            while (method.text + method.length < at.text + at.length &&
+                   sw__source_in_name(method.text[method.length])) {
+                method.length++;
+            }
+        }
+        const char *inside = building ? NULL : past_call_of_part(&at, attribute);
+        const char *begin, *end;
+        if (!inside) {
+            continue;
+        }
+        const char *close =
+            sw__source_statement(text, length, number, &begin, &end) && inside <= end
+                ? past_brackets(inside, end)
+                : NULL;
+        const struct sw__source_call call = {
+            .inside = inside, .inside_length = close ? (size_t)(close - inside) : 0};
+        if (!close || !sw__source_call_holds(text, length, &call)) {
+            return false;
+        }
+        if (out->line == 0) {
+            *out = (struct sw__source_part){number, method.text, method.length};
+        }
+    }
+    return out->line > 0;
 }
 
 bool sw__source_given_nothing(const char *text, size_t length, uint32_t first)
@@ -173,18 +290,6 @@ static bool names_self(const char *at, const char *end)
         depth -= *at == ')' || *at == ']' || *at == '}';
         if (depth == 0 && memcmp(at, "self.", 5) == 0) {
             return true;
-        }
-    }
-    return false;
-}
-
-/* The next line of code of a function with this head, after `*number`; false: it ends. */
-static bool next_line(const char *text, size_t length, const line *head, uint32_t *number,
-                      line *out)
-{
-    while (sw__source_line_get(text, length, ++*number, out)) {
-        if (sw__source_is_code(out)) {
-            return out->indent > head->indent;
         }
     }
     return false;

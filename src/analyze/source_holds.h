@@ -10,6 +10,19 @@
 bool sw__source_call_holds(const char *text, size_t length,
                            const struct sw__source_call *call);
 
+/* Where a class calls one of its parts: the line, and the method that it is in. */
+struct sw__source_part {
+    uint32_t line;
+    const char *method;
+    size_t method_length;
+};
+
+/* Whether the class of that name calls `self.ATTRIBUTE(…)`, and each time with nothing but what its objects have had since they were
+ * built, as in sw__source_call_holds; keywords and numbers may be among it. `*out` is the first of these calls; those where it
+ * builds do not count. */
+bool sw__source_part_holds(const char *text, size_t length, const char *type,
+                           const char *attribute, struct sw__source_part *out);
+
 /* Whether the method that begins at `first` is given nothing but its object. */
 bool sw__source_given_nothing(const char *text, size_t length, uint32_t first);
 /* Whether it may change something of its object: assigns an attribute, or calls a method that changes what it is called for. Also where

@@ -76,6 +76,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         look(text, size, 1, line);
         look(text, size, line, count);
     }
+    struct sw__source_part part;
+    (void)sw__source_part_holds(text, size, "Table", "rows", &part);
     (void)sw__source_same_samples(text, size, "Rows");
     (void)sw__source_moves_parameters(text, size);
     (void)sw__source_evaluates(text, size);

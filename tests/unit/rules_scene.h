@@ -173,9 +173,10 @@ static inline void scene_samples(struct scene *scene, unsigned phase,
 {
     scene_samples_of(scene, phase, frames, samples, 0, in_call);
 }
-/* A part of the model, called once in each of 100 steps; its backward was measured once. */
-static inline void scene_part(struct scene *scene, const char *name, const char *type,
-                              double forward, double backward, uint64_t parameters)
+/* A part of the model, called once in each of 100 steps; its backward was measured once. `trained`: how many of its parameters are. */
+static inline void scene_part_of(struct scene *scene, const char *name, const char *type,
+                                 double forward, double backward, uint64_t parameters,
+                                 uint64_t trained)
 {
     const bool root = !strchr(name, '.');
     const uint32_t section =
@@ -187,8 +188,14 @@ static inline void scene_part(struct scene *scene, const char *name, const char 
     }
     (void)scene_row(scene, SW_TABLE_MODULE, root ? SW_ROW_MODEL : 0,
                     KEY(section, kind, 0, 0),
-                    VALUE(parameters, parameters * 4, parameters,
-                          (uint64_t)(backward * MS), backward > 0));
+                    VALUE(parameters, parameters * 4, trained, (uint64_t)(backward * MS),
+                          backward > 0));
+}
+
+static inline void scene_part(struct scene *scene, const char *name, const char *type,
+                              double forward, double backward, uint64_t parameters)
+{
+    scene_part_of(scene, name, type, forward, backward, parameters, parameters);
 }
 
 #define FRAMES(...) ((const struct scene_frame[]){__VA_ARGS__, {0}})

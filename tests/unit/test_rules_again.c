@@ -290,6 +290,82 @@ static void part_that_is_given_nothing(void **state)
     }
 }
 
+/* An encoder that stays as it is, within a model that is trained: what it is given is told from the source of the model. */
+static void frozen_part_that_is_given_what_is_held(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *given, *elsewhere, *layer;
+        uint64_t trained;
+        bool again;
+    } cases[] = {
+        {"self.prompts", "", "Linear", 0, true},
+        {"self.prompts, mask=self.mask, scale=2", "", "Linear", 0, true},
+        {"\n            self.prompts,\n        ", "", "Linear", 0, true},
+        {"self.prompts", "        self.text(self.mask)\n", "Linear", 0, true},
+        {"images", "", "Linear", 0, false},
+        {"self.prompts[images]", "", "Linear", 0, false},
+        {"embed(self.prompts)", "", "Linear", 0, false},
+        {"self.prompts", "", "Linear", 1000, false},
+        {"self.prompts", "        self.text(images)\n", "Linear", 0, false},
+        {"self.prompts", "        self.prompts = images\n", "Linear", 0, false},
+        {"self.prompts", "        self.mask.copy_(images)\n", "Linear", 0, false},
+        {"self.prompts", "", "Dropout", 0, false},
+        {"self.prompts", "        self.text.eval()\n", "Dropout", 0, true},
+        {"self.prompts", "", NULL, 0, false}, /* its class is not in the file */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[700];
+        (void)snprintf(text, sizeof text,
+                       "class %s(nn.Module):\n"
+                       "    def __init__(self, names, mask):\n"
+                       "        self.text, self.prompts = Text(), tokens(names)\n"
+                       "        self.mask = mask\n"
+                       "        print(self.text(names))\n"
+                       "\n"
+                       "    @torch.no_grad()\n"
+                       "    def vectors(self):\n"
+                       "        return F.normalize(self.text(%s))\n"
+                       "\n"
+                       "    def forward(self, images):\n"
+                       "        vectors = self.vectors()\n"
+                       "%s"
+                       "        return self.image(images) @ vectors.T\n",
+                       cases[i].layer ? "Clip" : "Clipper", cases[i].given,
+                       cases[i].elsewhere);
+        struct scene *scene = scene_new();
+        const char *path = scene_source(scene, text);
+        scene_steps(scene, 100, PHASES([SW_PHASE_FORWARD] = 8, [SW_PHASE_BACKWARD] = 4));
+        scene_samples(scene, SW_PHASE_FORWARD,
+                      FRAMES(TRAIN(20), {"Clip.forward", path, 11, 12},
+                             {"Clip.vectors", path, 7, 9}, TORCH("linear")),
+                      500, 500);
+        scene_samples(scene, SW_PHASE_FORWARD,
+                      FRAMES(TRAIN(20), {"Clip.forward", path, 11, 13}, TORCH("conv")),
+                      300, 300);
+        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 400, 400);
+        scene_part(scene, "Clip", "Clip", 0.1, 4, 10);
+        scene_part_of(scene, "Clip.text", "Text", 5, 0, 0, 0);
+        scene_part_of(scene, "Clip.text.0", cases[i].layer ? cases[i].layer : "Linear",
+                      2.5, 0, 9000, cases[i].trained);
+        scene_part_of(scene, "Clip.text.1", "Linear", 2.5, 0, 9000, 0);
+        scene_part(scene, "Clip.image", "Conv2d", 3, 4, 2000);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_REDUNDANT_WORK);
+        const bool told = finding && strstr(finding->title, "given the same");
+        if (told != cases[i].again) {
+            print_error("case %zu: %s\n", i, finding ? finding->title : "nothing");
+        }
+        assert_int_equal(told, cases[i].again);
+        if (told) {
+            assert_string_equal(finding->name, "Clip.vectors");
+            assert_int_equal(finding->line, 9);
+            assert_true(finding->speedup > 1.5 && finding->speedup < 1.8);
+        }
+        scene_free(scene);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -298,6 +374,7 @@ int main(void)
         cmocka_unit_test(in_a_function_and_one_that_it_calls),
         cmocka_unit_test(computed_from_what_is_held),
         cmocka_unit_test(part_that_is_given_nothing),
+        cmocka_unit_test(frozen_part_that_is_given_what_is_held),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -230,6 +230,9 @@ static void what_a_step_does_once_is_not_python(void **state)
         scene_look(scene);
         const sw_finding *finding = found(scene, SW_FINDING_PYTHON_OVERHEAD);
         assert_int_equal(finding != NULL, cases[i].python);
+        if (finding) { /* It has no loop of its own. */
+            assert_non_null(strstr(finding->advice[0], "over and over"));
+        }
         assert_int_equal(found(scene, SW_FINDING_LOGGING) != NULL, !cases[i].python);
         scene_free(scene);
     }
