@@ -1,0 +1,1 @@
+"""Sleep staging from two EEG channels."""
