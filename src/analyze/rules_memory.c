@@ -18,6 +18,10 @@
 #define GROWTH_LEAST_SHARE 0.01 /* of what the process has */
 /* … and less than this, of which nothing shows that it is kept, may be those pieces: they get fewer as a run goes on. */
 #define GROWTH_SLIGHT_SHARE 0.05
+/* … and so may what comes in a few jumps, at less than one in so many readings: blocks of one size, of which an allocator has no room
+ * for one more. What a program keeps comes more often, or goes on for longer. */
+#define JUMPS_MOST 20
+#define JUMPS_APART 4
 /* What the process has, of all that it can have. */
 #define PRESSURE_LEAST 0.8
 #define PRESSURE_HIGH 0.95
@@ -81,6 +85,16 @@ static size_t read_series(sw_findings *all, double **x, double **y, double *last
         }
     }
     return count;
+}
+
+/* Whether memory rises at few of the readings, by what counts beside the `total`. */
+static bool in_jumps(const double *y, size_t count, double total)
+{
+    size_t jumps = 0;
+    for (size_t i = 1; i < count; i++) {
+        jumps += y[i] - y[i - 1] > total / (double)count / 8;
+    }
+    return jumps <= JUMPS_MOST && JUMPS_APART * jumps < count;
 }
 
 /* Where the loop of the training keeps something, as its source reads. True: told. */
@@ -311,7 +325,8 @@ static void growth(sw_findings *all)
                          "Batches differ in size: what libraries keep for each new size "
                          "levels off once all have come; see whether a longer run does.");
     } else if (unexplained && draft->finding.severity == SW_SEVERITY_MEDIUM &&
-               found.total < GROWTH_SLIGHT_SHARE * resident) {
+               (found.total < GROWTH_SLIGHT_SHARE * resident ||
+                in_jumps(y, count, found.total))) {
         draft->finding.severity = SW_SEVERITY_LOW;
         draft->finding.confidence = 0.5;
         sw__draft_advise(all, draft,

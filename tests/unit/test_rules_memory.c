@@ -358,6 +358,25 @@ static void slight_growth_may_be_pieces(void **state)
     scene_free(scene);
 }
 
+/* A block of 9 MiB now and then, at one of six readings, is no room for one more; as much at every second one is kept. */
+static void growth_in_few_jumps_may_level_off(void **state)
+{
+    (void)state;
+    for (unsigned often = 0; often < 2; often++) {
+        struct scene *scene = scene_new();
+        for (unsigned i = 0; i < 72; i++) {
+            scene->memory_bytes =
+                400 * MIB + (often ? i / 2 * 3 * MIB / 2 : i / 6 * 9 * MIB);
+            scene_step(scene, PHASES(COMPUTE), 0);
+        }
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_MEMORY_GROWTH);
+        assert_non_null(finding);
+        assert_int_equal(finding->severity, often ? SW_SEVERITY_MEDIUM : SW_SEVERITY_LOW);
+        scene_free(scene);
+    }
+}
+
 static void growth_with_new_sizes_may_level_off(void **state)
 {
     (void)state;
@@ -402,6 +421,7 @@ int main(void)
         cmocka_unit_test(a_pile_is_no_metric),
         cmocka_unit_test(slight_growth_may_be_pieces),
         cmocka_unit_test(not_known),
+        cmocka_unit_test(growth_in_few_jumps_may_level_off),
         cmocka_unit_test(growth_with_new_sizes_may_level_off),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
