@@ -24,6 +24,9 @@
 /* A kernel is unlike the others if it has so many times the positions of the largest of them. One like the others may have more
  * channels, which is no fault where there are few to compare it with: the first layer sees a picture of few, the last makes few. */
 #define KERNEL_TIMES 2.0
+/* One with so many times the positions need only take so many times as long in the forward, if it does with its backward. */
+#define WIDE_TIMES 4.0
+#define WIDE_FORWARD_TIMES 2.0
 #define CHANNELS_LEAST 3
 #define CHANNELS_TIMES 6.0
 #define OWN_LEAST 0.35
@@ -36,6 +39,7 @@
 struct outlier {
     const struct sw__part *part;
     double usual_ns; /* of its forward, if it were like its siblings */
+    double wide;     /* its kernel in those of its siblings, if that is why; else 0 */
     size_t siblings;
     size_t alike;    /* parts of its class that are so, it included */
     double step_ns;  /* of all those, with the backward */
@@ -115,30 +119,43 @@ static bool sees_more(const struct sw__part *part, const struct sw__part *other)
            part->forward_ns * others < POSITIONS * other->forward_ns * learns;
 }
 
-/* Whether a convolution takes longer than the others because it has more channels, as those between the first and the last of a
- * model do: its kernel is no larger than theirs. `count`: of the others. */
-static bool has_channels(const sw_findings *all, const struct sw__model *model,
-                         const struct sw__part *part, size_t count)
+/* The positions of a convolution's kernel, in those of the largest of the others; 0: not known. */
+static double kernel_times(const sw_findings *all, const struct sw__model *model,
+                           const struct sw__part *part)
 {
-    const double kernel = sw__setting_number(all, "kernel", part->module->name);
-    double largest = 0, learns = 0, slowest = 0;
+    double largest = 0;
     for (size_t i = 0; i < model->count; i++) {
         const struct sw__part *other = &model->parts[i];
         if (other != part && same_type(part, other)) {
             largest =
                 fmax(largest, sw__setting_number(all, "kernel", other->module->name));
+        }
+    }
+    const double kernel = sw__setting_number(all, "kernel", part->module->name);
+    return kernel > 0 && largest > 0 ? kernel / largest : 0;
+}
+
+/* Whether a convolution takes longer than the others because it has more channels, as those between the first and the last of a
+ * model do: its kernel is no larger than theirs. `count`: of the others. */
+static bool has_channels(const sw_findings *all, const struct sw__model *model,
+                         const struct sw__part *part, size_t count)
+{
+    const double kernel = kernel_times(all, model, part);
+    double learns = 0, slowest = 0;
+    for (size_t i = 0; i < model->count; i++) {
+        const struct sw__part *other = &model->parts[i];
+        if (other != part && same_type(part, other)) {
             learns = fmax(learns, (double)other->module->parameters);
             slowest = fmax(slowest, other->forward_ns);
         }
     }
     const double more = learns > 0 ? (double)part->module->parameters / learns : 0;
-    if (!(kernel > 0 && largest > 0)) {
+    if (!(kernel > 0)) {
         /* Not known: a larger kernel has as many times the time as the parameters. */
         return count < CHANNELS_LEAST && part->forward_ns / slowest < more / 2;
     }
-    return kernel < KERNEL_TIMES * largest &&
-           (count < CHANNELS_LEAST || more < CHANNELS_TIMES ||
-            part->forward_ns < CHANNELS_TIMES * slowest);
+    return kernel < KERNEL_TIMES && (count < CHANNELS_LEAST || more < CHANNELS_TIMES ||
+                                     part->forward_ns < CHANNELS_TIMES * slowest);
 }
 
 /* A convolution against all others of its model. */
@@ -150,11 +167,13 @@ static bool layer_outlier(const sw_findings *all, const struct sw__model *model,
         return false;
     }
     size_t count = 0;
+    double both = 0; /* of the others, with the backward, at most */
     const struct sw__part *next = NULL;
     for (size_t i = 0; i < model->count; i++) {
         const struct sw__part *other = &model->parts[i];
         if (other != part && same_type(part, other)) {
             next = !next || other->forward_ns > next->forward_ns ? other : next;
+            both = fmax(both, other->step_ns);
             count++;
         }
     }
@@ -165,8 +184,13 @@ static bool layer_outlier(const sw_findings *all, const struct sw__model *model,
                             .alike = 1,
                             .step_ns = part->step_ns,
                             .how = "the second slowest of its type"};
-    return count >= 2 && part->forward_ns > LAYER_TIMES * second &&
-           !sees_more(part, next) && !has_channels(all, model, part, count);
+    const double kernel = kernel_times(all, model, part);
+    out->wide = kernel >= WIDE_TIMES ? kernel : 0;
+    const bool longer = part->forward_ns > LAYER_TIMES * second ||
+                        (part->forward_ns > WIDE_FORWARD_TIMES * second &&
+                         part->step_ns > LAYER_TIMES * both && out->wide > 0);
+    return count >= 2 && longer && !sees_more(part, next) &&
+           !has_channels(all, model, part, count);
 }
 
 /* Of layers that learn and are made to be large, one may well be most of the model. */
@@ -462,7 +486,14 @@ void sw__rules_outlier(sw_findings *all, const struct sw__model *model)
     /* The backward of modules is measured in few steps. */
     const double excess = worst.step_ns - alike * usual_ns;
     const double most = compute.high < excess ? compute.high : excess;
-    const struct sw__estimate saved = {.mean = most, .low = most, .high = most};
+    struct sw__estimate saved = {.mean = most, .low = most, .high = most};
+    if (worst.wide > 0) {
+        /* With a kernel like the others' it computes as much less. */
+        saved.mean = fmax(saved.mean, worst.step_ns * (1 - 1 / worst.wide));
+        saved.high = fmax(saved.high, worst.step_ns);
+        saved.mean = fmin(saved.mean, compute.high);
+        saved.high = fmin(saved.high, compute.high);
+    }
     /* What it computes may have to be computed, in a cheaper way. */
     sw__draft_saves_in_steps(all, draft, saved, 1, worst.by_itself ? 0.5 : 0.8, 1.04);
 }
