@@ -8,6 +8,8 @@
 #include "analyze/summary.h"
 
 #define COMMUNICATION_LEAST 0.3
+/* … where one rank makes the others wait, if they talk for so many times as long as that. */
+#define EXCHANGED_TIMES 3.0
 #define DDP_LEAST 0.4
 #define ADDING_SHARE 0.2             /* of exchanges that nobody needs */
 #define ADDING_LEAST 6               /* steps with an update, and without */
@@ -254,7 +256,8 @@ static void place_straggler(sw_findings *all, struct sw__draft *draft,
     }
 }
 
-static bool straggler(sw_findings *all, const struct rank *ranks, size_t count)
+/* What the rank whose steps are looked at waits for another, in ns a step; 0: it does not, and may be the one that is waited for. */
+static double straggler(sw_findings *all, const struct rank *ranks, size_t count)
 {
     double worst = 0;
     size_t which = 0;
@@ -275,7 +278,7 @@ static bool straggler(sw_findings *all, const struct rank *ranks, size_t count)
     }
     if (!(worst / all->it.mean_ns > STRAGGLER_LEAST) ||
         starves(ranks, count, which, all->it.mean_ns)) {
-        return false;
+        return 0;
     }
     const struct rank *slow = &ranks[which];
     const double usual = others_mean(ranks, count, which, phase);
@@ -313,7 +316,7 @@ static bool straggler(sw_findings *all, const struct rank *ranks, size_t count)
     place_straggler(all, draft, slow, phase);
     /* The others wait for it in collectives. */
     draft->finding.also |= (uint64_t)1 << SW_FINDING_COMMUNICATION;
-    return true;
+    return slow->trace == all->it.summary->step_trace ? 0 : by;
 }
 
 /* What DDP's own measurements say of one exchange of gradients, in ns. All 0: unknown. */
@@ -451,12 +454,19 @@ static struct sw__estimate around_calls(sw_findings *all,
     return (struct sw__estimate){.mean = 0};
 }
 
-static void communication(sw_findings *all)
+/* Exchanges, and what is waited for in them, `waited_ns` of a step: that is no part of what they cost, or goes with them at best. */
+static void communication(sw_findings *all, double waited_ns)
 {
     const uint64_t phase = SW__PHASE_BIT(SW_PHASE_COMMUNICATION);
-    const struct sw__estimate share = sw__case_share(&all->it, phase);
-    struct sw__estimate time = sw__phase_time(all, phase);
     const double step = all->it.mean_ns;
+    struct sw__estimate share = sw__case_share(&all->it, phase);
+    struct sw__estimate time = sw__phase_time(all, phase);
+    if (waited_ns > 0 && !(time.mean > EXCHANGED_TIMES * waited_ns)) {
+        return; /* What is left of it without the waiting shows once that is gone. */
+    }
+    share.low -= waited_ns / step;
+    time.mean -= waited_ns;
+    time.low = fmax(time.low - waited_ns, 0);
     const char *name;
     const struct exchange measured = find_exchange(all);
     const struct adding adding = find_adding(all, measured.exposed);
@@ -532,21 +542,19 @@ void sw__rules_ranks(sw_findings *all)
         return;
     }
     const size_t count = read_ranks(all->it.summary, ranks);
-    bool waits = false;
+    double waited_ns = 0;
     if (count < 2) {
         sw__findings_unchecked(all, SW_FINDING_STRAGGLER,
                                "steps of one rank alone were recorded");
     } else {
-        waits = straggler(all, ranks, count);
+        waited_ns = straggler(all, ranks, count);
     }
-    if (waits) {
-        /* What is left of communication without the waiting shows once that is gone. */
-    } else if (sw_summary_get_run(all->it.summary)->ranks < 2 &&
-               !all->it.steps->phase[SW_PHASE_COMMUNICATION].measured) {
+    if (!(waited_ns > 0) && sw_summary_get_run(all->it.summary)->ranks < 2 &&
+        !all->it.steps->phase[SW_PHASE_COMMUNICATION].measured) {
         sw__findings_unchecked(all, SW_FINDING_COMMUNICATION,
                                "there is one rank, which has nobody to talk to");
     } else {
-        communication(all);
+        communication(all, waited_ns);
     }
     sw__free(ranks);
 }

@@ -436,6 +436,28 @@ static void one_rank_makes_the_others_wait(void **state)
     scene_free(scene);
 }
 
+/* … but most of a long exchange is the exchange: without the waiting on a rank that waits, all of it on the one that is waited for. */
+static void exchanges_take_longer_than_the_waiting(void **state)
+{
+    (void)state;
+    for (unsigned slow = 0; slow < 3; slow++) {
+        struct scene *scene = scene_new();
+        for (unsigned i = 0; i < 3; i++) {
+            const char number[] = {(char)('0' + i), 0};
+            const double late = i == slow ? 5 : 0;
+            rank(scene, number,
+                 PHASES(COMPUTE, [SW_PHASE_DATA_WAIT] = 1 + late,
+                        [SW_PHASE_COMMUNICATION] = 24 - late));
+        }
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_COMMUNICATION);
+        assert_non_null(finding);
+        assert_true(finding->also & (uint64_t)1 << SW_FINDING_STRAGGLER);
+        assert_true(fabs(finding->share - 19.0 / 35) < 0.03);
+        scene_free(scene);
+    }
+}
+
 /* Longer by the clock, not by what it computes: it had no core. */
 static void a_rank_without_a_core(void **state)
 {
@@ -699,6 +721,7 @@ int main(void)
         cmocka_unit_test(who_takes_the_cores),
         cmocka_unit_test(descriptors_that_run_out),
         cmocka_unit_test(one_rank_makes_the_others_wait),
+        cmocka_unit_test(exchanges_take_longer_than_the_waiting),
         cmocka_unit_test(a_rank_without_a_core),
         cmocka_unit_test(a_long_backward_is_waiting),
         cmocka_unit_test(ranks_that_are_alike),
