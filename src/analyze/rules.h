@@ -40,8 +40,16 @@ bool sw__rules_alike(
     sw_findings *all); /* launch_bound: parts that are alike; whether there are some */
 void sw__rules_redundant(sw_findings *all);
 bool sw__rules_frozen(sw_findings *all); /* redundant_work; whether there is some */
-bool sw__rules_again(sw_findings *all);  /* the same */
-bool sw__rules_held(sw_findings *all);   /* the same */
+/* Parameters of a module and of its parts, and how many of them may learn; how often somebody went back through one of these; and
+ * whether what they give may differ while they train. */
+struct sw__learning {
+    uint64_t parameters, trainable, backward;
+    bool moody;
+};
+struct sw__learning sw__learning_of(const sw_training_module *modules, size_t count,
+                                    const sw_training_module *root);
+bool sw__rules_again(sw_findings *all); /* the same */
+bool sw__rules_held(sw_findings *all);  /* the same */
 /* redundant_work: what `at` does is computed from the same in every step, as `line` reads. Advice and gain are the caller's. */
 struct sw__draft *sw__draft_again(sw_findings *all, const sw_stack_frame *at,
                                   const sw_stack_frame *line, struct sw__estimate time);

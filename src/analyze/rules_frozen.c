@@ -16,17 +16,10 @@
 /* The samples of the line that calls a model have its time, within a factor. */
 #define AS_LONG 1.5
 
-/* Parameters of a root and of its parts, and how many of them may learn; how often somebody went back through one of these; and
- * whether what they give may differ while they train. */
-struct learning {
-    uint64_t parameters, trainable, backward;
-    bool moody;
-};
-
-static struct learning learning_of(const sw_training_module *modules, size_t count,
-                                   const sw_training_module *root)
+struct sw__learning sw__learning_of(const sw_training_module *modules, size_t count,
+                                    const sw_training_module *root)
 {
-    struct learning sum = {0};
+    struct sw__learning sum = {0};
     const size_t length = strlen(root->name);
     for (size_t i = 0; i < count; i++) {
         const char *name = modules[i].name;
@@ -67,10 +60,10 @@ static struct frozen find_frozen(const sw_findings *all)
     for (size_t i = 0; i < count && steps > 0 && learns; i++) {
         const sw_training_module *at = &modules[i];
         const double calls = (double)at->calls + (double)at->validation_calls;
-        const struct learning learning =
+        const struct sw__learning learning =
             at->root && at->type && calls > 0.9 * (double)steps
-                ? learning_of(modules, count, at)
-                : (struct learning){0};
+                ? sw__learning_of(modules, count, at)
+                : (struct sw__learning){0};
         const double each =
             ((double)at->total_ns + (double)at->validation_ns) / (double)steps;
         const bool aside = measured && learning.backward == 0;

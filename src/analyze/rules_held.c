@@ -44,22 +44,6 @@ static bool given_what_is_held(const struct sw__hot_function *function)
     return held;
 }
 
-/* Whether a part and all that is in it learn nothing, and no backward came by. */
-static bool learns_nothing(const sw_training_module *modules, size_t count,
-                           const sw_training_module *part)
-{
-    const size_t length = strlen(part->name);
-    for (size_t i = 0; i < count; i++) {
-        const char *name = modules[i].name;
-        if (strncmp(name, part->name, length) == 0 &&
-            (name[length] == '\0' || name[length] == '.') &&
-            (modules[i].parameters > 0 || modules[i].backward_calls > 0)) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static bool is_of(const sw_stack_frame *frame, const char *type)
 {
     const size_t length = strlen(type);
@@ -132,7 +116,11 @@ static bool part_given_nothing(sw_findings *all)
         const double own = (double)part->total_ns / (double)steps;
         const double ns = own < forward ? own : forward;
         if (!part->type || part->loss || sw__of_torch(part->type) ||
-            !(ns / step > HELD_LEAST) || !learns_nothing(modules, count, part)) {
+            !(ns / step > HELD_LEAST)) {
+            continue;
+        }
+        const struct sw__learning learning = sw__learning_of(modules, count, part);
+        if (learning.parameters > 0 || learning.backward > 0) {
             continue;
         }
         const sw_stack_frame *at = same_each_time(all, part->type);
@@ -154,30 +142,6 @@ static bool part_given_nothing(sw_findings *all)
         return true;
     }
     return false;
-}
-
-/* Whether the parameters of a part and of all that is in it are frozen, and no backward came by; `*moody`: what it gives may differ
- * while it trains. */
-static bool is_frozen(const sw_training_module *modules, size_t count,
-                      const sw_training_module *part, bool *moody)
-{
-    const size_t length = strlen(part->name);
-    uint64_t parameters = 0;
-    *moody = false;
-    for (size_t i = 0; i < count; i++) {
-        const char *name = modules[i].name;
-        if (strncmp(name, part->name, length) != 0 ||
-            (name[length] != '\0' && name[length] != '.')) {
-            continue;
-        }
-        if (modules[i].trainable > 0 || modules[i].backward_calls > 0) {
-            return false;
-        }
-        const char *type = modules[i].type ? modules[i].type : "";
-        parameters = sw__add(parameters, modules[i].parameters);
-        *moody |= strstr(type, "Drop") || strstr(type, "BatchNorm");
-    }
-    return parameters > 0;
 }
 
 /* The class of what a part is an attribute of, and the attribute's name; NULL: it is none, or not known. */
@@ -267,17 +231,18 @@ static bool part_given_what_is_held(sw_findings *all)
         const sw_training_module *part = &modules[i];
         const double own = (double)part->total_ns / (double)steps;
         const double ns = own < forward ? own : forward;
-        const char *attribute;
-        bool moody;
-        const char *type = part->type && !part->loss && ns / step > HELD_LEAST &&
-                                   10 * part->calls > 9 * steps &&
-                                   is_frozen(modules, count, part, &moody)
-                               ? owner_of(modules, count, part, &attribute)
-                               : NULL;
-        if (!type) {
+        if (!part->type || part->loss || !(ns / step > HELD_LEAST) ||
+            10 * part->calls <= 9 * steps) {
             continue;
         }
-        const struct held_call at = find_held_call(all, type, attribute, moody);
+        const struct sw__learning learning = sw__learning_of(modules, count, part);
+        const char *attribute;
+        const char *type = owner_of(modules, count, part, &attribute);
+        if (!type || learning.parameters == 0 || learning.trainable > 0 ||
+            learning.backward > 0) {
+            continue;
+        }
+        const struct held_call at = find_held_call(all, type, attribute, learning.moody);
         if (!at.file) {
             continue;
         }

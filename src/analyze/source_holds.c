@@ -175,21 +175,6 @@ static bool next_line(const char *text, size_t length, const line *head, uint32_
     return false;
 }
 
-/* The line of the head of a class, as `*head`; 0: the file has none of that name. */
-static uint32_t class_of(const char *text, size_t length, const char *type, line *head)
-{
-    const size_t name = strlen(type);
-    for (uint32_t i = 1; i <= LINES_MOST && sw__source_line_get(text, length, i, head);
-         i++) {
-        if (sw__source_starts(head, "class ") && head->length > 6 + name &&
-            memcmp(head->text + 6, type, name) == 0 &&
-            (head->text[6 + name] == '(' || head->text[6 + name] == ':')) {
-            return i;
-        }
-    }
-    return 0;
-}
-
 /* Past `self.NAME(` in a line; NULL: it is not there. */
 static const char *past_call_of_part(const line *at, const char *name)
 {
@@ -225,7 +210,8 @@ bool sw__source_part_holds(const char *text, size_t length, const char *type,
                            const char *attribute, struct sw__source_part *out)
 {
     line head, at;
-    uint32_t number = class_of(text, length, type, &head);
+    uint32_t number = sw__source_find(text, length, 1, LINES_MOST, "class ", type,
+                                      strlen(type), -1, &head);
     size_t methods = 0; /* by how much they are indented */
     bool building = false;
     struct sw__name method = {"", 0};

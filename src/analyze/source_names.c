@@ -314,3 +314,28 @@ bool sw__source_head(const char *text, size_t length, uint32_t first,
     }
     return false;
 }
+
+/* Whether a line is the head of that class or function. */
+static bool defines(const line *at, const char *what, const char *name, size_t length)
+{
+    const size_t skip = strlen(what);
+    return at->length > skip + length && memcmp(at->text, what, skip) == 0 &&
+           memcmp(at->text + skip, name, length) == 0 &&
+           (at->text[skip + length] == '(' || at->text[skip + length] == ':');
+}
+
+uint32_t sw__source_find(const char *text, size_t length, uint32_t from, uint32_t most,
+                         const char *what, const char *name, size_t name_length,
+                         long indent, line *out)
+{
+    for (uint32_t i = from; i < from + most && sw__source_line_get(text, length, i, out);
+         i++) {
+        if (sw__source_is_code(out) && (long)out->indent <= indent) {
+            return 0;
+        }
+        if (defines(out, what, name, name_length)) {
+            return i;
+        }
+    }
+    return 0;
+}

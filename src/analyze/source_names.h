@@ -51,4 +51,10 @@ bool sw__source_statement(const char *text, size_t length, uint32_t number,
 bool sw__source_head(const char *text, size_t length, uint32_t first,
                      struct sw__source_line *head, uint32_t *last);
 
+/* The line from `from` on, of `most`, that defines a class or a function (`what`: "class " or "def "), inside of what is indented by more
+ * than `indent`, -1 the whole file; 0: there is none. */
+uint32_t sw__source_find(const char *text, size_t length, uint32_t from, uint32_t most,
+                         const char *what, const char *name, size_t name_length,
+                         long indent, struct sw__source_line *out);
+
 #endif

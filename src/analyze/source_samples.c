@@ -19,32 +19,6 @@ static bool has(const line *at, const char *word)
     return memmem(at->text, at->length, word, strlen(word)) != NULL;
 }
 
-/* Whether a line is the head of that class or function. */
-static bool defines(const line *at, const char *what, const char *name, size_t length)
-{
-    const size_t skip = strlen(what);
-    return at->length > skip + length && memcmp(at->text, what, skip) == 0 &&
-           memcmp(at->text + skip, name, length) == 0 &&
-           (at->text[skip + length] == '(' || at->text[skip + length] == ':');
-}
-
-/* The line of the file from `from` on that defines it, inside of what is indented by more than `indent`; 0: there is none. */
-static uint32_t find(const char *text, size_t length, uint32_t from, uint32_t most,
-                     const char *what, const char *name, size_t name_length, long indent,
-                     line *out)
-{
-    for (uint32_t i = from; i < from + most && sw__source_line_get(text, length, i, out);
-         i++) {
-        if (sw__source_is_code(out) && (long)out->indent <= indent) {
-            return 0;
-        }
-        if (defines(out, what, name, name_length)) {
-            return i;
-        }
-    }
-    return 0;
-}
-
 /* Whether the function at `first` gives something else at times, or nobody can tell. */
 static bool may_differ(const char *text, size_t length, uint32_t first, unsigned depth)
 {
@@ -81,8 +55,8 @@ static bool may_differ(const char *text, size_t length, uint32_t first, unsigned
         if (SW__NAME_IS_ONE_OF(name, known)) {
             continue;
         }
-        const uint32_t here =
-            find(text, length, 1, FILE_MOST, "def ", name->text, name->length, -1, &at);
+        const uint32_t here = sw__source_find(text, length, 1, FILE_MOST, "def ",
+                                              name->text, name->length, -1, &at);
         if (here == 0 || may_differ(text, length, here, depth + 1)) {
             return true;
         }
@@ -94,13 +68,14 @@ bool sw__source_same_samples(const char *text, size_t length, const char *type)
 {
     static const char getitem[] = "__getitem__";
     line at;
-    const uint32_t here =
-        find(text, length, 1, FILE_MOST, "class ", type, strlen(type), -1, &at);
+    const uint32_t here = sw__source_find(text, length, 1, FILE_MOST, "class ", type,
+                                          strlen(type), -1, &at);
     if (here == 0) {
         return false;
     }
-    const uint32_t first = find(text, length, here + 1, CLASS_MOST, "def ", getitem,
-                                strlen(getitem), (long)at.indent, &at);
+    const uint32_t first =
+        sw__source_find(text, length, here + 1, CLASS_MOST, "def ", getitem,
+                        strlen(getitem), (long)at.indent, &at);
     return first > 0 && !may_differ(text, length, first, 0);
 }
 
