@@ -184,13 +184,14 @@ static bool layer_outlier(const sw_findings *all, const struct sw__model *model,
                             .alike = 1,
                             .step_ns = part->step_ns,
                             .how = "the second slowest of its type"};
+    if (count < 2 || !(part->forward_ns > WIDE_FORWARD_TIMES * second)) {
+        return false;
+    }
     const double kernel = kernel_times(all, model, part);
     out->wide = kernel >= WIDE_TIMES ? kernel : 0;
     const bool longer = part->forward_ns > LAYER_TIMES * second ||
-                        (part->forward_ns > WIDE_FORWARD_TIMES * second &&
-                         part->step_ns > LAYER_TIMES * both && out->wide > 0);
-    return count >= 2 && longer && !sees_more(part, next) &&
-           !has_channels(all, model, part, count);
+                        (part->step_ns > LAYER_TIMES * both && out->wide > 0);
+    return longer && !sees_more(part, next) && !has_channels(all, model, part, count);
 }
 
 /* Of layers that learn and are made to be large, one may well be most of the model. */

@@ -175,12 +175,12 @@ static bool next_line(const char *text, size_t length, const line *head, uint32_
     return false;
 }
 
-/* Past `self.NAME(` in a line; NULL: it is not there. */
-static const char *past_call_of_part(const line *at, const char *name)
+/* Past the next `self.NAME(` in a line, from `from` on; NULL: there is none. */
+static const char *past_call_of_part(const line *at, const char *from, const char *name)
 {
     const size_t length = strlen(name);
     const char *const end = at->text + at->length;
-    for (const char *c = at->text; (size_t)(end - c) > 5 + length; c++) {
+    for (const char *c = from; (size_t)(end - c) > 5 + length; c++) {
         if (memcmp(c, "self.", 5) == 0 && memcmp(c + 5, name, length) == 0 &&
             c[5 + length] == '(' && !(c > at->text && sw__source_in_name(c[-1]))) {
             return c + 6 + length;
@@ -227,22 +227,21 @@ bool sw__source_part_holds(const char *text, size_t length, const char *type,
                 method.length++;
             }
         }
-        const char *inside = building ? NULL : past_call_of_part(&at, attribute);
-        const char *begin, *end;
-        if (!inside) {
-            continue;
-        }
-        const char *close =
-            sw__source_statement(text, length, number, &begin, &end) && inside <= end
-                ? past_brackets(inside, end)
-                : NULL;
-        const struct sw__source_call call = {
-            .inside = inside, .inside_length = close ? (size_t)(close - inside) : 0};
-        if (!close || !sw__source_call_holds(text, length, &call)) {
-            return false;
-        }
-        if (out->line == 0) {
-            *out = (struct sw__source_part){number, method.text, method.length};
+        const char *inside = building ? NULL : past_call_of_part(&at, at.text, attribute);
+        for (; inside; inside = past_call_of_part(&at, inside, attribute)) {
+            const char *begin, *end;
+            const char *close =
+                sw__source_statement(text, length, number, &begin, &end) && inside <= end
+                    ? past_brackets(inside, end)
+                    : NULL;
+            const struct sw__source_call call = {
+                .inside = inside, .inside_length = close ? (size_t)(close - inside) : 0};
+            if (!close || !sw__source_call_holds(text, length, &call)) {
+                return false;
+            }
+            if (out->line == 0) {
+                *out = (struct sw__source_part){number, method.text, method.length};
+            }
         }
     }
     return out->line > 0;

@@ -309,6 +309,7 @@ static void frozen_part_that_is_given_what_is_held(void **state)
         {"self.prompts", "", "Linear", 1000, false},
         {"self.prompts", "        self.text(images)\n", "Linear", 0, false},
         {"self.prompts", "        self.prompts = images\n", "Linear", 0, false},
+        {"self.prompts) + self.text(images", "", "Linear", 0, false},
         {"self.prompts", "        self.mask.copy_(images)\n", "Linear", 0, false},
         {"self.prompts", "", "Dropout", 0, false},
         {"self.prompts", "        self.text.eval()\n", "Dropout", 0, true},
