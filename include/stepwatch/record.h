@@ -205,11 +205,14 @@ SW_API void sw_step_abandon(void);
 /* Ends the open step, if there is one, and begins the next at the same moment: what a loop does that asks for a
  * batch. */
 SW_API void sw_step_next(int unit);
+/* The open step is watched in brief (SW_STEP_BRIEF): whoever calls this leaves out sections of phases that are not in
+ * SW_PHASES_ALWAYS until it ends. */
+SW_API void sw_step_brief(void);
 /* A step of this thread that is over, from the tick `begin` to `end`, of which `wait` ticks at its beginning were waiting for
  * data: one that was known to be a step only later. Not while a step is open. */
 SW_API void sw_step_past(int unit, uint64_t begin, uint64_t end, uint64_t wait);
 /* The same, with the ticks of each phase but that of waiting (SW_PHASE_COUNT of them; NULL: unknown). What they leave is
- * `other`. */
+ * `other`. SW_STEP_BRIEF may be added to the unit. */
 SW_API void sw_step_past_phases(int unit, uint64_t begin, uint64_t end, uint64_t wait,
                                 const uint64_t *phase_ticks);
 /* Ticks of each phase of this thread's open step so far (SW_PHASE_COUNT of them). Returns the tick at which it began; 0: none

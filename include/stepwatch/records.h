@@ -179,6 +179,13 @@ enum sw_step_unit {
 #define SW_STEP_INCOMPLETE 0x0100 /* left by break, or recording ended */
 #define SW_STEP_WARMUP 0x0200     /* the schedule's warm-up */
 #define SW_STEP_EVENTS 0x0400     /* events were recorded during it */
+#define SW_STEP_BRIEF                                                                    \
+    0x0800 /* watched in brief: of its phases only those of SW_PHASES_ALWAYS are known, `other` has the rest */
+/* Phases that are measured in every step, also in brief ones, a bit each (1 << phase). */
+#define SW_PHASES_ALWAYS                                                                 \
+    (1u << SW_PHASE_DATA_WAIT | 1u << SW_PHASE_H2D | 1u << SW_PHASE_SYNC |               \
+     1u << SW_PHASE_LOGGING | 1u << SW_PHASE_GC | 1u << SW_PHASE_COMPILE |               \
+     1u << SW_PHASE_VALIDATION | 1u << SW_PHASE_CHECKPOINT)
 
 /* A step that ended. The interval is always there. phase_ticks sum to end - ticks exactly. Usage
  * is what the kernel says the thread used over the last `usage_steps` steps, this one included;

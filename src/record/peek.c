@@ -2,6 +2,19 @@
 #include "record/recorder.h"
 #include <string.h>
 
+/* What another thread's step is in: what a step that is watched in brief spends in no phase may be of any. */
+__attribute__((no_sanitize("thread"))) static uint8_t
+sw__peek_phase(const struct sw__lane *lane)
+{
+    const uint8_t phase = __atomic_load_n(&lane->phase, __ATOMIC_RELAXED);
+    if (phase < SW_PHASE_COUNT && phase != SW_PHASE_OTHER) {
+        return phase;
+    }
+    return __atomic_load_n(&lane->step_flags, __ATOMIC_RELAXED) & SW_STEP_BRIEF
+               ? SW_PHASE_INHERIT
+               : SW_PHASE_OTHER;
+}
+
 /* The lane is its thread's own and changes meanwhile: each field is read once, and a mixture of two moments is as good
  * as either. */
 __attribute__((no_sanitize("thread"))) static void
@@ -13,8 +26,7 @@ sw__peek_lane(struct sw__lane *lane, bool sampled, sw_peek *out)
     const uint64_t open =
         atomic_load_explicit(&lane->file->step_open, memory_order_relaxed);
     if (open) {
-        const uint8_t phase = __atomic_load_n(&lane->phase, __ATOMIC_RELAXED);
-        out->phase = phase < SW_PHASE_COUNT ? phase : SW_PHASE_OTHER;
+        out->phase = sw__peek_phase(lane);
         out->step = (int64_t)open - 1;
         if (sampled) {
             atomic_fetch_add_explicit(&lane->samples, 1, memory_order_relaxed);
@@ -79,9 +91,8 @@ sw__peek_stack(const struct sw__lane *lane, struct sw__peeked *out)
     const uint64_t open =
         atomic_load_explicit(&lane->file->step_open, memory_order_relaxed);
     if (open) {
-        const uint8_t phase = __atomic_load_n(&lane->phase, __ATOMIC_RELAXED);
         out->look.step = open - 1;
-        out->look.phase = phase < SW_PHASE_COUNT ? phase : SW_PHASE_OTHER;
+        out->look.phase = sw__peek_phase(lane);
         out->look.step_start =
             atomic_load_explicit(&lane->file->step_begin, memory_order_relaxed);
         out->look.phase_start = __atomic_load_n(&lane->phase_since, __ATOMIC_RELAXED);

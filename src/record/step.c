@@ -322,6 +322,18 @@ void sw_step_next(int unit)
     sw__step_start(NULL, unit, 0, true);
 }
 
+void sw_step_brief(void)
+{
+    struct sw__lane *lane = sw__step_lane(NULL);
+    if (!lane) {
+        return;
+    }
+    if (sw__step_is_open(lane)) {
+        lane->step_flags |= SW_STEP_BRIEF;
+    }
+    sw__lane_leave(lane);
+}
+
 void sw_step_past(int unit, uint64_t begin, uint64_t end, uint64_t wait)
 {
     sw_step_past_phases(unit, begin, end, wait, NULL);
@@ -337,7 +349,7 @@ void sw_step_past_phases(int unit, uint64_t begin, uint64_t end, uint64_t wait,
     if (!sw__step_is_open(lane) && begin < end && wait <= end - begin) {
         lane->step_number = atomic_fetch_add(&sw__domain_at(lane->domain)->next_step, 1);
         lane->step_unit = (uint8_t)unit;
-        lane->step_flags = 0;
+        lane->step_flags = (uint16_t)(unit & SW_STEP_BRIEF);
         lane->step_start = begin;
         memset(lane->phase_ticks, 0, sizeof(lane->phase_ticks));
         lane->phases = 1u << SW_PHASE_OTHER | 1u << SW_PHASE_DATA_WAIT;
