@@ -114,7 +114,9 @@ SW_API size_t sw_summary_counter_count(const sw_summary *summary);
 SW_API const sw_summary_counter *sw_summary_get_counter(const sw_summary *summary,
                                                         size_t index);
 
-/* Time of one phase in the steps that count. */
+/* Time of one phase in the steps that count. Where some were watched in brief (SW_STEP_BRIEF), what these spent in no phase that is
+ * measured there is divided among the other phases as it was in the steps that were looked at in full; p99 and median of these
+ * phases are over the latter. */
 typedef struct sw_summary_phase {
     bool
         measured; /* some section has this phase, or time was spent in it; `other` always */
@@ -127,7 +129,9 @@ typedef struct sw_summary_phase {
 /* A slow step and why it was slow. */
 typedef struct sw_summary_worst {
     uint64_t step, ns;
-    unsigned phase; /* the one that grew most against the median step */
+    /* The one that grew most against the median step; SW_PHASE_COUNT: not known, for it was watched in brief. Then both
+     * times are SW_UNKNOWN. */
+    unsigned phase;
     uint64_t phase_ns, usual_ns;
     const char *why;
     sw_step_io io; /* of this step; all SW_UNKNOWN: not read at it, or for too many */
@@ -146,6 +150,9 @@ typedef struct sw_summary_steps {
     bool thinned;
     uint64_t records; /* step records present */
     uint64_t counted;
+    uint64_t
+        looked; /* of `counted`, those that were looked at in full: all, or but for those that were watched in brief */
+    uint64_t brief; /* of `count`, those that were watched in brief */
     uint64_t total_ns, min_ns, max_ns, p50_ns, p90_ns, p99_ns;
     double mean_ns, std_ns; /* std: of the sample, NaN below 2 steps */
     double steps_per_s;     /* 1 / mean */
@@ -162,9 +169,11 @@ SW_API const sw_summary_steps *sw_summary_get_steps(const sw_summary *summary);
 /* A single step of the step thread. */
 typedef struct sw_summary_step {
     uint64_t number;
-    uint64_t begin_ns, end_ns;         /* CLOCK_MONOTONIC */
-    uint32_t epoch;                    /* UINT32_MAX: unknown */
-    bool complete, warmup;             /* it counts when complete and not warm-up */
+    uint64_t begin_ns, end_ns; /* CLOCK_MONOTONIC */
+    uint32_t epoch;            /* UINT32_MAX: unknown */
+    bool complete, warmup;     /* it counts when complete and not warm-up */
+    bool
+        brief; /* of its phases only those of SW_PHASES_ALWAYS are known, `other` has the rest */
     bool epoch_first;                  /* the step before it belongs to another epoch */
     uint64_t phase_ns[SW_PHASE_COUNT]; /* sums to end_ns - begin_ns exactly */
     /* Validation and checkpoints after it, before the next step begins; no part of the step. */
@@ -216,6 +225,7 @@ typedef struct sw_summary_step_thread {
     uint32_t pid;
     const char *thread, *domain;
     uint64_t count, incomplete, updates, total_ns; /* total: complete steps */
+    uint64_t brief, brief_ns; /* of the complete ones, those that were watched in brief */
 } sw_summary_step_thread;
 SW_API size_t sw_summary_step_thread_count(const sw_summary *summary);
 SW_API const sw_summary_step_thread *sw_summary_get_step_thread(const sw_summary *summary,
@@ -254,10 +264,13 @@ SW_API const sw_training_loader *sw_summary_main_loader(const sw_summary *summar
 /* The share of the steps' time that is spent in asking it: data_wait, and without workers also preprocess, augment and
  * collate, which happen there. NaN: not measured. */
 SW_API double sw_summary_wait_share(const sw_summary *summary);
-/* How many complete steps there were, and how long they took, over all processes (ranks): what the times of modules are to be
- * compared with. */
+/* How many complete steps there were, and how long they took, over all processes (ranks). */
 SW_API void sw_summary_all_steps(const sw_summary *summary, uint64_t *count,
                                  uint64_t *total_ns);
+/* The same of those that were looked at in full: what the calls and times of modules are to be compared with, for in the others
+ * they were not seen. */
+SW_API void sw_summary_looked_steps(const sw_summary *summary, uint64_t *count,
+                                    uint64_t *total_ns);
 
 /* What recording cost: the number of section ends and records, times what the recorder measured at its
  * start that one costs. Percent of the time that was recorded, summed over threads and processes. */

@@ -164,7 +164,9 @@ enum sw_phase {
     SW_PHASE_TABLE(SW_PHASE_ENUM)
 #undef SW_PHASE_ENUM
         SW_PHASE_COUNT,
-    SW_PHASE_SLOTS = 20,   /* room in the record */
+    SW_PHASE_SLOTS = 20, /* room in the record */
+    /* Of a sample alone: in a step that is watched in brief, in none of the phases that are measured there. */
+    SW_PHASE_BRIEF = 254,
     SW_PHASE_INHERIT = 255 /* a section without a phase of its own */
 };
 
@@ -417,7 +419,8 @@ typedef struct sw_record_gpu {
  *             callee. value: as FUNCTION, of the callee when called from there
  *   LINE      a line of a function. key: profile, CODE index, line. value: hits, ticks
  *   CONTEXT   what a sampled thread was doing for the program. key: thread index, section (name id, 0 none), phase
- *             (enum sw_phase; SW_PHASE_INHERIT: outside steps), domain. value: samples running, samples waiting
+ *             (enum sw_phase; SW_PHASE_INHERIT: outside steps; SW_PHASE_BRIEF), domain. value: samples running, samples
+ *             waiting
  *   STACK     a sampled call path: a tree below a CONTEXT. key: parent (STACK index, or CONTEXT index with flag 1), CODE
  *             index, line. value: samples that ended here, running; the same, waiting; of these, inside a native call
  *   SAMPLER   the sampler itself, one row a thread of it. key: asked for, in Hz. value: looks, samples kept, of these

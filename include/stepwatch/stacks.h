@@ -76,7 +76,8 @@ SW_API void sw_stacks_add_totals(sw_stacks *stacks, const sw_stacks_totals *tota
 SW_API const sw_stacks_totals *sw_stacks_get_totals(const sw_stacks *stacks);
 
 /* All samples in the traces of a run (tables CONTEXT, STACK, CODE and SAMPLER); empty, with totals.samplers 0, where
- * there are none. Damaged rows are left out and counted. The caller frees it; it does not need the run any more. */
+ * there are none. Those of steps that were watched in brief have the phase in which the same calls were seen in other
+ * steps. Damaged rows are left out and counted. The caller frees it; it does not need the run any more. */
 SW_API int sw_stacks_of_run(sw_stacks **out, const sw_run *run, sw_error_info *info);
 
 /* Unique stacks with samples: same frames, same tag. A stack comes before those that go on from it. */

@@ -4,6 +4,7 @@
  * calls __next__ by name. A for loop and next() go through the slot tp_iternext of the class, though, which leads here: the same is done
  * in C, and the original is called directly, unless there is more to do for a batch than that. Python fills the slot in
  * again when somebody sets __next__, and then the function is found. Only with the GIL, in the main interpreter. */
+#include "brief.h"
 #include "loader_pass.h"
 #include "training.h"
 
@@ -51,7 +52,9 @@ static PyObject *slot_next(PyObject *iterator)
     Py_INCREF(original);
     core_loader_ask(pass, iterator);
     PyObject *batch = PyObject_CallOneArg(original, iterator);
-    if (batch) {
+    if (batch && core_brief) {
+        core_loader_got_briefly(pass);
+    } else if (batch) {
         core_loader_got(pass);
     } else {
         core_train_over(iterator, !PyErr_ExceptionMatches(PyExc_StopIteration));

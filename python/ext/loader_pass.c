@@ -3,6 +3,7 @@
  * It is asked for and given batches thousands of times a second, between computations that have the caches to
  * themselves; so what happens at each of them is two calls and no Python code. The adapter derives its own class. */
 #include "loader_pass.h"
+#include "brief.h"
 #include "modules.h"
 #include "stages.h"
 #include "training.h"
@@ -71,8 +72,7 @@ static core_stage *stage_or_null(PyObject *object)
                                                                : NULL;
 }
 
-/* What a weak reference refers to, a new reference; NULL: it is gone, or this is none. */
-static PyObject *referred(PyObject *weak)
+PyObject *core_referred(PyObject *weak)
 {
     PyObject *object = NULL;
     if (weak && PyWeakref_Check(weak)) {
@@ -91,14 +91,14 @@ static PyObject *referred(PyObject *weak)
 
 bool core_loader_pass_is_of(const core_loader_pass *self, const PyObject *iterator)
 {
-    PyObject *now = referred(self->iterator);
+    PyObject *now = core_referred(self->iterator);
     Py_XDECREF(now); /* The caller has another one, if it is the object. */
     return now == iterator;
 }
 
 void core_loader_ask(core_loader_pass *self, PyObject *iterator)
 {
-    PyObject *loader = referred(self->loader);
+    PyObject *loader = core_referred(self->loader);
     self->began = core_ticks();
     /* Whether somebody evaluates says something only where a loop begins. */
     const bool evaluating = !core_train_goes_on(iterator) && !core_gradients_wanted();
@@ -178,6 +178,12 @@ static void batch_count(pass_object *self, const batch_moments *given)
     sw_record_put(&record.head);
 }
 
+void core_loader_got_briefly(core_loader_pass *self)
+{
+    core_train_got();
+    self->index++;
+}
+
 void core_loader_got(core_loader_pass *self)
 {
     core_train_got();
@@ -188,6 +194,10 @@ static PyObject *pass_got(PyObject *object, PyObject *const *args, Py_ssize_t co
 {
     pass_object *self = (pass_object *)object;
     batch_moments moments = {.index = self->index};
+    if (core_brief && count == 0) {
+        core_loader_got_briefly(self);
+        Py_RETURN_NONE;
+    }
     core_train_got();
     if (moments_get(args, count, &moments) != 0) {
         return NULL;

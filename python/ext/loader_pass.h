@@ -26,6 +26,10 @@ bool core_loader_pass_is_of(const core_loader_pass *self, const PyObject *iterat
 void core_loader_ask(core_loader_pass *self, PyObject *iterator);
 /* The batch is there; this process made it. */
 void core_loader_got(core_loader_pass *self);
+/* The same where the step is watched in brief: the batch is not counted. */
+void core_loader_got_briefly(core_loader_pass *self);
+/* What a weak reference refers to, a new reference; NULL: it is gone, or this is none. */
+PyObject *core_referred(PyObject *weak);
 /* passes.get(id(iterator)), borrowed; NULL: there is none, or an exception is set. */
 PyObject *core_loader_pass_find(PyObject *passes, PyObject *iterator);
 

@@ -1,5 +1,6 @@
 /* stepwatch.memory: allocations of the program while it runs, and those of a whole recording. */
 #include "memory.h"
+#include "brief.h"
 
 #include "ticks.h"
 #include <stdatomic.h>
@@ -44,6 +45,7 @@ static int tracking_on(unsigned sample_kb, bool native)
 {
     sw_error_info info = {0};
     sw_heap_set_walk(memory_walk, native);
+    core_brief_never();
     if (sw_heap_start((uint64_t)sample_kb * 1024, &info) != SW_OK) {
         PyErr_SetString(PyExc_RuntimeError, info.message);
         return -1;

@@ -5,6 +5,7 @@
  * outermost call of a module is the forward of a model, or a validation; calls inside it are its parts. What Python code
  * has to find out once, such as the names of a model's parts, it is asked for when a module is first seen. */
 #include "modules.h"
+#include "brief.h"
 #include "section.h"
 #include "stages.h"
 #include "ticks.h"
@@ -205,7 +206,7 @@ static void sample_decide(void)
 
 /* --- Modules ----------------------------------------------------------------------------- */
 
-static int module_trains(PyObject *module)
+bool core_module_trains(PyObject *module)
 {
     /* Modules have a __getattr__, which makes the usual way slow; it is for those that keep it elsewhere. */
     PyObject *training = PyObject_GenericGetAttr(module, name_training);
@@ -215,9 +216,9 @@ static int module_trains(PyObject *module)
     }
     if (!training) {
         core_error_forget();
-        return 0;
+        return false;
     }
-    const int yes = training == Py_True;
+    const bool yes = training == Py_True;
     Py_DECREF(training);
     return yes;
 }
@@ -225,6 +226,7 @@ static int module_trains(PyObject *module)
 /* A model is called to be trained. When that was is written down where another one follows. */
 static void trained_now(PyObject *module)
 {
+    core_module_slot_stays(Py_TYPE(module));
     if (module != trained_last) {
         module_entry *before = trained_last ? module_find(trained_last) : NULL;
         if (before) {
@@ -243,7 +245,7 @@ static PyObject *outermost(PyObject *module, const module_entry *known)
     const module_entry entry = *known;
     const bool gradients = says_yes(adapter.grad);
     if (gradients) {
-        if (module_trains(module)) {
+        if (core_module_trains(module)) {
             trained_now(module);
             if (!(entry.flags & MODULE_TRAINED) &&
                 adapter_asks(adapter.trained, module, NULL) < 0) {
@@ -256,7 +258,7 @@ static PyObject *outermost(PyObject *module, const module_entry *known)
         }
         return entry.outer;
     }
-    if (local.optimizers || module_trains(module)) {
+    if (local.optimizers || core_module_trains(module)) {
         return entry.outer;
     }
     bool trained = (entry.flags & MODULE_TRAINED) != 0;
@@ -380,6 +382,7 @@ PyObject *core_module_begin(PyObject *module)
     }
     local.depth++;
     local.losses += loss;
+    core_brief_calls.modules++;
     if (local.sampling) {
         sample_begin(number);
     }
@@ -409,12 +412,13 @@ void core_module_end(PyObject *section, bool failed)
 
 static PyObject *loss_enter(PyObject *Py_UNUSED(self), PyObject *section)
 {
-    if (!told() || local.losses || local.backwards) {
+    if (core_brief || !told() || local.losses || local.backwards) {
         Py_RETURN_NONE;
     }
     if (local.marked) {
         loss_known(true);
     }
+    core_brief_calls.hooks++;
     local.losses++;
     return open_section(section);
 }
@@ -493,11 +497,18 @@ static bool backward_is_traced(void)
 /* Torch's functions are given the tensor, or the tensors, first. */
 static PyObject *backward_enter(PyObject *Py_UNUSED(self), PyObject *tensors)
 {
+    if (core_brief) {
+        if (told()) {
+            core_train_works(true);
+        }
+        Py_RETURN_NONE;
+    }
     if (!told() || !backward_section || within_backward() || backward_is_traced()) {
         Py_RETURN_NONE;
     }
     core_train_works(true);
     loss_claim();
+    core_brief_calls.hooks++;
     local.backwards++;
     backwards_running++;
     PyObject *token = open_section(backward_section);
@@ -537,6 +548,12 @@ static PyObject *optimizer_enter(PyObject *Py_UNUSED(self), PyObject *optimizer)
     if (!told() || local.optimizers || optimizer == Py_None) {
         Py_RETURN_NONE;
     }
+    if (core_brief) {
+        /* Of this one only that it has stepped is told. */
+        local.optimizers++;
+        local.optimizer = optimizer;
+        Py_RETURN_TRUE;
+    }
     module_entry *entry = module_find(optimizer);
     if (!entry || entry->recording != sw_recording_number()) {
         entry = first_sight(optimizer, true);
@@ -547,6 +564,7 @@ static PyObject *optimizer_enter(PyObject *Py_UNUSED(self), PyObject *optimizer)
         }
         Py_RETURN_NONE;
     }
+    core_brief_calls.hooks++;
     local.optimizers++;
     local.optimizer = optimizer;
     local.marked = false;
@@ -556,7 +574,9 @@ static PyObject *optimizer_enter(PyObject *Py_UNUSED(self), PyObject *optimizer)
 static PyObject *optimizer_leave(PyObject *Py_UNUSED(self), PyObject *section)
 {
     local.optimizers -= local.optimizers > 0;
-    close_section(section, false);
+    if (section != Py_True) {
+        close_section(section, false);
+    }
     core_train_update(local.optimizer);
     Py_RETURN_NONE;
 }
@@ -564,27 +584,38 @@ static PyObject *optimizer_leave(PyObject *Py_UNUSED(self), PyObject *section)
 static PyObject *optimizer_failed(PyObject *Py_UNUSED(self), PyObject *section)
 {
     local.optimizers -= local.optimizers > 0;
-    close_section(section, true);
+    if (section != Py_True) {
+        close_section(section, true);
+    }
     Py_RETURN_NONE;
 }
 
 /* --- Other work of a step that has a section of its own -------------------------------------- */
 
+/* Whether a step that is watched in brief leaves this section out. */
+static bool left_out(const PyObject *section)
+{
+    const int phase = ((const core_section *)section)->phase;
+    return core_brief && !(phase < SW_PHASE_COUNT && SW_PHASES_ALWAYS >> phase & 1);
+}
+
 static PyObject *work_enter(PyObject *Py_UNUSED(self), PyObject *section)
 {
     /* Where a batch is made it is part of that: many datasets load a file for every sample. */
-    if (!SW_GATE(gate) || core_train_waits()) {
+    if (left_out(section) || !SW_GATE(gate) || core_train_waits()) {
         Py_RETURN_NONE;
     }
+    core_brief_calls.hooks++;
     core_train_resumes();
     return open_section(section);
 }
 
 static PyObject *section_enter(PyObject *Py_UNUSED(self), PyObject *section)
 {
-    if (!SW_GATE(gate)) {
+    if (left_out(section) || !SW_GATE(gate)) {
         Py_RETURN_NONE;
     }
+    core_brief_calls.hooks++;
     return open_section(section);
 }
 

@@ -13,6 +13,8 @@ extern bool core_updates_by_hand;
 /* Such an update is over, if this thread had one. */
 void core_update_claim(void);
 
+/* Whether a module is being trained, by its own word. */
+bool core_module_trains(PyObject *module);
 /* A module is called: the section that was opened for that, a new reference. NULL: none, perhaps with an exception set. */
 PyObject *core_module_begin(PyObject *module);
 /* The call is over. An exception that is set stays. */
@@ -68,6 +70,10 @@ PyObject *core_module_slots(PyObject *module, PyObject *const *args, Py_ssize_t 
 PyObject *core_module_slots_back(PyObject *module, PyObject *ignored);
 /* An object of this class is being built. */
 void core_module_slot_take(PyTypeObject *type);
+/* Calls of objects of this class are seen in every step. */
+void core_module_slot_stays(PyTypeObject *type);
+/* Those of other classes are not, until that is taken back. */
+void core_module_slots_rest(bool rest);
 /* A step begins: now and then, takes what was made or given back meanwhile. */
 void core_module_slots_look(int64_t step);
 

@@ -8,6 +8,8 @@
  * Python fills in the slots of a class when it is made and, of it and all below it, when its __call__ is set. So classes are taken
  * when an object of theirs is built, and looked through again where steps begin: more and more rarely, for no more than a
  * thousandth of the time, and where torch's own slot was filled in meanwhile. Only with the GIL. */
+#include "brief.h"
+#include "loader_pass.h"
 #include "modules.h"
 #include "ticks.h"
 #include <stdbool.h>
@@ -22,7 +24,47 @@ static struct {
     uint64_t due;         /* not before this, in ticks, for there are hundreds */
 } taken;
 
-enum { LOOK_SHARE = 1000 };
+enum { LOOK_SHARE = 1000, MOST_CALLED = 64 };
+
+/* Classes whose objects were called, for while steps are watched in brief: then their slots are what they were, and a call costs
+ * nothing. There are few of them, and hundreds that are not called. */
+static struct {
+    struct called {
+        PyTypeObject *type; /* to be compared only */
+        PyObject *weak;
+        bool
+            stays; /* what a model is; its calls are seen in any step, for a validation begins with one */
+    } list[MOST_CALLED];
+    size_t count;
+} called;
+
+/* The entry of a class, new if there is room; NULL: there is none. */
+static struct called *called_get(PyTypeObject *type)
+{
+    for (size_t i = 0; i < called.count; i++) {
+        if (called.list[i].type == type) {
+            return &called.list[i];
+        }
+    }
+    if (called.count == MOST_CALLED) {
+        return NULL;
+    }
+    PyObject *weak = PyWeakref_NewRef((PyObject *)type, NULL);
+    if (!weak) {
+        core_error_forget();
+        return NULL;
+    }
+    called.list[called.count] = (struct called){type, weak, false};
+    return &called.list[called.count++];
+}
+
+static void called_forget(void)
+{
+    while (called.count > 0) {
+        called.count--;
+        Py_CLEAR(called.list[called.count].weak);
+    }
+}
 
 /* What runs then computes nothing: it is part of compiling. */
 static bool compiles(void)
@@ -34,10 +76,17 @@ static bool compiles(void)
 static PyObject *call(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     ternaryfunc usual = taken.usual;
+    if (core_brief) {
+        if (!core_brief_sees(self)) {
+            return usual(self, args, kwargs);
+        }
+        core_brief_end();
+    }
     PyObject *section = compiles() ? NULL : core_module_begin(self);
     if (!section) {
         return PyErr_Occurred() ? NULL : usual(self, args, kwargs);
     }
+    (void)called_get(Py_TYPE(self));
     PyObject *result = usual(self, args, kwargs);
     core_module_end(section, !result);
     Py_DECREF(section);
@@ -63,6 +112,26 @@ static int point_all(PyTypeObject *type, bool here)
     }
     Py_XDECREF(below);
     return failed;
+}
+
+void core_module_slot_stays(PyTypeObject *type)
+{
+    struct called *entry = called_get(type);
+    if (entry) {
+        entry->stays = true;
+    }
+}
+
+void core_module_slots_rest(bool rest)
+{
+    for (size_t i = 0; taken.base && i < called.count; i++) {
+        const struct called *entry = &called.list[i];
+        PyObject *type = entry->stays ? NULL : core_referred(entry->weak);
+        if (type) {
+            point((PyTypeObject *)type, !rest);
+            Py_DECREF(type);
+        }
+    }
 }
 
 void core_module_slot_take(PyTypeObject *type)
@@ -96,6 +165,7 @@ void core_module_slots_look(int64_t step)
 
 static void slots_free(void)
 {
+    called_forget();
     Py_CLEAR(taken.base);
     Py_CLEAR(taken.compiler);
     Py_CLEAR(taken.flag);

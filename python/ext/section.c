@@ -11,6 +11,7 @@
  * function to decorate. On the type the descriptor answers with a plain method: who asks there
  * (contextlib.ExitStack) passes the object as first argument. */
 #include "section.h"
+#include "brief.h"
 #include "core.h"
 #include "frames.h"
 #include <stddef.h>
@@ -342,6 +343,40 @@ static PyObject *section_intern(PyTypeObject *type, PyObject *sections, PyObject
     return made;
 }
 
+/* Whether code that runs in this frame is the program's, and not that of an adapter of a framework; -1: it asks for another. What
+ * stands in for packages of the guides is a program's. */
+static int frame_is_of_program(PyObject *frame)
+{
+    PyObject *globals = PyObject_GetAttrString(frame, "f_globals");
+    PyObject *name = globals ? PyDict_GetItemString(globals, "__name__") : NULL;
+    const char *text = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
+    int yes = 1;
+    if (text && strcmp(text, "stepwatch._decorators") == 0) {
+        yes = -1;
+    } else if (text && strncmp(text, "stepwatch.", 10) == 0) {
+        yes = strncmp(text, "stepwatch.compat.", 17) == 0;
+    }
+    Py_XDECREF(globals);
+    core_error_forget();
+    return yes;
+}
+
+/* Whether a section is asked for by the program itself. */
+static bool asked_by_program(void)
+{
+    PyObject *frame = (PyObject *)PyEval_GetFrame();
+    int yes = -1;
+    Py_XINCREF(frame);
+    while (frame && yes < 0) {
+        yes = frame_is_of_program(frame);
+        PyObject *before = (PyObject *)PyFrame_GetBack((PyFrameObject *)frame);
+        Py_DECREF(frame);
+        frame = before;
+    }
+    Py_XDECREF(frame);
+    return yes > 0;
+}
+
 static PyObject *section_find(PyTypeObject *type, PyObject *name, PyObject *phase)
 {
     core_state *state = PyType_GetModuleState(type);
@@ -366,6 +401,9 @@ static PyObject *section_find(PyTypeObject *type, PyObject *name, PyObject *phas
         Py_DECREF(exact);
     }
     core_text_release(&text);
+    if (found && core_brief_may && asked_by_program()) {
+        core_brief_never();
+    }
     return found;
 }
 

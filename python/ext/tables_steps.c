@@ -11,6 +11,7 @@ static const core_column step_columns[] = {
     {"unit", CORE_NAME, true},
     {"incomplete", CORE_TRUTH, false},
     {"warmup", CORE_TRUTH, false},
+    {"brief", CORE_TRUTH, false},
 #define PHASE_COLUMN(number, name, text) {text "_ns", CORE_INTEGER, true},
     SW_PHASE_TABLE(PHASE_COLUMN)
 #undef PHASE_COLUMN
@@ -99,13 +100,17 @@ static void step_row(core_reader *reader, const sw_event *event, core_cell *cell
     core_put_text(cell++, unit_name(step->unit));
     core_put_truth(cell++, (flags & (SW_STEP_INCOMPLETE | SW_RECORD_CUT)) != 0);
     core_put_truth(cell++, (flags & SW_STEP_WARMUP) != 0);
+    core_put_truth(cell++, (flags & SW_STEP_BRIEF) != 0);
 
     uint64_t ticks[SW_PHASE_COUNT];
     uint64_t ns[SW_PHASE_COUNT];
     phases_of(step, duration, ticks, ns);
     const uint32_t known = measured(reader, event, step->domain);
+    const uint32_t all = (1u << SW_PHASE_COUNT) - 1;
+    const uint32_t seen = flags & SW_STEP_BRIEF ? SW_PHASES_ALWAYS : all;
     for (size_t i = 0; i < SW_PHASE_COUNT; i++) {
-        core_put_integer(cell++, ns[i] || known >> i & 1 ? ns[i] : SW_UNKNOWN);
+        const bool there = seen >> i & 1 && (ns[i] || known >> i & 1);
+        core_put_integer(cell++, there ? ns[i] : SW_UNKNOWN);
     }
 
     const bool usage = step->usage_steps != 0;

@@ -3,6 +3,7 @@
  * `timed` is called, subscripted or gone through in the place of a dataset, an iterator, a function; whatever else it is
  * asked, the object behind it answers. `timed_method` takes the place of a method of a class, so that the program's own
  * objects stay as they are. Neither has a frame of its own: tracebacks are those of the program alone. */
+#include "brief.h"
 #include "stages.h"
 #include <stddef.h>
 #include <string.h>
@@ -122,6 +123,9 @@ static PyObject *timed_call(PyObject *object, PyObject *const *args, size_t narg
     timed_object *self = (timed_object *)object;
     timed_object *fetcher = (timed_object *)self->fetcher;
     timed_run run;
+    if (core_brief) {
+        return core_call_through(self->target, args, nargsf, names);
+    }
     if (!fetcher) {
         timed_begin(self, &run);
         return timed_end(self, &run,
@@ -144,6 +148,9 @@ static PyObject *timed_item(PyObject *object, PyObject *key)
 {
     timed_object *self = (timed_object *)object;
     timed_run run;
+    if (core_brief) {
+        return PyObject_GetItem(self->target, key);
+    }
     timed_begin(self, &run);
     return timed_end(self, &run, PyObject_GetItem(self->target, key));
 }

@@ -3,6 +3,7 @@
  * A loader that is asked for a batch, an optimizer that has stepped, a framework's hook, a loop that was found: each says
  * here what it saw, and the strongest source that there is draws the boundaries. What is not known at the time is decided
  * later: the first batches of a loader may turn out to be those of a validation, and then their step did not happen. */
+#include "brief.h"
 #include "modules.h"
 #include "sampler.h"
 #include "section.h"
@@ -35,6 +36,7 @@ static long long step_newest;
 
 static void owner_clear(train_state *state)
 {
+    core_brief_end();
     state->owner = NULL;
     state->trains = state->by_call = false;
     Py_CLEAR(state->owner_weak);
@@ -74,6 +76,7 @@ train_state *core_train_state(void)
 static void validation_begin(train_state *state)
 {
     if (!state->validating && sw_section_depth() == 0) {
+        core_brief_end();
         state->validating = true;
         sw_section_begin(validation_section, VALIDATION_KEY);
     }
@@ -91,6 +94,7 @@ void core_train_validation_end(train_state *state)
 
 static void step_forget(train_state *state)
 {
+    core_brief_end();
     if (state->open) {
         state->open = false;
         sw_step_cancel();
@@ -186,6 +190,7 @@ void core_train_step_begin(train_state *state, int rank, PyObject *owner,
     if (state->open && (overtaken ? !updated : ahead || !step_counts(state))) {
         step_forget(state);
     }
+    const bool anew = owner && state->owner != owner;
     state->first = !owner || state->owner != owner;
     if (state->owner != owner) {
         owner_clear(state);
@@ -205,8 +210,11 @@ void core_train_step_begin(train_state *state, int rank, PyObject *owner,
         core_holders_look(false);
     }
     sw_step_next(unit);
+    core_brief_next(state, rank, anew);
     core_allocators_step();
-    core_module_slots_look((int64_t)sw_step_number());
+    if (!core_brief) {
+        core_module_slots_look((int64_t)sw_step_number());
+    }
     state->open = true;
     state->open_rank = rank;
     state->group = group;
@@ -311,6 +319,9 @@ int core_train_question(train_state *state, int rank, PyObject *owner, PyObject 
         return 2;
     }
     const bool goes_on = state->open && state->owner == owner;
+    if (!goes_on && rank == TRAIN_LOADER && state->rank == TRAIN_LOADER) {
+        core_brief_end(); /* Another loader. */
+    }
     if (!goes_on && rank <= TRAIN_LOADER &&
         (evaluating || core_group_kind(&state->groups, group) == GROUP_EVALUATES)) {
         if (state->open && !step_counts(state)) {

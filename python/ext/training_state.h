@@ -16,6 +16,7 @@
 typedef struct train_moment {
     uint64_t begin, end; /* of what may be the step, in ticks; begin 0: there is none */
     uint64_t phase_ticks[SW_PHASE_COUNT];
+    bool brief; /* the step was watched so */
 } train_moment;
 
 /* What a thread knows of its training. Invariants: `owner` and `group` mean something only while a pass goes on; `open`

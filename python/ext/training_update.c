@@ -1,5 +1,6 @@
 /* Updates: the loop around them and its epochs, loaders that take turns, and where the last step of a loop ends. See
  * training.c. */
+#include "brief.h"
 #include "training_state.h"
 
 /* Where nobody asks for batches, the passes of the loop around the updates are epochs, if that loop is within another. */
@@ -47,11 +48,13 @@ void core_moment_take(train_moment *moment)
 {
     moment->begin = sw_step_phases(moment->phase_ticks);
     moment->end = sw_now();
+    moment->brief = core_brief;
 }
 
 static void moment_put(const train_moment *moment)
 {
-    sw_step_past_phases(SW_STEP_BATCH, moment->begin, moment->end,
+    sw_step_past_phases(SW_STEP_BATCH | (moment->brief ? SW_STEP_BRIEF : 0),
+                        moment->begin, moment->end,
                         moment->phase_ticks[SW_PHASE_DATA_WAIT], moment->phase_ticks);
 }
 

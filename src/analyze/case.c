@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/summary.h"
+#include "analyze/steps.h"
 
 static bool part_is(const sw_summary_part *part, const char *const *names, size_t count)
 {
@@ -53,6 +53,31 @@ static double case_cores(const sw_summary *summary)
     return text && end != text && cores > 0 ? cores : NAN;
 }
 
+/* Those of the steps that were looked at in full. */
+static int find_looked(struct sw__case *it)
+{
+    const sw_training_loader *loader = it->loader;
+    size_t looked = 0;
+    for (size_t i = 0; i < it->count; i++) {
+        looked += !it->step[i].brief;
+    }
+    it->looked = it->step;
+    it->looked_count = it->count;
+    if (looked == it->count) {
+        return SW_OK;
+    }
+    it->looked = sw__alloc_zero(looked + 1, sizeof *it->looked);
+    it->looked_count = 0;
+    for (size_t i = 0; it->looked && i < it->count; i++) {
+        if (!it->step[i].brief) {
+            it->looked[it->looked_count++] = it->step[i];
+        }
+    }
+    it->inside =
+        loader && loader->known && loader->worker_setting == 0 ? SW__PHASES_INSIDE : 0;
+    return it->looked ? SW_OK : SW_ENOMEM;
+}
+
 int sw__case_begin(struct sw__case *it, const sw_summary *summary)
 {
     *it = (struct sw__case){.summary = summary,
@@ -79,14 +104,17 @@ int sw__case_begin(struct sw__case *it, const sw_summary *summary)
     }
     it->count = kept >= SW__CASE_LEAST ? kept : 0;
     it->mean_ns = it->count ? sum / (double)it->count : NAN;
-    return error;
+    return error ? error : find_looked(it);
 }
 
 void sw__case_end(struct sw__case *it)
 {
+    if (it->looked != it->step) {
+        sw__free(it->looked);
+    }
     sw_summary_steps_free(it->step);
-    it->step = NULL;
-    it->count = 0;
+    it->step = it->looked = NULL;
+    it->count = it->looked_count = 0;
 }
 
 /* --- estimates -------------------------------------------------------------------- */
@@ -108,9 +136,14 @@ static double student(size_t freedom)
     return 1.96 + 2.4 / n + 3.0 / (n * n);
 }
 
+struct steps {
+    const sw_summary_step *step;
+    size_t count;
+};
+
 /* The ratio of the means of two values of each step. Steps that follow each other are alike, so the spread is taken between
  * batches of neighbouring steps, of which there are few and long ones. */
-static struct sw__estimate ratio(const struct sw__case *it,
+static struct sw__estimate ratio(const struct steps *it,
                                  double (*above)(const sw_summary_step *, const void *),
                                  double (*below)(const sw_summary_step *, const void *),
                                  const void *context)
@@ -176,15 +209,108 @@ struct sw__estimate sw__case_mean(const struct sw__case *it,
                                                   const void *context),
                                   const void *context)
 {
-    return ratio(it, value, one, context);
+    const struct steps all = {it->step, it->count};
+    return ratio(&all, value, one, context);
+}
+
+/* A set of phases where not every step knows all of them: what every step knows of it, and of which sets of phases, known together
+ * only, it has some. */
+enum { TOGETHER = 2 };
+struct phase_set {
+    uint64_t known;
+    uint64_t together[TOGETHER]; /* such a set; 0: none of it is wanted */
+    double part[TOGETHER];       /* of it, those that are wanted */
+};
+
+static double in_set(const sw_summary_step *step, const void *context)
+{
+    const struct phase_set *set = context;
+    double sum = in_phases(step, &set->known);
+    for (size_t i = 0; i < TOGETHER; i++) {
+        sum += set->together[i] ? set->part[i] * in_phases(step, &set->together[i]) : 0;
+    }
+    return sum;
+}
+
+/* Phases of which steps that are watched in brief know the sum alone. */
+static void find_together(const struct sw__case *it, uint64_t together[TOGETHER])
+{
+    const uint64_t all = SW__PHASE_BIT(SW_PHASE_COUNT) - 1;
+    together[0] = all & ~(uint64_t)SW_PHASES_ALWAYS & ~it->inside;
+    together[1] = it->inside ? it->inside | SW__PHASE_BIT(SW_PHASE_DATA_WAIT) : 0;
+}
+
+struct wanted {
+    uint64_t phases, of;
+};
+
+static double in_wanted(const sw_summary_step *step, const void *context)
+{
+    const struct wanted *wanted = context;
+    return in_phases(step, &wanted->phases);
+}
+
+static double in_whole_set(const sw_summary_step *step, const void *context)
+{
+    const struct wanted *wanted = context;
+    return in_phases(step, &wanted->of);
+}
+
+/* Phases by all steps and by those that were looked at in full, in time below which every step gives one value. */
+static struct sw__estimate phases_of(const struct sw__case *it, uint64_t phases,
+                                     double (*below)(const sw_summary_step *,
+                                                     const void *))
+{
+    const struct steps all = {it->step, it->count};
+    const struct steps looked = {it->looked, it->looked_count};
+    uint64_t together[TOGETHER];
+    struct phase_set set = {.known = phases};
+    double off = 0; /* squared, by those parts */
+    if (it->looked == it->step) {
+        return ratio(&all, in_phases, below, &phases);
+    }
+    find_together(it, together);
+    for (size_t i = 0; i < TOGETHER; i++) {
+        const uint64_t some = phases & together[i];
+        if (some == 0 || some == together[i]) {
+            continue;
+        }
+        const struct wanted wanted = {some, together[i]};
+        const struct sw__estimate part = ratio(&looked, in_wanted, in_whole_set, &wanted);
+        const double time = ratio(&all, in_phases, below, &together[i]).mean;
+        set.known &= ~together[i];
+        set.together[i] = together[i];
+        set.part[i] = part.mean;
+        off += (part.high - part.mean) * time * (part.high - part.mean) * time;
+    }
+    struct sw__estimate estimate = ratio(&all, in_set, below, &set);
+    const double error = estimate.high - estimate.mean;
+    const double both = sqrt(error * error + off);
+    estimate.low = estimate.mean - both;
+    estimate.high = estimate.mean + both;
+    return estimate;
 }
 
 struct sw__estimate sw__case_share(const struct sw__case *it, uint64_t phases)
 {
-    return ratio(it, in_phases, whole, &phases);
+    return phases_of(it, phases, whole);
 }
 
 struct sw__estimate sw__case_phases(const struct sw__case *it, uint64_t phases)
 {
-    return ratio(it, in_phases, one, &phases);
+    return phases_of(it, phases, one);
+}
+
+const sw_summary_step *sw__case_steps(const struct sw__case *it, uint64_t phases,
+                                      size_t *count)
+{
+    uint64_t together[TOGETHER];
+    bool known = true;
+    find_together(it, together);
+    for (size_t i = 0; i < TOGETHER; i++) {
+        const uint64_t some = phases & together[i];
+        known = known && (some == 0 || some == together[i]);
+    }
+    *count = known ? it->count : it->looked_count;
+    return known ? it->step : it->looked;
 }

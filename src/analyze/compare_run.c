@@ -25,12 +25,15 @@ struct counted {
     double *values;
     size_t count;
     bool epochs; /* first steps of epochs are a kind of their own */
+    bool inside; /* steps that were watched in brief have making batches in data_wait */
 };
 
-static int find_counted(struct counted *counted, const sw_summary_step *steps,
-                        size_t count)
+static int find_counted(struct counted *counted, const sw_summary *summary,
+                        const sw_summary_step *steps, size_t count)
 {
+    const sw_training_loader *loader = sw_summary_main_loader(summary);
     size_t firsts = 0;
+    counted->inside = loader && loader->known && loader->worker_setting == 0;
     counted->steps = sw__alloc_zero(count + 1, sizeof *counted->steps);
     counted->values = sw__alloc_zero(count + 1, sizeof *counted->values);
     if (!counted->steps || !counted->values) {
@@ -89,14 +92,21 @@ static double value_of(const sw_summary_step *step, unsigned phase)
     return phase == ORDINARY ? ordinary_of(step) : (double)step->phase_ns[phase];
 }
 
+/* Whether steps that were watched in brief know it, too. */
+static bool knows(const struct counted *counted, unsigned phase)
+{
+    return phase == ORDINARY || (SW_PHASES_ALWAYS >> phase & 1 &&
+                                 !(counted->inside && phase == SW_PHASE_DATA_WAIT));
+}
+
 /* --- estimates --- */
 
-/* Adds the part of the steps' time that the first `used` values are to the sum. */
-static int add_values(const struct counted *counted, size_t used, double *draws,
-                      struct sw__mean *sum)
+/* Adds the part of the steps' time that the first `used` values are to the sum; they stand for `of` steps. */
+static int add_values(const struct counted *counted, size_t used, size_t of,
+                      double *draws, struct sw__mean *sum)
 {
     struct sw__mean part;
-    const double weight = (double)used / (double)counted->count;
+    const double weight = (double)of / (double)counted->count;
     if (used == 0) {
         return SW_OK;
     }
@@ -110,14 +120,17 @@ static int add_steps(const struct counted *counted, unsigned phase, double *draw
 {
     int error = SW_OK;
     for (int first = 0; first <= counted->epochs && !error; first++) {
-        size_t used = 0;
+        size_t used = 0, of = 0;
         for (size_t i = 0; i < counted->count; i++) {
             const sw_summary_step *step = counted->steps[i];
             if (!counted->epochs || step->epoch_first == (first != 0)) {
-                counted->values[used++] = value_of(step, phase);
+                of++;
+                if (!step->brief || knows(counted, phase)) {
+                    counted->values[used++] = value_of(step, phase);
+                }
             }
         }
-        error = add_values(counted, used, draws, sum);
+        error = add_values(counted, used, of, draws, sum);
     }
     return error;
 }
@@ -133,7 +146,7 @@ static int add_asides(const struct counted *counted, unsigned phase, double *dra
         }
     }
     *events = used;
-    return add_values(counted, used, draws, sum);
+    return add_values(counted, used, used, draws, sum);
 }
 
 static int add_between(const struct counted *counted, double *draws, struct sw__mean *sum)
@@ -148,7 +161,7 @@ static int add_between(const struct counted *counted, double *draws, struct sw__
                 counted->values[used++] = value;
             }
         }
-        error = add_values(counted, used, draws, sum);
+        error = add_values(counted, used, used, draws, sum);
     }
     return error;
 }
@@ -285,7 +298,7 @@ static int measure_modules(sw_compare_input *input, const sw_summary *summary)
     size_t count;
     const sw_training_module *modules =
         sw_training_modules(sw_summary_training(summary), &count);
-    sw_summary_all_steps(summary, &steps, &steps_ns);
+    sw_summary_looked_steps(summary, &steps, &steps_ns);
     for (size_t i = 0; i < count; i++) {
         struct sw__measured *part =
             sw__measured_put(input, SW_COMPARED_MODULE, modules[i].name, NULL, 0);
@@ -354,7 +367,7 @@ static int measure_run(sw_compare_input *input, const sw_summary *summary,
     if (error) {
         return error;
     }
-    error = find_counted(&counted, steps, count);
+    error = find_counted(&counted, summary, steps, count);
     if (!error && counted.count > 0) {
         input->has_steps = true;
         input->single = true;

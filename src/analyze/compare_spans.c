@@ -43,6 +43,12 @@ struct spans {
 
 /* --- which steps, which sections --- */
 
+/* Whether all sections of a step that counts are there. */
+static bool is_usable(const sw_summary_step *step)
+{
+    return step->complete && !step->warmup && step->events && !step->brief;
+}
+
 static int find_bins(struct spans *spans, const sw_summary_step *steps, size_t count)
 {
     size_t usable = 0;
@@ -51,12 +57,12 @@ static int find_bins(struct spans *spans, const sw_summary_step *steps, size_t c
         return SW_ENOMEM;
     }
     for (size_t i = 0; i < count; i++) {
-        usable += steps[i].complete && !steps[i].warmup && steps[i].events;
+        usable += is_usable(&steps[i]);
     }
     spans->steps_a_bin = (usable + BINS_MOST - 1) / BINS_MOST;
     spans->bin_count = usable ? usable / spans->steps_a_bin : 0;
     for (size_t i = 0, place = 0; i < count; i++) {
-        if (steps[i].complete && !steps[i].warmup && steps[i].events) {
+        if (is_usable(&steps[i])) {
             const size_t bin = place++ / spans->steps_a_bin;
             spans->bins[i] = bin < spans->bin_count ? (uint32_t)bin + 1 : 0;
         }

@@ -165,19 +165,21 @@ static double done_once(const struct sw__case *it, uint64_t phases)
 {
     double sum = 0;
     double most = 0;
-    for (size_t i = 0; i < it->count; i++) {
+    size_t count;
+    const sw_summary_step *step = sw__case_steps(it, phases, &count);
+    for (size_t i = 0; i < count; i++) {
         double ns = 0;
         for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
-            ns += phases & SW__PHASE_BIT(p) ? (double)it->step[i].phase_ns[p] : 0;
+            ns += phases & SW__PHASE_BIT(p) ? (double)step[i].phase_ns[p] : 0;
         }
         sum += ns;
         most = ns > most ? ns : most;
     }
-    const double others = it->count > 1 ? (sum - most) / (double)(it->count - 1) : most;
-    if (it->count < ONCE_STEPS || most < ONCE_SHARE * sum || most < ONCE_TIMES * others) {
+    const double others = count > 1 ? (sum - most) / (double)(count - 1) : most;
+    if (count < ONCE_STEPS || most < ONCE_SHARE * sum || most < ONCE_TIMES * others) {
         return 0;
     }
-    return (most - others) / (double)it->count;
+    return (most - others) / (double)count;
 }
 
 struct sw__estimate sw__hot_time(sw_findings *all,

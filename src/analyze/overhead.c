@@ -5,7 +5,7 @@
 
 #include <stepwatch/write.h>
 
-#include "analyze/summary.h"
+#include "analyze/looking.h"
 
 /* Calls of all sections and values of all counters in a trace. */
 static void count_calls(const sw_trace *trace, uint64_t *sections, uint64_t *counters)
@@ -77,11 +77,28 @@ static double operators_ns(const sw_trace *trace)
 struct hooks {
     double ns;
     uint64_t calls;
+    /* Where most steps are watched in brief, what looking at the others took is measured. */
+    struct sw__looking looking;
+    double looked;      /* steps of the step thread that were looked at */
+    double brief_share; /* of its steps, those that were not */
 };
 
-/* Sections that somebody writes by hand have no hook; where frameworks are watched, those of training phases are taken for theirs. */
-static int count_hooks(const sw_trace *trace, struct hooks *hooks)
+static int find_looking(const sw_summary *summary, struct hooks *hooks)
 {
+    const sw_summary_steps *steps = sw_summary_get_steps(summary);
+    hooks->looking = (struct sw__looking){.ns = NAN};
+    if (!steps || steps->brief == 0 || steps->count == 0) {
+        return SW_OK;
+    }
+    hooks->looked = (double)(steps->count - steps->brief);
+    hooks->brief_share = (double)steps->brief / (double)steps->count;
+    return sw__looking_cost(summary, &hooks->looking);
+}
+
+/* Sections that somebody writes by hand have no hook; where frameworks are watched, those of training phases are taken for theirs. */
+static int count_hooks(const sw_summary *summary, size_t index, struct hooks *hooks)
+{
+    const sw_trace *trace = sw__summary_trace(summary, index);
     const uint64_t phases = 1u << SW_PHASE_LOSS | 1u << SW_PHASE_BACKWARD |
                             1u << SW_PHASE_OPTIMIZER | 1u << SW_PHASE_ZERO_GRAD |
                             1u << SW_PHASE_DATA_WAIT | 1u << SW_PHASE_SYNC |
@@ -93,6 +110,7 @@ static int count_hooks(const sw_trace *trace, struct hooks *hooks)
     }
     struct {
         uint64_t modules, others, steps;
+        uint64_t always; /* of `others`, in phases that every step has */
     } here = {0};
     uint32_t most = 0;
     for (size_t i = 0; i < rows; i++) {
@@ -125,17 +143,41 @@ static int count_hooks(const sw_trace *trace, struct hooks *hooks)
                 here.modules = sw__add(here.modules, node->calls);
             } else if (name->phase < SW_PHASE_COUNT && phases >> name->phase & 1) {
                 here.others = sw__add(here.others, node->calls);
+                here.always = sw__add(
+                    here.always, SW_PHASES_ALWAYS >> name->phase & 1 ? node->calls : 0);
             }
         }
     }
     const double slow = sw_trace_get_info(trace)->cost_section_ns / SECTION_NS;
     const double scale = slow > 0.5 ? (slow < 2 ? slow : 2) : 0.5;
-    hooks->ns +=
-        scale * (HOOK_NS * (double)here.others + MODULE_NS * (double)here.modules +
-                 STEP_NS * (double)here.steps);
+    /* Where looking is measured, hooks of phases that every step has are left: those in the steps that were not looked at. */
+    const bool brief = index == summary->step_trace && hooks->brief_share > 0;
+    const bool measured = brief && !isnan(hooks->looking.ns);
+    const double steps = measured ? 0 : brief ? hooks->looked : (double)here.steps;
+    if (measured) {
+        here.others = (uint64_t)((double)here.always * hooks->brief_share);
+        here.modules = 0;
+    }
+    hooks->ns += scale * (HOOK_NS * (double)here.others +
+                          MODULE_NS * (double)here.modules + STEP_NS * steps);
     hooks->calls = sw__add(hooks->calls, sw__add(here.modules, here.others));
     sw__free(module);
     return SW_OK;
+}
+
+static void put_looking(char *out, size_t size, const struct hooks *hooks)
+{
+    const struct sw__looking *looking = &hooks->looking;
+    char time[24], low[24], high[24], count[32], brief[32];
+    sw_text_duration(time, hooks->looked * looking->ns, true);
+    sw_text_duration(low, looking->low, true);
+    sw_text_duration(high, looking->high, true);
+    sw_text_count(count, (uint64_t)hooks->looked);
+    sw_text_count(brief, looking->brief);
+    snprintf(out, size,
+             ", and %s for looking at %s steps in full, which took %s to %s longer than "
+             "%s steps beside them that were watched in brief",
+             time, count, low, high, brief);
 }
 
 int sw__summary_overhead(sw_summary *summary)
@@ -153,6 +195,9 @@ int sw__summary_overhead(sw_summary *summary)
     struct hooks hooks = {0};
     bool profiled = false;
     bool calibrated = summary->traces > 0;
+    if (find_looking(summary, &hooks)) {
+        return SW_ENOMEM;
+    }
     for (size_t t = 0; t < summary->traces; t++) {
         const sw_trace *trace = sw__summary_trace(summary, t);
         const sw_trace_info *info = sw_trace_get_info(trace);
@@ -183,7 +228,7 @@ int sw__summary_overhead(sw_summary *summary)
         low_ns += cost * ratio_low + waited;
         high_ns += cost * ratio_high + waited;
         torch_ns += waited;
-        if (count_hooks(trace, &hooks)) {
+        if (count_hooks(summary, t, &hooks)) {
             return SW_ENOMEM;
         }
         recorded_ns += (double)sw__sub(info->end_ns, info->start_ns);
@@ -202,6 +247,12 @@ int sw__summary_overhead(sw_summary *summary)
     cost_ns += hooks.ns;
     low_ns += hooks.ns / HOOKS_OFF;
     high_ns += hooks.ns * HOOKS_OFF;
+    const bool looked = hooks.looking.ns >= 0;
+    if (looked) {
+        cost_ns += hooks.looked * hooks.looking.ns;
+        low_ns += hooks.looked * hooks.looking.low;
+        high_ns += hooks.looked * hooks.looking.high;
+    }
     overhead->seconds = cost_ns / 1e9;
     overhead->percent = recorded_ns > 0 ? 100 * cost_ns / recorded_ns : NAN;
     overhead->low = recorded_ns > 0 ? 100 * low_ns / recorded_ns : NAN;
@@ -210,7 +261,7 @@ int sw__summary_overhead(sw_summary *summary)
     char cost[24];
     char helper[24];
     char sampler[128] = "";
-    char torch[384] = "";
+    char torch[640] = "";
     if (hooks.ns > 0) {
         char time[24], count[32];
         sw_text_duration(time, hooks.ns, true);
@@ -219,6 +270,9 @@ int sw__summary_overhead(sw_summary *summary)
                  ", and %s for %s hooks in the framework, reckoned from what they cost "
                  "elsewhere, half or twice that here",
                  time, count);
+    }
+    if (looked) {
+        put_looking(torch + strlen(torch), sizeof torch - strlen(torch), &hooks);
     }
     if (torch_ns > 0) {
         char time[24];

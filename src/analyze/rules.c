@@ -124,6 +124,11 @@ uint64_t sw__phase_calls(const sw_findings *all, unsigned phase, const char **na
     return calls;
 }
 
+double sw__steps_looked(const sw_findings *all)
+{
+    return (double)(all->it.steps->count - all->it.steps->brief);
+}
+
 bool sw__has_device(const sw_findings *all)
 {
     const char *backend = sw__fact(all, "jax_backend");

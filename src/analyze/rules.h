@@ -97,6 +97,8 @@ const sw_training_site *sw__site_of(const sw_findings *all, unsigned what);
 const char *sw__fact(const sw_findings *all, const char *key);
 /* Calls of the sections that have a phase and lie in none with the same; `*name`: the one with most time. */
 uint64_t sw__phase_calls(const sw_findings *all, unsigned phase, const char **name);
+/* All steps but those that were watched in brief: what calls are counted in of sections whose phase these leave out. */
+double sw__steps_looked(const sw_findings *all);
 /* Whether an accelerator was seen at work. */
 bool sw__has_device(const sw_findings *all);
 /* Whether calls return before their results are there: with an accelerator, and always in JAX. */

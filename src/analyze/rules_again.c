@@ -223,7 +223,7 @@ static struct calls calls_of(const sw_findings *all, const char *function)
     uint64_t steps, total, roots = 0, here = 0;
     const sw_training_module *modules = sw_training_modules(all->it.training, &count);
     struct calls of = {0};
-    sw_summary_all_steps(all->it.summary, &steps, &total);
+    sw_summary_looked_steps(all->it.summary, &steps, &total);
     for (size_t i = 0; i < count; i++) {
         models += is_called(&modules[i]);
         own += is_called(&modules[i]) && function && has_method(&modules[i], function);

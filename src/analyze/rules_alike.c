@@ -114,7 +114,7 @@ static struct row find_row(const sw_findings *all)
     uint64_t total;
     struct row longest = {0};
     const sw_training_module *modules = sw_training_modules(all->it.training, &count);
-    sw_summary_all_steps(all->it.summary, &steps, &total);
+    sw_summary_looked_steps(all->it.summary, &steps, &total);
     for (unsigned pass = 0; pass < 2; pass++) {
         const struct row first = longest;
         for (size_t i = 0; steps > 0 && i < count; i++) {
@@ -220,7 +220,7 @@ static double beside_row(const sw_findings *all, const struct row *row, bool bac
     uint64_t total;
     double sum = 0;
     const sw_training_module *modules = sw_training_modules(all->it.training, &count);
-    sw_summary_all_steps(all->it.summary, &steps, &total);
+    sw_summary_looked_steps(all->it.summary, &steps, &total);
     for (size_t i = 0; steps > 0 && i < count; i++) {
         const sw_training_module *module = &modules[i];
         const size_t length = strlen(module->name);
@@ -251,7 +251,7 @@ static double owner_time(const sw_findings *all, const sw_training_module *list,
     const sw_training_module *owner = NULL;
     double others = 0;
     const sw_training_module *modules = sw_training_modules(all->it.training, &count);
-    sw_summary_all_steps(all->it.summary, &steps, &total);
+    sw_summary_looked_steps(all->it.summary, &steps, &total);
     for (size_t i = 0; steps > 0 && length > 0 && i < count; i++) {
         const sw_training_module *at = &modules[i];
         if (strlen(at->name) + 1 == length &&

@@ -348,11 +348,45 @@ struct tail {
 
 static double usual_phase(const struct sw__case *it, unsigned phase, double *scratch)
 {
-    for (size_t i = 0; i < it->count; i++) {
-        scratch[i] = (double)it->step[i].phase_ns[phase];
+    for (size_t i = 0; i < it->looked_count; i++) {
+        scratch[i] = (double)it->looked[i].phase_ns[phase];
     }
-    qsort(scratch, it->count, sizeof *scratch, by_value);
-    return scratch[it->count / 2];
+    qsort(scratch, it->looked_count, sizeof *scratch, by_value);
+    return it->looked_count ? scratch[it->looked_count / 2] : 0;
+}
+
+/* What slow steps have beyond the usual of each phase. Those that were watched in brief know it of some phases; the rest of what they
+ * take beyond the usual is divided as in the others, or is in none where no other is slow. */
+static void find_phases(const struct sw__case *it, struct tail *tail, double *scratch)
+{
+    double usual[SW_PHASE_COUNT];
+    double looked = 0,
+           brief = 0;  /* ns beyond the usual, of phases that not all steps know */
+    double inside = 0; /* what is usual and lies in data_wait of those in brief */
+    for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
+        usual[p] = usual_phase(it, p, scratch);
+        inside += it->inside & SW__PHASE_BIT(p) ? usual[p] : 0;
+    }
+    for (size_t i = 0; i < it->count; i++) {
+        const sw_summary_step *step = &it->step[i];
+        if ((double)duration(step) <= tail->bound) {
+            continue;
+        }
+        double rest = (double)duration(step) - tail->usual;
+        for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
+            const bool waits = step->brief && p == SW_PHASE_DATA_WAIT;
+            const double more =
+                (double)step->phase_ns[p] - usual[p] - (waits ? inside : 0);
+            const bool known = SW_PHASES_ALWAYS >> p & 1;
+            tail->by_phase[p] += known || !step->brief ? more : 0;
+            rest -= known ? more : 0;
+        }
+        *(step->brief ? &brief : &looked) += rest;
+    }
+    const double more = looked > 0 && brief > 0 ? brief / looked : 0;
+    for (unsigned p = 0; more > 0 && p < SW_PHASE_COUNT; p++) {
+        tail->by_phase[p] *= SW_PHASES_ALWAYS >> p & 1 ? 1 : 1 + more;
+    }
 }
 
 enum { PERIOD_MOST = 500, PERIOD_STEPS = 4000 };
@@ -428,10 +462,7 @@ static bool find_tail(const sw_findings *all, struct tail *tail)
     tail->p95 = scratch[(size_t)(0.95 * (double)(it->count - 1))];
     tail->fast = scratch[(size_t)(0.1 * (double)(it->count - 1))];
     tail->bound = SLOW_TIMES * tail->usual;
-    double usual[SW_PHASE_COUNT];
-    for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
-        usual[p] = usual_phase(it, p, scratch);
-    }
+    find_phases(it, tail, scratch);
     sw__free(scratch);
     for (size_t i = 0; i < it->count; i++) {
         const sw_summary_step *step = &it->step[i];
@@ -443,9 +474,6 @@ static bool find_tail(const sw_findings *all, struct tail *tail)
         if ((double)duration(step) > FAR_TIMES * tail->usual) {
             tail->far += i == 0 || (double)duration(step - 1) <= tail->bound;
             tail->far_excess += (double)duration(step) - tail->usual;
-        }
-        for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
-            tail->by_phase[p] += (double)step->phase_ns[p] - usual[p];
         }
     }
     tail->delay = delay_of(it, tail);
@@ -556,12 +584,14 @@ static bool updates_then(const sw_findings *all, const struct tail *tail, unsign
         return false;
     }
     /* By time: on a busy machine others are somewhat slow as well. */
-    double excess = 0;
-    for (size_t i = 0; i < all->it.count; i++) {
-        const bool update = all->it.step[i].phase_ns[SW_PHASE_OPTIMIZER] > 0;
-        excess += update ? beyond(&all->it, tail, i) : 0;
+    double excess = 0, whole = 0;
+    for (size_t i = 0; i < all->it.looked_count; i++) {
+        const double more = excess_of(&all->it.looked[i], tail);
+        const bool update = all->it.looked[i].phase_ns[SW_PHASE_OPTIMIZER] > 0;
+        excess += update ? more : 0;
+        whole += more;
     }
-    return excess > UPDATES_MOST * tail->excess;
+    return excess > UPDATES_MOST * whole;
 }
 
 /* Of what long inputs take beyond the usual, the part that goes where the longest are limited, or batches are of similar sizes: one in a

@@ -31,7 +31,7 @@ static struct asked find_asked(const sw_findings *all)
     double calls = 0;
     double ns = 0;
     const sw_training_module *modules = sw_training_modules(all->it.training, &count);
-    sw_summary_all_steps(all->it.summary, &steps, &total);
+    sw_summary_looked_steps(all->it.summary, &steps, &total);
     for (size_t i = 0; steps > 0 && i < count; i++) {
         const double times = (double)modules[i].calls / (double)steps;
         if (modules[i].root && !modules[i].loss && times >= TIMES_LEAST &&

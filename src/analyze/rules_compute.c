@@ -132,7 +132,7 @@ static struct tables large_tables(const sw_findings *all)
     struct tables found = {0};
     const sw_training_module *top = NULL;
     const sw_training_module *modules = sw_training_modules(all->it.training, &count);
-    sw_summary_all_steps(all->it.summary, &steps, &total);
+    sw_summary_looked_steps(all->it.summary, &steps, &total);
     for (size_t i = 0; i < count; i++) {
         sum += (double)modules[i].trainable;
         if (modules[i].type && strncmp(modules[i].type, "Embedding", 9) == 0 &&

@@ -52,20 +52,24 @@ static struct frozen find_frozen(const sw_findings *all)
     const sw_training_module *modules = sw_training_modules(all->it.training, &count);
     struct frozen top = {0};
     bool learns = false, measured = false;
-    sw_summary_all_steps(all->it.summary, &steps, &total);
+    uint64_t every;
+    sw_summary_all_steps(all->it.summary, &every, &total);
+    sw_summary_looked_steps(all->it.summary, &steps, &total);
+    /* Validations are seen whole, whatever is left out of steps. */
+    const double part = every > 0 ? (double)steps / (double)every : 1;
     for (size_t i = 0; i < count; i++) {
         learns |= modules[i].trainable > 0;
         measured |= modules[i].root && modules[i].backward_calls > 0;
     }
     for (size_t i = 0; i < count && steps > 0 && learns; i++) {
         const sw_training_module *at = &modules[i];
-        const double calls = (double)at->calls + (double)at->validation_calls;
+        const double calls = (double)at->calls + part * (double)at->validation_calls;
         const struct sw__learning learning =
             at->root && at->type && calls > 0.9 * (double)steps
                 ? sw__learning_of(modules, count, at)
                 : (struct sw__learning){0};
         const double each =
-            ((double)at->total_ns + (double)at->validation_ns) / (double)steps;
+            ((double)at->total_ns + part * (double)at->validation_ns) / (double)steps;
         const bool aside = measured && learning.backward == 0;
         if (learning.parameters > 0 && (learning.trainable == 0 || aside) &&
             each > top.ns) {

@@ -23,7 +23,7 @@ static double times_called(const sw_findings *all)
     double calls = 0;
     double layers = 0;
     const sw_training_module *modules = sw_training_modules(all->it.training, &count);
-    sw_summary_all_steps(all->it.summary, &steps, &total);
+    sw_summary_looked_steps(all->it.summary, &steps, &total);
     for (size_t i = 0; steps > 0 && i < count; i++) {
         if (modules[i].calls > 0 && !modules[i].loss) {
             calls += (double)modules[i].calls / (double)steps;
@@ -77,7 +77,7 @@ static double backward_of_models(const sw_findings *all)
     uint64_t total;
     double ns = 0;
     const sw_training_module *modules = sw_training_modules(all->it.training, &count);
-    sw_summary_all_steps(all->it.summary, &steps, &total);
+    sw_summary_looked_steps(all->it.summary, &steps, &total);
     for (size_t i = 0; steps > 0 && i < count; i++) {
         if (modules[i].root && !modules[i].loss && modules[i].backward_calls > 0) {
             ns += (double)modules[i].backward_ns / (double)modules[i].backward_calls *

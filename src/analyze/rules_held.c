@@ -108,7 +108,7 @@ static bool part_given_nothing(sw_findings *all)
     uint64_t steps;
     uint64_t total;
     const sw_training_module *modules = sw_training_modules(all->it.training, &count);
-    sw_summary_all_steps(all->it.summary, &steps, &total);
+    sw_summary_looked_steps(all->it.summary, &steps, &total);
     const double forward = sw__phase_time(all, SW__PHASE_BIT(SW_PHASE_FORWARD)).mean;
     const double step = all->it.mean_ns;
     for (size_t i = 0; i < count && steps > 0 && !sw__has_device(all); i++) {
@@ -224,7 +224,7 @@ static bool part_given_what_is_held(sw_findings *all)
     uint64_t steps;
     uint64_t total;
     const sw_training_module *modules = sw_training_modules(all->it.training, &count);
-    sw_summary_all_steps(all->it.summary, &steps, &total);
+    sw_summary_looked_steps(all->it.summary, &steps, &total);
     const double forward = sw__phase_time(all, SW__PHASE_BIT(SW_PHASE_FORWARD)).mean;
     const double step = all->it.mean_ns;
     for (size_t i = 0; i < count && steps > 0 && !sw__has_device(all); i++) {

@@ -66,6 +66,7 @@ static bool measure_waits(sw_findings *all, struct sw__loader_facts *facts)
         rest.count = all->it.count;
         memcpy(rest.step, all->it.step, rest.count * sizeof *rest.step);
     }
+    rest.looked = all->it.looked == all->it.step ? rest.step : all->it.looked;
     double compute = 0;
     facts->share = sw__case_share(&rest, facts->phases);
     facts->wait = sw__case_phases(&rest, facts->phases);

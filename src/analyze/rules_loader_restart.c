@@ -79,12 +79,12 @@ static struct cost first_steps(sw_findings *all)
         all->failed = true;
         return (struct cost){0};
     }
-    for (size_t i = 0; i < it->count; i++) {
+    for (size_t i = 0; i < it->looked_count; i++) {
         double ns = 0;
         for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
-            ns += phases & SW__PHASE_BIT(p) ? (double)it->step[i].phase_ns[p] : 0;
+            ns += phases & SW__PHASE_BIT(p) ? (double)it->looked[i].phase_ns[p] : 0;
         }
-        if (it->step[i].epoch_first) {
+        if (it->looked[i].epoch_first) {
             sum += ns;
             squares += ns * ns;
             count++;

@@ -211,25 +211,26 @@ static bool tell_place(sw_findings *all, struct sw__draft *draft, enum sw__kept 
 /* How many times as long a phase takes in a step that is slower than nine of ten as in one that is faster. */
 static double spread(const struct sw__case *it, unsigned phase, double *scratch)
 {
-    for (size_t i = 0; i < it->count; i++) {
-        scratch[i] = (double)it->step[i].phase_ns[phase];
+    const size_t count = it->looked_count;
+    for (size_t i = 0; i < count; i++) {
+        scratch[i] = (double)it->looked[i].phase_ns[phase];
     }
-    qsort(scratch, it->count, sizeof *scratch, by_value);
-    const double low = scratch[(it->count - 1) / 10];
-    return low > 0 ? scratch[(it->count - 1) * 9 / 10] / low : 0;
+    qsort(scratch, count, sizeof *scratch, by_value);
+    const double low = count ? scratch[(count - 1) / 10] : 0;
+    return low > 0 ? scratch[(count - 1) * 9 / 10] / low : 0;
 }
 
 /* Of all pairs of steps, those in which both phases are longer in the same one, less those in which they are not (Kendall). */
 static double together(const struct sw__case *it, unsigned one, unsigned other)
 {
     enum { PAIRED_MOST = 400 };
-    const size_t apart = it->count / PAIRED_MOST + 1;
+    const size_t apart = it->looked_count / PAIRED_MOST + 1;
     double sum = 0;
     double pairs = 0;
-    for (size_t i = 0; i < it->count; i += apart) {
-        for (size_t k = i + apart; k < it->count; k += apart) {
-            const uint64_t *a = it->step[i].phase_ns;
-            const uint64_t *b = it->step[k].phase_ns;
+    for (size_t i = 0; i < it->looked_count; i += apart) {
+        for (size_t k = i + apart; k < it->looked_count; k += apart) {
+            const uint64_t *a = it->looked[i].phase_ns;
+            const uint64_t *b = it->looked[k].phase_ns;
             const int first = (a[one] > b[one]) - (a[one] < b[one]);
             const int second = (a[other] > b[other]) - (a[other] < b[other]);
             sum += first * second;

@@ -80,7 +80,7 @@ static bool find_parts(sw_findings *all, struct sw__model *model)
     uint64_t steps;
     uint64_t total;
     const sw_training_module *modules = sw_training_modules(all->it.training, &count);
-    sw_summary_all_steps(all->it.summary, &steps, &total);
+    sw_summary_looked_steps(all->it.summary, &steps, &total);
     count = count < PARTS_MOST ? count : PARTS_MOST;
     uint64_t roots = 0;
     for (size_t i = 0; i < count; i++) {

@@ -44,7 +44,7 @@ static const sw_training_module *top_module(const sw_findings *all, double *shar
     const sw_training_module *list = sw_training_modules(all->it.training, &count);
     const sw_training_module *top = NULL;
     double most = 0;
-    sw_summary_all_steps(all->it.summary, &steps, &total);
+    sw_summary_looked_steps(all->it.summary, &steps, &total);
     for (size_t i = 0; i < count && steps; i++) {
         const sw_training_module *module = &list[i];
         /* Backward times include what is below: of layers that do all by themselves they are their own. */

@@ -77,7 +77,7 @@ void sw__rules_picked(sw_findings *all)
         sw__phase_time(all, SW__PHASE_BIT(SW_PHASE_BACKWARD));
     const struct sw__estimate compute = sw__phase_time(
         all, SW__PHASE_BIT(SW_PHASE_FORWARD) | SW__PHASE_BIT(SW_PHASE_BACKWARD));
-    sw_summary_all_steps(all->it.summary, &steps, &total);
+    sw_summary_looked_steps(all->it.summary, &steps, &total);
     if (sw__has_draft(all, SW_FINDING_SLOW_MODULE) || steps == 0 || !(compute.mean > 0)) {
         return;
     }

@@ -348,8 +348,8 @@ struct adding {
 static double longer_with_update(const sw_findings *all)
 {
     double sum[2] = {0}, steps[2] = {0};
-    for (size_t i = 0; i < all->it.count; i++) {
-        const sw_summary_step *step = &all->it.step[i];
+    for (size_t i = 0; i < all->it.looked_count; i++) {
+        const sw_summary_step *step = &all->it.looked[i];
         if (!step->phase_ns[SW_PHASE_BACKWARD]) {
             continue;
         }
@@ -386,7 +386,7 @@ static struct adding find_adding(const sw_findings *all, double exposed)
     const double steps = (double)all->it.steps->count;
     const double updates = (double)all->it.steps->updates;
     const double backwards = (double)sw__phase_calls(all, SW_PHASE_BACKWARD, &name) /
-                             (double)(ranks > 1 ? ranks : 1) / steps;
+                             (double)(ranks > 1 ? ranks : 1) / sw__steps_looked(all);
     struct adding adding = {1, backwards > 1 ? backwards : 1, true};
     if (backwards > 1.9 && backwards < 1e4) {
         adding.passes = backwards; /* a step is an update */

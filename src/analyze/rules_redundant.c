@@ -43,34 +43,39 @@ static uint64_t median(uint64_t *values, size_t count)
  * `*more_ns`: what those steps take beyond the usual in all, batches for it included. */
 static size_t now_and_then(sw_findings *all, double ns, double *more_ns)
 {
-    const struct sw__case *it = &all->it;
-    uint64_t *scratch = sw__alloc_zero(it->count + 1, sizeof *scratch);
+    /* Only these know their forward; the others are taken to be like them. */
+    const sw_summary_step *steps = all->it.looked;
+    const size_t count = all->it.looked_count;
+    const double part = (double)count / (double)all->it.count;
+    uint64_t *scratch = sw__alloc_zero(count + 1, sizeof *scratch);
     *more_ns = 0;
     if (!scratch) {
         all->failed = true;
         return 0;
     }
-    for (size_t i = 0; i < it->count; i++) {
-        scratch[i] = it->step[i].phase_ns[SW_PHASE_FORWARD];
+    for (size_t i = 0; i < count; i++) {
+        scratch[i] = steps[i].phase_ns[SW_PHASE_FORWARD];
     }
-    const uint64_t usual = median(scratch, it->count);
-    for (size_t i = 0; i < it->count; i++) {
-        scratch[i] = it->step[i].end_ns - it->step[i].begin_ns;
+    const uint64_t usual = median(scratch, count);
+    for (size_t i = 0; i < count; i++) {
+        scratch[i] = steps[i].end_ns - steps[i].begin_ns;
     }
-    const uint64_t step = median(scratch, it->count);
+    const uint64_t step = median(scratch, count);
     sw__free(scratch);
     double excess = 0;
     size_t times = 0;
-    for (size_t i = 0; i < it->count; i++) {
-        const uint64_t forward = it->step[i].phase_ns[SW_PHASE_FORWARD];
-        const uint64_t whole = it->step[i].end_ns - it->step[i].begin_ns;
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t forward = steps[i].phase_ns[SW_PHASE_FORWARD];
+        const uint64_t whole = steps[i].end_ns - steps[i].begin_ns;
         if (forward > 2 * usual) {
             excess += (double)(forward - usual);
             *more_ns += whole > step ? (double)(whole - step) : 0;
             times++;
         }
     }
-    return excess > 0.6 * ns && 2 * times < it->count ? times : 0;
+    *more_ns /= part;
+    return excess > 0.6 * part * ns && 2 * times < count ? (size_t)((double)times / part)
+                                                         : 0;
 }
 
 /* By the words of its own name. */
@@ -304,7 +309,7 @@ static double frozen_layers(const sw_findings *all)
     uint64_t total;
     double ns = 0;
     const sw_training_module *modules = sw_training_modules(all->it.training, &count);
-    sw_summary_all_steps(all->it.summary, &steps, &total);
+    sw_summary_looked_steps(all->it.summary, &steps, &total);
     for (size_t i = 0; i < count; i++) {
         const sw_training_module *at = &modules[i];
         ns += at->parameters > 0 && at->trainable == 0 && at->backward_calls == 0
@@ -446,7 +451,7 @@ static bool module_without_backward(sw_findings *all)
     uint64_t steps;
     uint64_t total;
     const sw_training_module *modules = sw_training_modules(all->it.training, &count);
-    sw_summary_all_steps(all->it.summary, &steps, &total);
+    sw_summary_looked_steps(all->it.summary, &steps, &total);
     const sw_training_module *top = NULL;
     for (size_t i = 0; i < count && steps > 0; i++) {
         const sw_training_module *at = &modules[i];

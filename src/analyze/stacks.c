@@ -33,6 +33,24 @@ static bool finder_grow(struct sw__finder *finder)
     return true;
 }
 
+static uint32_t shortened(uint64_t hash)
+{
+    return (uint32_t)(hash ^ hash >> 32);
+}
+
+/* Where a thing is among the slots, or the free one where it would go. There are some, and not all are taken. */
+static size_t slot_of(const sw_stacks *stacks, const struct sw__finder *finder,
+                      uint64_t hash, same_call *same, const void *key)
+{
+    size_t at = shortened(hash) & (finder->room - 1);
+    while (finder->slots[at].number &&
+           !(finder->slots[at].hash == shortened(hash) &&
+             same(stacks, finder->slots[at].number - 1, key))) {
+        at = (at + 1) & (finder->room - 1);
+    }
+    return at;
+}
+
 /* The slot of a thing, or the free one where it would go; NULL when out of memory. */
 static struct sw__finder_slot *find(const sw_stacks *stacks, struct sw__finder *finder,
                                     uint64_t hash, same_call *same, const void *key)
@@ -40,17 +58,10 @@ static struct sw__finder_slot *find(const sw_stacks *stacks, struct sw__finder *
     if (finder->used * 2 >= finder->room && !finder_grow(finder)) {
         return NULL;
     }
-    const uint32_t short_hash = (uint32_t)(hash ^ hash >> 32);
-    size_t at = short_hash & (finder->room - 1);
-    while (finder->slots[at].number) {
-        if (finder->slots[at].hash == short_hash &&
-            same(stacks, finder->slots[at].number - 1, key)) {
-            return &finder->slots[at];
-        }
-        at = (at + 1) & (finder->room - 1);
-    }
-    finder->slots[at].hash = short_hash;
-    return &finder->slots[at];
+    struct sw__finder_slot *slot =
+        &finder->slots[slot_of(stacks, finder, hash, same, key)];
+    slot->hash = shortened(hash);
+    return slot;
 }
 
 static uint32_t take_slot(struct sw__finder *finder, struct sw__finder_slot *slot,
@@ -180,7 +191,8 @@ static bool same_tag(const sw_stacks *stacks, uint32_t number, const void *key)
 
 uint32_t sw__stacks_tag(sw_stacks *stacks, const sw_stack_tag *tag)
 {
-    const bool known = tag->phase >= 0 && tag->phase < SW_PHASE_COUNT;
+    const bool known =
+        tag->phase >= 0 && (tag->phase < SW_PHASE_COUNT || tag->phase == SW_PHASE_BRIEF);
     const sw_stack_tag wanted = {
         .thread = string_of(stacks, tag->thread),
         .section = string_of(stacks, tag->section),
@@ -213,6 +225,19 @@ static bool same_node(const sw_stacks *stacks, uint32_t number, const void *key)
     const struct sw__stack_node *node = &stacks->nodes[number];
     return node->tag == wanted[0] && node->parent == wanted[1] &&
            node->frame == wanted[2];
+}
+
+uint32_t sw__stacks_find_node(const sw_stacks *stacks, uint32_t tag, uint32_t parent,
+                              uint32_t frame)
+{
+    const uint32_t wanted[3] = {tag, parent, frame};
+    const uint64_t hash = sw__hash_seeded(wanted, sizeof wanted, stacks->seed);
+    const struct sw__finder *finder = &stacks->node_finder;
+    const uint32_t number =
+        finder->room
+            ? finder->slots[slot_of(stacks, finder, hash, same_node, wanted)].number
+            : 0;
+    return number ? number - 1 : SW__STACKS_FAIL;
 }
 
 uint32_t sw__stacks_node(sw_stacks *stacks, uint32_t tag, uint32_t parent, uint32_t frame)

@@ -72,6 +72,12 @@ uint32_t sw__stacks_tag(sw_stacks *stacks, const sw_stack_tag *tag);
  * that is there. */
 uint32_t sw__stacks_node(sw_stacks *stacks, uint32_t tag, uint32_t parent,
                          uint32_t frame);
+/* The same, but only if it is there already; SW__STACKS_FAIL: it is not. */
+uint32_t sw__stacks_find_node(const sw_stacks *stacks, uint32_t tag, uint32_t parent,
+                              uint32_t frame);
+/* Gives samples of steps that were watched in brief (SW_PHASE_BRIEF) a phase: what sw_stacks_of_run does when all traces are in. 0
+ * or SW_ENOMEM. */
+int sw__stacks_settle(sw_stacks *stacks);
 /* Adds the samples of a trace. 0 or SW_ENOMEM. */
 int sw__stacks_add_trace(sw_stacks *stacks, const sw_trace *trace);
 void sw__stacks_count(sw_stacks *stacks, uint32_t node, const sw_stack_counts *counts);

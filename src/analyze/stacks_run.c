@@ -28,6 +28,12 @@ static bool is_main_thread(const sw_trace *trace, uint32_t thread)
            found->tid == sw_trace_get_info(trace)->pid;
 }
 
+static int phase_of(const sw_row *row)
+{
+    const bool known = row->key[2] < SW_PHASE_COUNT || row->key[2] == SW_PHASE_BRIEF;
+    return known && !(row->flags & SW_ROW_NO_STEP) ? (int)row->key[2] : SW_PHASE_INHERIT;
+}
+
 static int load_contexts(struct job *job)
 {
     const size_t count = sw_trace_row_count(job->trace, SW_TABLE_CONTEXT);
@@ -38,9 +44,7 @@ static int load_contexts(struct job *job)
             const sw_stack_tag tag = {
                 .thread = sw__thread_name(job->trace, row->key[0]),
                 .section = name_text(job->trace, row->key[1]),
-                .phase = row->key[2] < SW_PHASE_COUNT && !(row->flags & SW_ROW_NO_STEP)
-                             ? (int)row->key[2]
-                             : SW_PHASE_INHERIT,
+                .phase = phase_of(row),
                 .pid = sw_trace_get_info(job->trace)->pid,
                 .main = is_main_thread(job->trace, row->key[0]),
             };
@@ -183,6 +187,7 @@ int sw_stacks_of_run(sw_stacks **out, const sw_run *run, sw_error_info *info)
     for (size_t i = 0; !error && i < sw_run_count(run); i++) {
         error = sw__stacks_add_trace(*out, sw_run_trace(run, i));
     }
+    error = error ? error : sw__stacks_settle(*out);
     if (error) {
         sw_stacks_free(*out);
         *out = NULL;

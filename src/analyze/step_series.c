@@ -100,6 +100,30 @@ void sw__steps_close(struct sw__step_reader *reader)
     reader->cursor = NULL;
 }
 
+void sw__steps_brief(const sw_trace *trace, const sw_trace_lane *lane, uint64_t *count,
+                     uint64_t *ns)
+{
+    sw_cursor *cursor = records_open(trace, lane);
+    const sw_record_step *step;
+    uint64_t present = 0;
+    sw_event event;
+    *count = *ns = 0;
+    while (cursor && (step = records_next(cursor, lane, &event)) != NULL) {
+        const unsigned flags = step->head.flags;
+        present++;
+        if (flags & SW_STEP_BRIEF && !(flags & (SW_STEP_INCOMPLETE | SW_RECORD_CUT))) {
+            *ns = sw__add(*ns, sw__sub(event.end_ns, event.begin_ns));
+            (*count)++;
+        }
+    }
+    sw_cursor_free(cursor);
+    if (present > 0 && present < lane->steps) {
+        const double more = (double)lane->steps / (double)present;
+        *count = (uint64_t)((double)*count * more);
+        *ns = (uint64_t)((double)*ns * more);
+    }
+}
+
 void sw__step_phases(const sw_record_step *record, uint64_t ns,
                      uint64_t out[SW_PHASE_COUNT])
 {
@@ -152,6 +176,7 @@ static void fill_step(sw_summary_step *step, const sw_record_step *record,
         .complete = !(record->head.flags & (SW_STEP_INCOMPLETE | SW_RECORD_CUT)),
         .epoch_first =
             record->epoch != UINT32_MAX && (!before || before->epoch != record->epoch),
+        .brief = (record->head.flags & SW_STEP_BRIEF) != 0,
         .events = (record->head.flags & SW_STEP_EVENTS) != 0,
         .usage_steps = record->usage_steps,
         .cpu_ns = used ? record->cpu_ns : SW_UNKNOWN,

@@ -28,6 +28,25 @@ static int by_step_time(const void *left, const void *right)
     return (a->pid > b->pid) - (a->pid < b->pid);
 }
 
+/* The steps of this thread that were watched in brief. Those of the step thread are counted where its records are read. */
+static void count_brief(sw_summary *summary, const struct sw__step_list *list)
+{
+    size_t k = 0;
+    for (size_t t = 0; t < summary->traces; t++) {
+        const sw_trace *trace = sw__summary_trace(summary, t);
+        for (size_t l = 0; l < sw_trace_lane_count(trace); l++) {
+            const sw_trace_lane *lane = sw_trace_get_lane(trace, l);
+            if (lane->steps == 0 && !lane->step_open) {
+                continue;
+            }
+            sw_summary_step_thread *thread = &summary->step_threads[k++];
+            if (lane != list->lane && lane->steps > 0) {
+                sw__steps_brief(trace, lane, &thread->brief, &thread->brief_ns);
+            }
+        }
+    }
+}
+
 /* Lists all lanes with steps, and finds the one with the most step time. */
 static int find_step_lane(sw_summary *summary, struct sw__step_list *list)
 {
@@ -69,6 +88,7 @@ static int find_step_lane(sw_summary *summary, struct sw__step_list *list)
         }
     }
     if (summary->step_thread_count > 1) {
+        count_brief(summary, list);
         qsort(summary->step_threads, summary->step_thread_count,
               sizeof *summary->step_threads, by_step_time);
     }
@@ -76,6 +96,33 @@ static int find_step_lane(sw_summary *summary, struct sw__step_list *list)
 }
 
 /* --- durations --- */
+
+static uint64_t duration(const struct sw__step *step)
+{
+    return step->end_ns - step->begin_ns;
+}
+
+/* Records that were given up are taken to be like those that are there. */
+static uint64_t of_all(const struct sw__step_list *list, uint64_t present)
+{
+    const uint64_t all = sw__sub(list->lane->steps, list->skipped);
+    return list->count == 0 || list->count >= all
+               ? present
+               : (uint64_t)((double)present * (double)all / (double)list->count);
+}
+
+static void add_brief(const struct sw__step_list *list, sw_summary_step_thread *thread)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const struct sw__step *step = &list->steps[i];
+        if (step->brief && step->complete) {
+            thread->brief_ns = sw__add(thread->brief_ns, duration(step));
+            thread->brief++;
+        }
+    }
+    thread->brief = of_all(list, thread->brief);
+    thread->brief_ns = of_all(list, thread->brief_ns);
+}
 
 static int read_steps(sw_summary *summary, struct sw__step_list *list)
 {
@@ -108,20 +155,17 @@ static int read_steps(sw_summary *summary, struct sw__step_list *list)
             .complete = !(record->head.flags & (SW_STEP_INCOMPLETE | SW_RECORD_CUT)),
             .warmup = (record->head.flags & SW_STEP_WARMUP) != 0,
             .compiles = record->phase_ticks[SW_PHASE_COMPILE] > 0,
+            .brief = (record->head.flags & SW_STEP_BRIEF) != 0,
         };
     }
     list->skipped = reader.skipped;
     sw_summary_step_thread *thread = &summary->step_threads[0];
+    add_brief(list, thread);
     thread->count = sw__sub(thread->count, reader.skipped);
     thread->incomplete = sw__sub(thread->incomplete, reader.skipped_incomplete);
     thread->total_ns = sw__sub(thread->total_ns, reader.skipped_ns);
     sw__steps_close(&reader);
     return error;
-}
-
-static uint64_t duration(const struct sw__step *step)
-{
-    return step->end_ns - step->begin_ns;
 }
 
 static int by_value(const void *left, const void *right)
@@ -150,13 +194,72 @@ static size_t sorted_durations(const struct sw__step_list *list, uint64_t *out)
 
 struct phase_tables {
     sw_histogram *durations[SW_PHASE_COUNT]; /* ns of one step */
-    uint64_t *waits;                         /* data_wait by position in the list */
+    /* data_wait of steps that were watched in brief [1], and of the others [0]. */
+    sw_histogram *wait[2];
+    uint64_t *waits; /* data_wait by position in the list */
+};
+
+static int tables_create(struct phase_tables *tables, size_t steps)
+{
+    bool whole = true;
+    for (size_t p = 0; p < SW_PHASE_COUNT; p++) {
+        tables->durations[p] = sw_histogram_create();
+        whole = whole && tables->durations[p];
+    }
+    for (size_t i = 0; i < 2; i++) {
+        tables->wait[i] = sw_histogram_create();
+        whole = whole && tables->wait[i];
+    }
+    tables->waits = sw__alloc_zero(steps + 1, sizeof *tables->waits);
+    return whole && tables->waits ? SW_OK : SW_ENOMEM;
+}
+
+static void tables_free(struct phase_tables *tables)
+{
+    for (size_t p = 0; p < SW_PHASE_COUNT; p++) {
+        sw_histogram_free(tables->durations[p]);
+    }
+    sw_histogram_free(tables->wait[0]);
+    sw_histogram_free(tables->wait[1]);
+    sw__free(tables->waits);
+}
+
+static bool is_always(unsigned phase)
+{
+    return SW_PHASES_ALWAYS >> phase & 1;
+}
+
+/* A step that counts. */
+static int add_phases(sw_summary *summary, struct phase_tables *tables,
+                      const struct sw__step *step, const uint64_t phases[SW_PHASE_COUNT])
+{
+    sw_summary_steps *steps = &summary->steps;
+    int error = SW_OK;
+    for (unsigned p = 0; p < SW_PHASE_COUNT && !error; p++) {
+        steps->phase[p].total_ns = sw__add(steps->phase[p].total_ns, phases[p]);
+        if (!step->brief) {
+            summary->brief.looked[p] = sw__add(summary->brief.looked[p], phases[p]);
+        }
+        if (!step->brief || is_always(p)) {
+            error = sw_histogram_add(tables->durations[p], phases[p], 1);
+        }
+    }
+    steps->looked += !step->brief;
+    return error ? error
+                 : sw_histogram_add(tables->wait[step->brief], phases[SW_PHASE_DATA_WAIT],
+                                    1);
+}
+
+/* The slowest steps, with what explains them. */
+struct kept_step {
+    uint64_t phases[SW_PHASE_COUNT];
+    bool brief;
 };
 
 /* Keeps the slowest steps, slowest first. */
 static void offer_worst(sw_summary_steps *steps, const struct sw__step *step,
                         const uint64_t phases[SW_PHASE_COUNT],
-                        uint64_t kept[SW_SUMMARY_WORST][SW_PHASE_COUNT])
+                        struct kept_step kept[SW_SUMMARY_WORST])
 {
     uint64_t ns = duration(step);
     size_t place = steps->worst_count;
@@ -174,12 +277,13 @@ static void offer_worst(sw_summary_steps *steps, const struct sw__step *step,
             behind * sizeof *steps->worst);
     memmove(&kept[place + 1], &kept[place], behind * sizeof *kept);
     steps->worst[place] = (sw_summary_worst){.step = step->number, .ns = ns};
-    memcpy(kept[place], phases, sizeof *kept);
+    memcpy(kept[place].phases, phases, sizeof kept->phases);
+    kept[place].brief = step->brief;
 }
 
-static int read_phases(struct sw__step_list *list, sw_summary_steps *steps,
+static int read_phases(sw_summary *summary, struct sw__step_list *list,
                        struct phase_tables *tables,
-                       uint64_t kept[SW_SUMMARY_WORST][SW_PHASE_COUNT])
+                       struct kept_step kept[SW_SUMMARY_WORST])
 {
     struct sw__step_reader reader;
     sw__steps_open(&reader, list->trace, list->lane);
@@ -202,11 +306,8 @@ static int read_phases(struct sw__step_list *list, sw_summary_steps *steps,
         if (!step->complete || step->warmup) {
             continue;
         }
-        for (size_t p = 0; p < SW_PHASE_COUNT && !error; p++) {
-            steps->phase[p].total_ns = sw__add(steps->phase[p].total_ns, phases[p]);
-            error = sw_histogram_add(tables->durations[p], phases[p], 1);
-        }
-        offer_worst(steps, step, phases, kept);
+        error = add_phases(summary, tables, step, phases);
+        offer_worst(&summary->steps, step, phases, kept);
     }
     sw__steps_close(&reader);
     return error;
@@ -231,7 +332,39 @@ static void find_measured(const struct sw__step_list *list, sw_summary_steps *st
     }
 }
 
-static void finish_phases(sw_summary_steps *steps, const struct phase_tables *tables)
+/* Divides what steps have of a set of phases (bits) as those do that were looked at in full. */
+static void divide(sw_summary *summary, unsigned phases)
+{
+    uint64_t amounts[SW_PHASE_COUNT] = {0};
+    uint64_t parts[SW_PHASE_COUNT];
+    uint64_t whole = 0, known = 0;
+    for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
+        if (phases >> p & 1) {
+            amounts[p] = summary->brief.looked[p];
+            known = sw__add(known, amounts[p]);
+            whole = sw__add(whole, summary->brief.measured[p]);
+        }
+    }
+    sw__shares(amounts, SW_PHASE_COUNT, whole, parts);
+    for (unsigned p = 0; p < SW_PHASE_COUNT && known > 0; p++) {
+        if (phases >> p & 1) {
+            summary->steps.phase[p].total_ns = parts[p];
+        }
+    }
+}
+
+/* What a step that is watched in brief has in a phase that is measured there is its own; the rest is any of the others. `inside`:
+ * phases that it has in data_wait (bits). */
+static void divide_phases(sw_summary *summary, unsigned inside)
+{
+    const unsigned all = (1u << SW_PHASE_COUNT) - 1;
+    if (summary->steps.looked < summary->steps.counted) {
+        divide(summary, all & ~SW_PHASES_ALWAYS & ~inside);
+        divide(summary, inside ? inside | 1u << SW_PHASE_DATA_WAIT : 0);
+    }
+}
+
+static void share_phases(sw_summary_steps *steps)
 {
     uint64_t amounts[SW_PHASE_COUNT];
     uint64_t parts[SW_PHASE_COUNT];
@@ -240,34 +373,86 @@ static void finish_phases(sw_summary_steps *steps, const struct phase_tables *ta
     }
     sw__shares(amounts, SW_PHASE_COUNT, (uint64_t)1 << 32, parts);
     for (size_t p = 0; p < SW_PHASE_COUNT; p++) {
-        sw_summary_phase *phase = &steps->phase[p];
-        const sw_histogram *durations = tables->durations[p];
-        phase->share = (double)parts[p] / 4294967296.0;
-        bool known = phase->measured && sw_histogram_count(durations) > 0;
-        phase->p99_ns = known ? sw_histogram_quantile(durations, 0.99) : SW_UNKNOWN;
-        phase->median_ns = known ? sw_histogram_quantile(durations, 0.5) : SW_UNKNOWN;
+        steps->phase[p].share = (double)parts[p] / 4294967296.0;
     }
     if (steps->counted > 0 && steps->total_ns == 0) {
         steps->phase[SW_PHASE_OTHER].share = 1; /* steps too short for the clock */
     }
 }
 
-static int explain_worst(sw_summary *summary, sw_summary_steps *steps,
-                         uint64_t kept[SW_SUMMARY_WORST][SW_PHASE_COUNT])
+static uint64_t quantile_of(const sw_histogram *durations, double place)
 {
+    return sw_histogram_count(durations) > 0 ? sw_histogram_quantile(durations, place)
+                                             : SW_UNKNOWN;
+}
+
+static void finish_phases(sw_summary *summary, const struct phase_tables *tables)
+{
+    sw_summary_steps *steps = &summary->steps;
+    share_phases(steps);
+    for (size_t p = 0; p < SW_PHASE_COUNT; p++) {
+        sw_summary_phase *phase = &steps->phase[p];
+        const sw_histogram *durations = tables->durations[p];
+        phase->p99_ns = phase->measured ? quantile_of(durations, 0.99) : SW_UNKNOWN;
+        phase->median_ns = phase->measured ? quantile_of(durations, 0.5) : SW_UNKNOWN;
+    }
+    summary->brief.wait_p99_ns = quantile_of(tables->wait[0], 0.99);
+    summary->brief.wait_median_ns = quantile_of(tables->wait[0], 0.5);
+}
+
+void sw__phases_made_inside(sw_summary *summary)
+{
+    sw_summary_steps *steps = &summary->steps;
+    if (steps->looked < steps->counted) {
+        sw_summary_phase *wait = &steps->phase[SW_PHASE_DATA_WAIT];
+        divide_phases(summary, SW__PHASES_INSIDE);
+        share_phases(steps);
+        wait->p99_ns = wait->measured ? summary->brief.wait_p99_ns : SW_UNKNOWN;
+        wait->median_ns = wait->measured ? summary->brief.wait_median_ns : SW_UNKNOWN;
+    }
+}
+
+/* What a phase usually takes in steps like this one; SW_UNKNOWN. */
+static uint64_t usual_of(const sw_summary_steps *steps, const struct phase_tables *tables,
+                         const struct kept_step *kept, unsigned phase)
+{
+    if (kept->brief && !is_always(phase)) {
+        return SW_UNKNOWN;
+    }
+    /* Steps that are watched in brief may wait for more: what the others know as making batches. */
+    return phase == SW_PHASE_DATA_WAIT && steps->phase[phase].measured
+               ? quantile_of(tables->wait[kept->brief], 0.5)
+               : steps->phase[phase].median_ns;
+}
+
+/* Part of what a step that was watched in brief takes beyond the usual, from which on a phase explains it. */
+#define EXPLAINS 0.5
+
+static int explain_worst(sw_summary *summary, const struct phase_tables *tables,
+                         const struct kept_step kept[SW_SUMMARY_WORST])
+{
+    sw_summary_steps *steps = &summary->steps;
     for (size_t i = 0; i < steps->worst_count; i++) {
         sw_summary_worst *worst = &steps->worst[i];
         uint64_t grown = 0;
         for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
-            uint64_t usual = steps->phase[p].median_ns;
-            uint64_t more = usual == SW_UNKNOWN ? 0 : sw__sub(kept[i][p], usual);
+            uint64_t usual = usual_of(steps, tables, &kept[i], p);
+            uint64_t more = usual == SW_UNKNOWN ? 0 : sw__sub(kept[i].phases[p], usual);
             if (more > grown) {
                 grown = more;
                 worst->phase = p;
             }
         }
-        worst->phase_ns = kept[i][worst->phase];
-        worst->usual_ns = steps->phase[worst->phase].median_ns;
+        const double excess =
+            steps->p50_ns == SW_UNKNOWN ? 0 : (double)sw__sub(worst->ns, steps->p50_ns);
+        if (kept[i].brief && !((double)grown > EXPLAINS * excess)) {
+            worst->phase = SW_PHASE_COUNT;
+            worst->phase_ns = worst->usual_ns = SW_UNKNOWN;
+            worst->why = "watched in brief: which phase took long is not known";
+            continue;
+        }
+        worst->phase_ns = kept[i].phases[worst->phase];
+        worst->usual_ns = usual_of(steps, tables, &kept[i], worst->phase);
         char taken[24];
         char usual[24];
         sw_text_duration(taken, (double)worst->phase_ns, false);
@@ -379,6 +564,15 @@ static int note_steps(sw_summary *summary, const sw_summary_steps *steps)
     return error;
 }
 
+/* Where records were given up, the steps that count are others than those that are there; `present` of these. */
+static uint64_t of_counted(const sw_summary_steps *steps, uint64_t present)
+{
+    return steps->looked >= present
+               ? steps->counted
+               : (uint64_t)((double)steps->looked * (double)steps->counted /
+                            (double)present);
+}
+
 static int fill_steps(sw_summary *summary, struct sw__step_list *list)
 {
     sw_summary_steps *steps = &summary->steps;
@@ -406,31 +600,35 @@ static int fill_steps(sw_summary *summary, struct sw__step_list *list)
     summary->step_trace = list->trace_index;
     summary->step_lane = lane;
 
-    uint64_t kept[SW_SUMMARY_WORST + 1][SW_PHASE_COUNT] = {{0}};
+    struct kept_step kept[SW_SUMMARY_WORST + 1] = {0};
     struct phase_tables tables = {0};
     uint64_t *scratch = sw__alloc_zero(list->count + 1, sizeof *scratch);
-    tables.waits = sw__alloc_zero(list->count + 1, sizeof *tables.waits);
-    int error = scratch && tables.waits ? SW_OK : SW_ENOMEM;
-    for (size_t p = 0; p < SW_PHASE_COUNT && !error; p++) {
-        tables.durations[p] = sw_histogram_create();
-        error = tables.durations[p] ? SW_OK : SW_ENOMEM;
-    }
+    int error = tables_create(&tables, list->count);
+    error = scratch ? error : SW_ENOMEM;
     if (!error) {
         summary->warmup_end = sw__find_warmup(list, scratch);
         exact_figures(list, steps, scratch);
         for (size_t i = 0; i < list->count; i++) {
             steps->warmup += list->steps[i].warmup;
+            steps->brief += list->steps[i].brief;
         }
-        error = read_phases(list, steps, &tables, kept);
+        steps->brief = of_all(list, steps->brief);
+        error = read_phases(summary, list, &tables, kept);
     }
     if (!error && steps->thinned) {
+        const uint64_t present = steps->counted;
         error = lane_figures(list, steps);
+        steps->looked = of_counted(steps, present);
     }
     if (!error) {
         steps->steps_per_s = steps->total_ns ? 1e9 / steps->mean_ns : NAN;
+        for (size_t p = 0; p < SW_PHASE_COUNT; p++) {
+            summary->brief.measured[p] = steps->phase[p].total_ns;
+        }
+        divide_phases(summary, 0);
         find_measured(list, steps);
-        finish_phases(steps, &tables);
-        error = explain_worst(summary, steps, kept);
+        finish_phases(summary, &tables);
+        error = explain_worst(summary, &tables, kept);
     }
     if (!error) {
         bool waits = steps->phase[SW_PHASE_DATA_WAIT].measured;
@@ -439,10 +637,7 @@ static int fill_steps(sw_summary *summary, struct sw__step_list *list)
     if (!error) {
         error = note_steps(summary, steps);
     }
-    for (size_t p = 0; p < SW_PHASE_COUNT; p++) {
-        sw_histogram_free(tables.durations[p]);
-    }
-    sw__free(tables.waits);
+    tables_free(&tables);
     sw__free(scratch);
     return error;
 }

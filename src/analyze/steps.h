@@ -11,6 +11,7 @@ struct sw__step {
     uint32_t epoch; /* UINT32_MAX: unknown */
     bool complete, warmup;
     bool compiles; /* something was compiled in it */
+    bool brief;    /* it was watched in brief */
 };
 
 struct sw__step_list {
@@ -44,6 +45,15 @@ void sw__steps_close(struct sw__step_reader *reader);
  * `other`. */
 void sw__step_phases(const sw_record_step *record, uint64_t ns,
                      uint64_t out[SW_PHASE_COUNT]);
+/* Complete steps of a lane that were watched in brief, and their time, as far as records are there: where some were given up, they
+ * stand for the others. */
+void sw__steps_brief(const sw_trace *trace, const sw_trace_lane *lane, uint64_t *count,
+                     uint64_t *ns);
+/* A loader without workers feeds the steps: what steps that were watched in brief waited for it is also making batches. */
+void sw__phases_made_inside(sw_summary *summary);
+/* Phases that lie in asking a loader without workers, a bit each. */
+#define SW__PHASES_INSIDE                                                                \
+    (1u << SW_PHASE_PREPROCESS | 1u << SW_PHASE_AUGMENT | 1u << SW_PHASE_COLLATE)
 /* What it says of reading and writing; all SW_UNKNOWN where it says nothing. */
 sw_step_io sw__step_io(const sw_record_step *record);
 

@@ -20,6 +20,13 @@ struct sw__note {
     const char *text;
 };
 
+/* Phases of the steps that count, where some were watched in brief. */
+struct sw__brief_phases {
+    uint64_t measured[SW_PHASE_COUNT];    /* in all of them, as far as that is measured */
+    uint64_t looked[SW_PHASE_COUNT];      /* in those that were looked at in full */
+    uint64_t wait_median_ns, wait_p99_ns; /* of the latter: data_wait */
+};
+
 /* What the process read and wrote in steps; the list is on the heap. */
 struct sw__io_steps {
     sw_summary_io_step *list;
@@ -44,6 +51,7 @@ struct sw_summary {
 
     bool has_steps;
     sw_summary_steps steps;
+    struct sw__brief_phases brief;
     sw_summary_step_thread *step_threads;
     size_t step_thread_count;
     size_t step_trace; /* where the step thread is */

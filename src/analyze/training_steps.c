@@ -2,7 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "analyze/summary.h"
+#include "analyze/steps.h"
+#include "analyze/training.h"
 
 /* Samples of a step on average: the batch size, unless the last batch of every pass is known to be smaller. */
 static double samples_a_step(const sw_summary *summary, const sw_training_loader *loader)
@@ -28,7 +29,7 @@ static bool feeds_steps(const sw_summary *summary, const sw_training_loader *loa
     for (size_t i = 0; i < count; i++) {
         looped = looped || sites[i].what == SW_SITE_LOOP;
     }
-    return !looped || 2 * loader->waits >= summary->steps.count;
+    return !looped || 2 * loader->waits >= summary->steps.count - summary->steps.brief;
 }
 
 int sw__summary_training(sw_summary *summary)
@@ -39,13 +40,16 @@ int sw__summary_training(sw_summary *summary)
     }
     sw_summary_steps *steps = &summary->steps;
     const bool batches = summary->has_steps && steps->unit == SW_STEP_BATCH;
-    summary->main_loader = sw_training_main_loader(summary->training, summary->step_trace,
-                                                   batches ? steps->count : 0);
+    summary->main_loader = sw__training_main_loader(
+        summary->training, summary->step_trace, batches ? steps->count : 0, steps->brief);
     const sw_training_loader *loader = summary->main_loader;
     steps->samples_per_s = batches && loader && loader->batch_size != SW_UNKNOWN &&
                                    feeds_steps(summary, loader)
                                ? steps->steps_per_s * samples_a_step(summary, loader)
                                : NAN;
+    if (loader && loader->known && loader->worker_setting == 0) {
+        sw__phases_made_inside(summary);
+    }
     return SW_OK;
 }
 
@@ -76,16 +80,34 @@ double sw_summary_wait_share(const sw_summary *summary)
     return share;
 }
 
+/* Whether the steps of a thread are among those of all processes: another domain of the same thread counts the same time again. */
+static bool is_counted(const sw_summary *summary, const sw_summary_step_thread *thread)
+{
+    return strcmp(thread->domain, summary->step_threads[0].domain) == 0;
+}
+
 void sw_summary_all_steps(const sw_summary *summary, uint64_t *count, uint64_t *total_ns)
 {
     *count = 0;
     *total_ns = 0;
     for (size_t i = 0; i < summary->step_thread_count; i++) {
         const sw_summary_step_thread *thread = &summary->step_threads[i];
-        /* Another domain of the same thread counts the same time again. */
-        if (strcmp(thread->domain, summary->step_threads[0].domain) == 0) {
+        if (is_counted(summary, thread)) {
             *count = sw__add(*count, sw__sub(thread->count, thread->incomplete));
             *total_ns = sw__add(*total_ns, thread->total_ns);
+        }
+    }
+}
+
+void sw_summary_looked_steps(const sw_summary *summary, uint64_t *count,
+                             uint64_t *total_ns)
+{
+    sw_summary_all_steps(summary, count, total_ns);
+    for (size_t i = 0; i < summary->step_thread_count; i++) {
+        const sw_summary_step_thread *thread = &summary->step_threads[i];
+        if (is_counted(summary, thread)) {
+            *count = sw__sub(*count, thread->brief);
+            *total_ns = sw__sub(*total_ns, thread->brief_ns);
         }
     }
 }

@@ -34,15 +34,28 @@ static int by_value(const void *left, const void *right)
     return (*a > *b) - (*a < *b);
 }
 
-static struct usual find_usual(const struct sw__step_list *list, size_t window,
-                               uint64_t *scratch)
+/* The rest, by their durations. Where steps are watched in brief the first ones are not, and looking takes a little: they are compared
+ * with others that were looked at. */
+static size_t find_rest(const struct sw__step_list *list, size_t window, bool brief,
+                        uint64_t *out)
 {
     size_t count = 0;
     size_t passed = 0;
     for (size_t i = 0; i < list->count; i++) {
-        if (counts(&list->steps[i]) && passed++ >= window) {
-            scratch[count++] = duration(&list->steps[i]);
+        const struct sw__step *step = &list->steps[i];
+        if (counts(step) && passed++ >= window && (brief || !step->brief)) {
+            out[count++] = duration(step);
         }
+    }
+    return count;
+}
+
+static struct usual find_usual(const struct sw__step_list *list, size_t window,
+                               uint64_t *scratch)
+{
+    size_t count = find_rest(list, window, false, scratch);
+    if (count < STEPS_LEAST) {
+        count = find_rest(list, window, true, scratch);
     }
     qsort(scratch, count, sizeof *scratch, by_value);
     const uint64_t median = scratch[sw__rank(count, 0.5)];

@@ -6,6 +6,7 @@
 #include <stepwatch/export.h>
 
 #include "base/utf8.h"
+#include "export/report_parts.h"
 
 /* --- values --- */
 
@@ -117,7 +118,7 @@ static int put_steps(struct csv *csv, const sw_summary *summary,
         separate(csv);
         sw_write_format(csv->w, "%s_ns", sw_phase_name(p % SW_PHASE_COUNT));
     }
-    HEAD(csv, "usage_steps", "cpu_ns", "run_delay_ns", "involuntary_switches");
+    HEAD(csv, "usage_steps", "cpu_ns", "run_delay_ns", "involuntary_switches", "brief");
     end_row(csv);
     for (size_t i = 0; i < count; i++) {
         const sw_summary_step *step = &steps[i];
@@ -129,14 +130,15 @@ static int put_steps(struct csv *csv, const sw_summary *summary,
         put_uint(csv, step->end_ns - step->begin_ns);
         for (unsigned p = 1; p <= SW_PHASE_COUNT; p++) {
             const unsigned phase = p % SW_PHASE_COUNT;
-            put_uint(csv,
-                     whole->phase[phase].measured ? step->phase_ns[phase] : SW_UNKNOWN);
+            put_uint(csv, whole->phase[phase].measured ? sw__phase_ns(step, phase)
+                                                       : SW_UNKNOWN);
         }
         const bool used = step->usage_steps > 0;
         put_uint(csv, used ? step->usage_steps : SW_UNKNOWN);
         put_uint(csv, step->cpu_ns);
         put_uint(csv, step->run_delay_ns);
         put_uint(csv, used ? step->involuntary : SW_UNKNOWN);
+        put_bool(csv, step->brief);
         end_row(csv);
     }
     sw_summary_steps_free(steps);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "export/html_page.h"
 #include "export/report_html.h"
 #include "export/report_parts.h"
@@ -86,6 +87,10 @@ void sw__html_phases(const struct sw__html_report *it)
                         number);
         put_bar(it, lines, count);
         put_phase_rows(it, steps, lines, count);
+        char note[SW__PHASES_NOTE];
+        if (sw__phases_note(steps, note, sizeof note)) {
+            sw_write_format(it->w, "<p class=\"dim\">%s</p>\n", note);
+        }
     }
     if (sw_summary_part_count(it->summary) > 0) {
         put_timeline(it);
@@ -97,8 +102,9 @@ void sw__html_phases(const struct sw__html_report *it)
 
 struct picture {
     const struct sw__html_report *it;
-    const sw_summary_step *steps;
+    const sw_summary_step *steps; /* whose phases are known */
     size_t count, bars;
+    bool left_out; /* some are not */
     double top_ns; /* of the scale; what is above is cut */
 };
 
@@ -179,10 +185,31 @@ static void put_picture(struct picture *picture, const sw_summary_steps *whole)
     }
     sw_write_format(w,
                     "</svg>\n<p class=\"dim\">Time of each step by phase, step %llu to "
-                    "%llu; the full height is %s%s.</p>\n",
+                    "%llu; the full height is %s%s%s.</p>\n",
                     (unsigned long long)picture->steps[0].number,
                     (unsigned long long)picture->steps[picture->count - 1].number, top,
-                    most > picture->top_ns ? ", longer ones are cut" : "");
+                    most > picture->top_ns ? ", longer ones are cut" : "",
+                    picture->left_out ? "; steps that were watched in brief are left out"
+                                      : "");
+}
+
+/* The newest of very many. */
+static void put_steps(struct picture *picture, const sw_summary_steps *whole,
+                      const sw_summary_step *steps, size_t count)
+{
+    const size_t left = count > PICTURED_MOST ? count - PICTURED_MOST : 0;
+    sw_summary_step *looked = sw__alloc_zero(count - left, sizeof *looked);
+    picture->steps = looked;
+    for (size_t i = left; looked && i < count; i++) {
+        if (!steps[i].brief) {
+            looked[picture->count++] = steps[i];
+        }
+    }
+    picture->left_out = picture->count < count - left;
+    if (picture->count > 0) {
+        put_picture(picture, whole);
+    }
+    sw__free(looked);
 }
 
 /* --- lists --- */
@@ -252,10 +279,11 @@ static void put_each(const struct sw__html_report *it, const sw_summary_steps *w
         sw__html_count(it->w, step->epoch == UINT32_MAX ? SW_UNKNOWN : step->epoch);
         sw__html_duration(it->w, step_ns(step));
         for (size_t p = 0; p < phases; p++) {
-            sw__html_ns(it->w, step->phase_ns[lines[p].phase]);
+            sw__html_ns(it->w, sw__phase_ns(step, lines[p].phase));
         }
         sw__html_cell(it->w, !step->complete ? "incomplete"
                              : step->warmup  ? "warm-up"
+                             : step->brief   ? "in brief"
                                              : " ");
         sw__html_row_end(it->w);
     }
@@ -291,6 +319,7 @@ void sw__html_steps(const struct sw__html_report *it)
     const sw_summary_steps *whole = sw_summary_get_steps(it->summary);
     struct picture picture = {.it = it};
     sw_summary_step *steps = NULL;
+    size_t count = 0;
     sw__html_section_begin(it->w, "steps", "Steps");
     if (!whole) {
         sw_write_text(it->w, "<p class=\"dim\">The program recorded no steps.</p>\n");
@@ -299,20 +328,17 @@ void sw__html_steps(const struct sw__html_report *it)
     }
     put_figures(it, whole);
     /* Without the steps one by one, what is known of them together is still there. */
-    if (sw_summary_step_series(it->summary, &steps, &picture.count, NULL) == SW_OK &&
-        picture.count > 0) {
-        /* The newest of very many. */
-        const size_t left =
-            picture.count > PICTURED_MOST ? picture.count - PICTURED_MOST : 0;
-        picture.steps = steps + left;
-        picture.count -= left;
-        put_picture(&picture, whole);
+    const bool known =
+        sw_summary_step_series(it->summary, &steps, &count, NULL) == SW_OK && count > 0;
+    if (known) {
+        put_steps(&picture, whole, steps, count);
         sw__html_chart(it, SW_RUN_CHART_STEPS);
     }
     put_worst(it, whole);
     put_epochs(it);
-    if (picture.steps) {
-        put_each(it, whole, picture.steps, picture.count);
+    if (known) {
+        const size_t left = count > PICTURED_MOST ? count - PICTURED_MOST : 0;
+        put_each(it, whole, steps + left, count - left);
     }
     sw_summary_steps_free(steps);
     sw__html_section_end(it->w);

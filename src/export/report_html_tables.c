@@ -120,7 +120,7 @@ void sw__html_modules(const struct sw__html_report *it)
     uint64_t steps_ns;
     const sw_training_module *modules =
         sw_training_modules(sw_summary_training(it->summary), &count);
-    sw_summary_all_steps(it->summary, &steps, &steps_ns);
+    sw_summary_looked_steps(it->summary, &steps, &steps_ns);
     if (count == 0) {
         return;
     }

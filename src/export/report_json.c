@@ -160,6 +160,7 @@ static void put_steps(sw_writer *w, const sw_summary *summary)
     }
     sw_json_array_end(w);
     put_uint(w, "counted", steps->counted);
+    put_uint(w, "looked", steps->looked);
     put_bool(w, "thinned", steps->thinned);
     sw_json_key(w, "by_thread");
     sw_json_array_begin(w);

@@ -82,7 +82,7 @@ void sw__json_modules(sw_writer *w, const sw_summary *summary)
         put_missing(w, "modules", "No module of a model was recorded.");
         return;
     }
-    sw_summary_all_steps(summary, &steps, &steps_ns);
+    sw_summary_looked_steps(summary, &steps, &steps_ns);
     sw_json_key(w, "modules");
     sw_json_array_begin(w);
     for (size_t i = 0; i < count; i++) {

@@ -89,6 +89,10 @@ static void put_phases(sw_writer *w, const sw_summary *summary)
         sw_write_format(w, " | %u.%u %% |\n", lines[i].tenths / 10, lines[i].tenths % 10);
     }
     sw_write_text(w, "\n");
+    char note[SW__PHASES_NOTE];
+    if (sw__phases_note(steps, note, sizeof note)) {
+        sw_write_format(w, "%s\n\n", note);
+    }
 }
 
 static void put_line(sw_writer *w, const char *title, const char *text)

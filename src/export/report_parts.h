@@ -49,6 +49,15 @@ struct sw__phase_line {
 /* Phases that took time, most first; returns how many. */
 size_t sw__phase_lines(const sw_summary_steps *steps,
                        struct sw__phase_line out[SW_PHASE_COUNT]);
+/* A sentence on steps that were watched in brief; false: there were none. */
+#define SW__PHASES_NOTE 256
+bool sw__phases_note(const sw_summary_steps *steps, char *out, size_t size);
+/* Time of a phase in one step; SW_UNKNOWN: it was watched in brief, and not this phase. */
+static inline uint64_t sw__phase_ns(const sw_summary_step *step, unsigned phase)
+{
+    return step->brief && !(SW_PHASES_ALWAYS >> phase & 1) ? SW_UNKNOWN
+                                                           : step->phase_ns[phase];
+}
 
 /* --- parts of the text report --- */
 

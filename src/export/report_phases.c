@@ -1,4 +1,6 @@
 /* The phases of a step as all reports list them. */
+#include <stdio.h>
+
 #include "analyze/shares.h"
 #include "export/report_parts.h"
 
@@ -30,4 +32,19 @@ size_t sw__phase_lines(const sw_summary_steps *steps,
                                           .tenths = (unsigned)tenths[p]};
     }
     return count;
+}
+
+bool sw__phases_note(const sw_summary_steps *steps, char *out, size_t size)
+{
+    char looked[32], counted[32];
+    if (steps->looked >= steps->counted) {
+        return false;
+    }
+    sw_text_count(looked, steps->looked);
+    sw_text_count(counted, steps->counted);
+    snprintf(out, size,
+             "Phases are of %s of %s steps that were looked at in full; the others were "
+             "watched in brief (option brief).",
+             looked, counted);
+    return true;
 }

@@ -251,6 +251,10 @@ static void put_phases(const struct report *report, const sw_summary_steps *step
     if (report->everything) {
         put_idle(report, steps);
     }
+    char note[SW__PHASES_NOTE];
+    if (sw__phases_note(steps, note, sizeof note)) {
+        sw__page_wrap(&report->page, "  ", SW__PLAIN, note);
+    }
 }
 
 /* Slow steps are worth a line when they are slower than the others. */

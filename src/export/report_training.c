@@ -143,7 +143,7 @@ static void put_modules(const struct sw__page *page, const sw_summary *summary,
     uint64_t steps_ns;
     const sw_training_module *modules =
         sw_training_modules(sw_summary_training(summary), &count);
-    sw_summary_all_steps(summary, &steps, &steps_ns);
+    sw_summary_looked_steps(summary, &steps, &steps_ns);
     const size_t most = top == SW_TEXT_ALL || top < MODULES_USUAL ? top : MODULES_USUAL;
     struct sw__table table = {.title = "Slowest modules",
                               .column_count = 5,

@@ -50,12 +50,16 @@ static int add_phases(sw_chart *chart, const sw_summary_steps *whole,
     int error = numbers ? SW_OK : SW_ENOMEM;
     for (size_t p = 0; p < phases && !error; p++) {
         const char *name = sw_phase_name(lines[p].phase);
+        size_t used = 0;
         for (size_t i = 0; i < count; i++) {
-            numbers[i] = (double)steps[i].number;
-            numbers[count + i] = (double)steps[i].phase_ns[lines[p].phase] / 1e9;
+            /* What those have in their phases that were watched in brief is not known. */
+            if (!steps[i].brief) {
+                numbers[used] = (double)steps[i].number;
+                numbers[count + used++] = (double)steps[i].phase_ns[lines[p].phase] / 1e9;
+            }
         }
         error =
-            sw_chart_add_line(chart, name, strlen(name), numbers, numbers + count, count);
+            sw_chart_add_line(chart, name, strlen(name), numbers, numbers + count, used);
     }
     sw__free(numbers);
     return error;

@@ -78,8 +78,9 @@ static int put_steps(const struct export *it)
         for (size_t p = 0; p < phases && !error; p++) {
             char tag[TAG];
             snprintf(tag, sizeof tag, "phases/%s_ms", sw_phase_name(lines[p].phase));
+            const uint64_t ns = sw__phase_ns(step, lines[p].phase);
             error = put(it, tag, number, step->end_ns,
-                        (double)step->phase_ns[lines[p].phase] / 1e6);
+                        ns == SW_UNKNOWN ? NAN : (double)ns / 1e6);
         }
         if (!error && seconds > 0) {
             error =

@@ -179,8 +179,10 @@ static void put_phases(sw_writer *w, const sw_trace *trace, const sw_record_step
     const double us = sw_trace_ns_per_tick(trace) / 1e3;
     sw_json_key(w, "phases_us");
     sw_json_object_begin(w);
+    const bool brief = step->head.flags & SW_STEP_BRIEF;
     for (unsigned i = 0; i < SW_PHASE_COUNT; i++) {
-        if (step->phase_ticks[i]) {
+        const bool known = !brief || SW_PHASES_ALWAYS >> i & 1;
+        if (known && step->phase_ticks[i]) {
             const double whole = (double)step->phase_ticks[i] * us;
             put_double(w, sw_phase_name(i), (double)(int64_t)(whole * 1e3 + 0.5) / 1e3);
         }
@@ -258,10 +260,14 @@ static void put_step(struct sw__trace_export *it, struct sw__trace_process *proc
     if (step->head.flags & SW_STEP_WARMUP) {
         put_bool(w, "warmup", true);
     }
+    if (step->head.flags & SW_STEP_BRIEF) {
+        put_string(w, "watched", "in brief");
+    }
     put_phases(w, process->trace, step);
     sw__event_end(it, true);
     it->counts.steps++;
-    it->counts.bare_steps += track->last_ns <= event->begin_ns;
+    it->counts.bare_steps +=
+        track->last_ns <= event->begin_ns && !(step->head.flags & SW_STEP_BRIEF);
     if (step->resident_bytes) {
         put_memory(it, process, &slice, step->resident_bytes);
     }

@@ -14,7 +14,7 @@ struct sw__settings {
     bool events;
     bool step_usage;
     bool quiet;
-    bool phases, modules, loader, operators, functions; /* of Python programs */
+    bool phases, modules, loader, brief, operators, functions; /* of Python programs */
     bool report, history;                               /* of `stepwatch run` */
     unsigned progress;                                  /* 0 auto, 1 on, 2 off */
     unsigned gpu;                                       /* likewise */

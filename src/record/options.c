@@ -60,6 +60,9 @@ enum kind {
       "Time each module of a model.")                                                    \
     X(loader, "bool", "on", KIND_BOOL, loader, SW_OPTION_PYTHON,                         \
       "Look into data loaders and their workers.")                                       \
+    X(brief, "bool", "on", KIND_BOOL, brief, SW_OPTION_PYTHON,                           \
+      "Watch most steps of a training in brief where steps are short, so that "          \
+      "watching costs less.")                                                            \
     X(operators, "bool", "off", KIND_BOOL, operators, SW_OPTION_PYTHON,                  \
       "Record torch operators by torch.profiler in the steps of the schedule.")          \
     X(functions, "bool", "off", KIND_BOOL, functions, SW_OPTION_PYTHON | SW_OPTION_RUN,  \

@@ -130,6 +130,34 @@ static inline void scene_steps(struct scene *scene, unsigned count,
     }
 }
 
+/* The same step watched in brief: of its phases only those are known that always are; `inside`: making batches is in data_wait. */
+static inline void scene_brief(struct scene *scene, const double ms[SW_PHASE_COUNT],
+                               bool inside)
+{
+    double known[SW_PHASE_COUNT] = {0};
+    for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
+        const bool made =
+            p == SW_PHASE_PREPROCESS || p == SW_PHASE_AUGMENT || p == SW_PHASE_COLLATE;
+        known[SW_PHASES_ALWAYS >> p & 1 ? p
+              : inside && made          ? SW_PHASE_DATA_WAIT
+                                        : SW_PHASE_OTHER] += ms[p];
+    }
+    scene_step(scene, known, SW_STEP_BRIEF);
+}
+
+/* Steps of which those that are watched in brief are looked at at first, and later four in fifty. */
+static inline void scene_mostly_brief(struct scene *scene, unsigned count,
+                                      const double ms[SW_PHASE_COUNT], bool inside)
+{
+    for (unsigned i = 0; i < count; i++) {
+        if (i < 100 || i * 7 % 50 < 4) {
+            scene_step(scene, ms, 0);
+        } else {
+            scene_brief(scene, ms, inside);
+        }
+    }
+}
+
 /* Samples of the step thread, in a section or (0) in none. Frames root first; a NULL name ends them. */
 struct scene_frame {
     const char *name, *file;
