@@ -125,9 +125,9 @@ static bool may(const train_state *state, int rank)
                        (rank == TRAIN_LOADER &&
                         (state->trains || core_group_kind((train_groups *)&state->groups,
                                                           state->group) == GROUP_TRAINS));
-    return now.wanted && core_brief_may && known && state->rank == rank && state->updated &&
-           core_optimizer_known && !core_updates_by_hand && !state->validating &&
-           !state->hosted && !state->awaited && !state->spared;
+    return now.wanted && core_brief_may && known && state->rank == rank &&
+           state->updated && core_optimizer_known && !core_updates_by_hand &&
+           !state->validating && !state->hosted && !state->awaited && !state->spared;
 }
 
 void core_brief_end(void)

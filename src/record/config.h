@@ -15,9 +15,9 @@ struct sw__settings {
     bool step_usage;
     bool quiet;
     bool phases, modules, loader, brief, operators, functions; /* of Python programs */
-    bool report, history;                               /* of `stepwatch run` */
-    unsigned progress;                                  /* 0 auto, 1 on, 2 off */
-    unsigned gpu;                                       /* likewise */
+    bool report, history;                                      /* of `stepwatch run` */
+    unsigned progress;                                         /* 0 auto, 1 on, 2 off */
+    unsigned gpu;                                              /* likewise */
     enum sw_policy policy;
     uint64_t max_bytes; /* 0: no cap */
     unsigned keep_first, keep_last, keep_worst;
