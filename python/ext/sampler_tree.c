@@ -318,7 +318,7 @@ void tree_forget_steps(sampler_tree *tree, uint32_t tid)
 {
     for (uint32_t i = 0; i < tree->context_count; i++) {
         tree_context *context = &tree->contexts[i];
-        if (context->tid == tid && context->phase < SW_PHASE_COUNT) {
+        if (context->tid == tid && context->phase != SW_PHASE_INHERIT) {
             context->no_step = true;
             if (context->handle && context->number == tree->number) {
                 (void)context_row(tree, context);
@@ -476,7 +476,7 @@ static void open_add(sampler_tree *tree, const tree_tag *tag, uint32_t node,
         }
     }
     tree->open_count = kept;
-    if (tag->step < 0 || tag->phase >= SW_PHASE_COUNT) {
+    if (tag->step < 0 || tag->phase == SW_PHASE_INHERIT) {
         return;
     }
     if (!found && grow((void **)&tree->open, kept, &tree->open_room, OPEN_PATHS,

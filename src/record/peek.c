@@ -11,7 +11,7 @@ sw__peek_phase(const struct sw__lane *lane)
         return phase;
     }
     return __atomic_load_n(&lane->step_flags, __ATOMIC_RELAXED) & SW_STEP_BRIEF
-               ? SW_PHASE_INHERIT
+               ? SW_PHASE_BRIEF
                : SW_PHASE_OTHER;
 }
 

@@ -76,7 +76,7 @@ static void defaults_are_those_of_the_table(void **state)
 
     size_t count;
     const sw_option *options = sw_options(&count);
-    assert_int_equal(count, 33);
+    assert_int_equal(count, 34);
     for (size_t i = 0; i < count; i++) {
         char value[256];
         assert_true(options[i].help[strlen(options[i].help) - 1] == '.');

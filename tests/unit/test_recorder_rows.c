@@ -288,6 +288,7 @@ static void *be_sampled(void *arg)
     struct sampled *sampled = arg;
     sw_section *outer = sw_section_get("outer");
     sw_section *forward = sw_section_get("forward");
+    sw_section *wait = sw_section_get("data_wait");
     sampled->tid = (uint32_t)syscall(SYS_gettid);
     pause_at(sampled, 1); /* has recorded nothing */
     sw_begin(outer);
@@ -299,9 +300,14 @@ static void *be_sampled(void *arg)
     sw_end(forward);
     sw_step_end();
     sw_step_begin();
+    sw_step_brief();
+    pause_at(sampled, 5); /* in a step that is watched in brief */
+    sw_begin(wait);
+    pause_at(sampled, 6); /* in a phase that is measured there */
+    sw_end(wait);
     sw_step_end();
     sw_end(outer);
-    pause_at(sampled, 5); /* in nothing */
+    pause_at(sampled, 7); /* in nothing */
     return NULL;
 }
 
@@ -360,12 +366,20 @@ static void test_peek(void **state)
     assert_true(forward != outer && forward != 0);
     atomic_store(&sampled.allowed, 4);
 
-    look_at(&sampled, 5);
+    for (int i = 5; i < 7; i++) {
+        look_at(&sampled, i);
+        assert_int_equal(sw_peek_thread(sampled.tid, false, &peek), 0);
+        assert_int_equal(peek.phase, i == 5 ? SW_PHASE_BRIEF : SW_PHASE_DATA_WAIT);
+        assert_int_equal(peek.step, 1);
+        atomic_store(&sampled.allowed, i);
+    }
+
+    look_at(&sampled, 7);
     assert_int_equal(sw_peek_thread(sampled.tid, true, &peek), 0);
     assert_int_equal(peek.section, 0);
     assert_int_equal(peek.node, 0);
     assert_int_equal(peek.step, -1);
-    atomic_store(&sampled.allowed, 5);
+    atomic_store(&sampled.allowed, 7);
     pthread_join(thread, NULL);
     assert_int_equal(sw_peek_thread(sampled.tid, true, &peek), SW_ENOTFOUND);
     assert_int_equal(sw_peek_thread(0, true, &peek), SW_ENOTFOUND);
@@ -378,6 +392,8 @@ static void test_peek(void **state)
     assert_int_equal(steps.at[0].thread, index);
     assert_int_equal(steps.at[0].record->step.samples, 3);
     assert_int_equal(steps.at[1].record->step.samples, 0);
+    assert_int_equal(steps.at[0].record->head.flags & SW_STEP_BRIEF, 0);
+    assert_int_equal(steps.at[1].record->head.flags & SW_STEP_BRIEF, SW_STEP_BRIEF);
     ru_records_free(&steps);
     ru_free(&trace);
 }
