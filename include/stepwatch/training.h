@@ -97,8 +97,10 @@ typedef struct sw_training_loader {
         passes;                   /* SW_UNKNOWN */
     unsigned bits;                /* SW_LOADER_… */
     const sw_training_site *site; /* NULL: unknown */
-    uint64_t batches;        /* that were produced; SW_UNKNOWN when nothing says so */
-    uint64_t waits, wait_ns; /* of the training process */
+    uint64_t batches; /* that were produced; SW_UNKNOWN when nothing says so */
+    uint64_t
+        looked; /* of these, those whose stages were seen: not in steps watched in brief where there are no workers */
+    uint64_t waits, wait_ns;         /* of the training process */
     const sw_training_stage *stages; /* over all workers, most self time first */
     size_t stage_count;
     const sw_training_worker *workers; /* by number */

@@ -162,10 +162,11 @@ void core_brief_next(const train_state *state, int rank, bool anew)
         core_brief_end();
         begin_anew(state);
     }
-    if (now.state != state || !now.wanted) {
-        if (now.state == state) {
-            core_brief_end();
-        }
+    if (now.state != state) {
+        now.wanted = false; /* hooks leave early in any thread, and two of them train */
+    }
+    if (!now.wanted) {
+        core_brief_end();
         return;
     }
     if (!may(state, rank) || anew) {

@@ -18,7 +18,8 @@ static PyObject *pass_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     pass_object *self = (pass_object *)type->tp_alloc(type, 0);
     if (self) {
         PyObject **const kept[] = {&self->iterator, &self->loader, &self->wait,
-                                   &self->first,    &self->fetch,  &self->pin};
+                                   &self->first,    &self->fetch,  &self->pin,
+                                   &self->exchanged};
         for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
             Py_INCREF(Py_None);
             *kept[i] = Py_None;
@@ -37,6 +38,7 @@ static int pass_traverse(PyObject *object, visitproc visit, void *arg)
     Py_VISIT(self->first);
     Py_VISIT(self->fetch);
     Py_VISIT(self->pin);
+    Py_VISIT(self->exchanged);
     return 0;
 }
 
@@ -49,6 +51,7 @@ static int pass_clear(PyObject *object)
     Py_CLEAR(self->first);
     Py_CLEAR(self->fetch);
     Py_CLEAR(self->pin);
+    Py_CLEAR(self->exchanged);
     return 0;
 }
 
@@ -96,6 +99,36 @@ bool core_loader_pass_is_of(const core_loader_pass *self, const PyObject *iterat
     return now == iterator;
 }
 
+/* Puts one attribute back, or what is there to see more; not where somebody else has put something there. */
+static void exchange(PyObject *entry, PyObject *iterator, bool rests)
+{
+    PyObject *holder, *name, *seen, *plain;
+    if (!PyArg_ParseTuple(entry, "OUOO", &holder, &name, &seen, &plain)) {
+        return;
+    }
+    holder = holder == Py_None ? iterator : holder;
+    PyObject *now = PyObject_GetAttr(holder, name);
+    if (now && now == (rests ? seen : plain)) {
+        (void)PyObject_SetAttr(holder, name, rests ? plain : seen);
+    }
+    Py_XDECREF(now);
+}
+
+/* How batches are made is not looked at while steps are watched in brief. */
+static void pass_rest(core_loader_pass *self, PyObject *iterator, bool rests)
+{
+    self->rests = rests;
+    if (!PyList_Check(self->exchanged)) {
+        return;
+    }
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(self->exchanged); i++) {
+        exchange(PyList_GET_ITEM(self->exchanged, i), iterator, rests);
+        if (PyErr_Occurred()) {
+            core_error_forget();
+        }
+    }
+}
+
 void core_loader_ask(core_loader_pass *self, PyObject *iterator)
 {
     PyObject *loader = core_referred(self->loader);
@@ -104,6 +137,9 @@ void core_loader_ask(core_loader_pass *self, PyObject *iterator)
     const bool evaluating = !core_train_goes_on(iterator) && !core_gradients_wanted();
     core_train_ask(TRAIN_LOADER, iterator, loader, evaluating);
     Py_XDECREF(loader);
+    if (self->rests != core_brief) {
+        pass_rest(self, iterator, core_brief);
+    }
 }
 
 static PyObject *pass_ask(PyObject *object, PyObject *iterator)
@@ -180,7 +216,11 @@ static void batch_count(pass_object *self, const batch_moments *given)
 
 void core_loader_got_briefly(core_loader_pass *self)
 {
+    core_stage *wait = stage_or_null(self->wait);
     core_train_got();
+    if (SW_GATE(core_stage_gate) && wait) {
+        core_stage_add(wait, self->began, core_ticks());
+    }
     self->index++;
 }
 
@@ -223,6 +263,7 @@ static PyMemberDef pass_members[] = {
     {"first", T_OBJECT, offsetof(pass_object, first), 0, NULL},
     {"fetch", T_OBJECT, offsetof(pass_object, fetch), 0, NULL},
     {"pin", T_OBJECT, offsetof(pass_object, pin), 0, NULL},
+    {"exchanged", T_OBJECT, offsetof(pass_object, exchanged), 0, NULL},
     {"number", T_ULONGLONG, offsetof(pass_object, number), 0, NULL},
     {"epoch", T_UINT, offsetof(pass_object, epoch), 0, NULL},
     {"index", T_UINT, offsetof(pass_object, index), 0, NULL},

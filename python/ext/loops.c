@@ -341,6 +341,15 @@ static double needed(const core_loop *loop)
     return loop->longest >= ENOUGH ? 0.5 : 0.8;
 }
 
+/* Two loops within each other of which neither has many iterations at a time are parts of a step, where the loop around both has
+ * many: an episode of some moves, each of some smaller ones. */
+static bool are_few(const core_loop *inner, const core_loop *outer,
+                    const core_loop *around)
+{
+    return around && around->longest >= ENOUGH && outer->parent == around &&
+           outer->longest < ENOUGH && inner->parent == outer && inner->longest < ENOUGH;
+}
+
 /* Whether a loop of few iterations in another one of few is a part of a step with it, as is that over the parameters of each
  * layer: the outer one does not fill the loop around it. */
 static bool is_within_part(const core_pass *pass)
@@ -349,6 +358,9 @@ static bool is_within_part(const core_pass *pass)
         const core_loop *outer = pass[-1].loop, *around = pass[-2].loop;
         if (!outer || !around || outer->longest >= ENOUGH) {
             return false;
+        }
+        if (are_few(pass->loop, outer, around)) {
+            return true;
         }
         if (outer->parent == around && around->intervals >= 2 &&
             share_of(outer) < needed(outer)) {
@@ -385,12 +397,23 @@ static bool is_within_computing(const core_frame *frame)
     return false;
 }
 
+static bool has_few_inside(const core_loop *outer, const core_loop *around)
+{
+    for (const core_loop *inner = loops; inner; inner = inner->next) {
+        if (are_few(inner, outer, around) && share_of(inner) >= needed(inner)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Whether a loop within this one is the better choice. */
 static bool has_better_inside(const core_loop *loop)
 {
     for (const core_loop *other = loops; other; other = other->next) {
         if (other->parent == loop && other->state == LOOP_SEARCHED && is_long(other) &&
-            is_regular(other) && share_of(other) >= needed(other)) {
+            is_regular(other) && share_of(other) >= needed(other) &&
+            !has_few_inside(other, loop)) {
             return true;
         }
     }
@@ -472,6 +495,9 @@ static bool is_better(const core_pass *pass, uint64_t now)
     }
     if (emit.switches >= SWITCHES) {
         return false;
+    }
+    if (core_chosen->parent && are_few(core_chosen, core_chosen->parent, loop)) {
+        return qualifies(pass, now);
     }
     if (is_around(loop, core_chosen)) {
         return loop == core_chosen->parent && loop->intervals >= ENOUGH &&

@@ -54,17 +54,16 @@ static uint32_t measured(core_reader *reader, const sw_event *event, uint32_t do
 typedef unsigned __int128 wide;
 
 /* Ticks to ns by their borders, so that the phases sum to the step's duration exactly. Slots that have no name yet count as
- * `other`, as does what the ticks do not cover. */
+ * `other`, as does what the ticks do not cover, and phases that a step which was watched in brief knows only in part. */
 static void phases_of(const sw_record_step *step, uint64_t duration,
                       uint64_t ticks[SW_PHASE_COUNT], uint64_t ns[SW_PHASE_COUNT])
 {
     wide sum = 0;
-    for (size_t i = 0; i < SW_PHASE_COUNT; i++) {
-        ticks[i] = step->phase_ticks[i];
-        sum += ticks[i];
-    }
-    for (size_t i = SW_PHASE_COUNT; i < SW_PHASE_SLOTS; i++) {
-        ticks[SW_PHASE_OTHER] += step->phase_ticks[i];
+    const uint32_t all = (1u << SW_PHASE_COUNT) - 1;
+    const uint32_t seen = step->head.flags & SW_STEP_BRIEF ? SW_PHASES_ALWAYS : all;
+    for (size_t i = 0; i < SW_PHASE_SLOTS; i++) {
+        const bool known = i < SW_PHASE_COUNT && seen >> i & 1;
+        ticks[known ? i : SW_PHASE_OTHER] += step->phase_ticks[i];
         sum += step->phase_ticks[i];
     }
     const uint64_t from = sum > UINT64_MAX ? UINT64_MAX : (uint64_t)sum;
@@ -102,12 +101,13 @@ static void step_row(core_reader *reader, const sw_event *event, core_cell *cell
     core_put_truth(cell++, (flags & SW_STEP_WARMUP) != 0);
     core_put_truth(cell++, (flags & SW_STEP_BRIEF) != 0);
 
-    uint64_t ticks[SW_PHASE_COUNT];
+    uint64_t ticks[SW_PHASE_COUNT] = {0};
     uint64_t ns[SW_PHASE_COUNT];
     phases_of(step, duration, ticks, ns);
     const uint32_t known = measured(reader, event, step->domain);
     const uint32_t all = (1u << SW_PHASE_COUNT) - 1;
-    const uint32_t seen = flags & SW_STEP_BRIEF ? SW_PHASES_ALWAYS : all;
+    const uint32_t seen =
+        flags & SW_STEP_BRIEF ? SW_PHASES_ALWAYS | 1u << SW_PHASE_OTHER : all;
     for (size_t i = 0; i < SW_PHASE_COUNT; i++) {
         const bool there = seen >> i & 1 && (ns[i] || known >> i & 1);
         core_put_integer(cell++, there ? ns[i] : SW_UNKNOWN);

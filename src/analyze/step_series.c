@@ -129,8 +129,11 @@ void sw__step_phases(const sw_record_step *record, uint64_t ns,
 {
     uint64_t ticks[SW_PHASE_COUNT] = {0};
     uint64_t sum = 0;
+    /* In a step that was watched in brief, sections of a caller of the recorder may have had any phase: not all of it is known. */
+    const bool brief = (record->head.flags & SW_STEP_BRIEF) != 0;
     for (size_t i = 0; i < SW_PHASE_SLOTS; i++) {
-        uint64_t *to = &ticks[i < SW_PHASE_COUNT ? i : SW_PHASE_OTHER];
+        const bool known = i < SW_PHASE_COUNT && (!brief || SW_PHASES_ALWAYS >> i & 1);
+        uint64_t *to = &ticks[known ? i : SW_PHASE_OTHER];
         *to = sw__add(*to, record->phase_ticks[i]);
         sum = sw__add(sum, record->phase_ticks[i]);
     }

@@ -86,10 +86,6 @@ int sw__training_places(const struct sw__training_source *source);
 int sw__training_finish_modules(sw_training *training);
 int sw__training_finish_loaders(sw_training *training);
 int sw__training_finish_places(sw_training *training);
-/* As sw_training_main_loader; `brief` of the steps were watched in brief: in these a loader without workers counts no waits. */
-const sw_training_loader *sw__training_main_loader(const sw_training *training,
-                                                   size_t trace, uint64_t steps,
-                                                   uint64_t brief);
 
 /* --- keys and bags --- */
 

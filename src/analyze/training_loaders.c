@@ -27,7 +27,8 @@ static struct sw__loader *loader_of(sw_training *training, const char *name,
                                                 .prefetch_factor = SW_UNKNOWN,
                                                 .samples = SW_UNKNOWN,
                                                 .passes = SW_UNKNOWN,
-                                                .batches = SW_UNKNOWN}};
+                                                .batches = SW_UNKNOWN,
+                                                .looked = SW_UNKNOWN}};
     }
     return found;
 }
@@ -332,6 +333,10 @@ static int merge_workers(sw_training *training, sw_training_loader *loader,
         (void)sum_of(merged, kept, counting[i], &calls);
         loader->batches = calls ? calls : SW_UNKNOWN;
     }
+    loader->looked = loader->batches;
+    if (loader->batches != SW_UNKNOWN && loader->batches < loader->waits) {
+        loader->batches = loader->waits;
+    }
     return SW_OK;
 }
 
@@ -414,27 +419,8 @@ const sw_training_stage *sw_training_stages(const sw_training *training, size_t 
     return training->stage_list;
 }
 
-/* How far the waits for a loader are from one a step. */
-static uint64_t distance_of(const sw_training *training, const struct sw__waited *waited,
-                            uint64_t steps, uint64_t brief)
-{
-    const sw_training_loader *loader = &training->loader_list[waited->loader];
-    if (steps == 0 || steps == SW_UNKNOWN) {
-        return 0;
-    }
-    steps -= loader->worker_setting == 0 && brief < steps ? brief : 0;
-    return waited->calls > steps ? waited->calls - steps : steps - waited->calls;
-}
-
 const sw_training_loader *sw_training_main_loader(const sw_training *training,
                                                   size_t trace, uint64_t steps)
-{
-    return sw__training_main_loader(training, trace, steps, 0);
-}
-
-const sw_training_loader *sw__training_main_loader(const sw_training *training,
-                                                   size_t trace, uint64_t steps,
-                                                   uint64_t brief)
 {
     const struct sw__waited *best = NULL;
     uint64_t best_distance = UINT64_MAX;
@@ -443,7 +429,9 @@ const sw_training_loader *sw__training_main_loader(const sw_training *training,
         if (waited->trace != trace || waited->calls == 0) {
             continue;
         }
-        const uint64_t distance = distance_of(training, waited, steps, brief);
+        const uint64_t distance = steps == 0 || steps == SW_UNKNOWN ? 0
+                                  : waited->calls > steps ? waited->calls - steps
+                                                          : steps - waited->calls;
         if (!best || distance < best_distance ||
             (distance == best_distance &&
              (waited->calls > best->calls ||

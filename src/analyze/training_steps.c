@@ -29,7 +29,7 @@ static bool feeds_steps(const sw_summary *summary, const sw_training_loader *loa
     for (size_t i = 0; i < count; i++) {
         looped = looped || sites[i].what == SW_SITE_LOOP;
     }
-    return !looped || 2 * loader->waits >= summary->steps.count - summary->steps.brief;
+    return !looped || 2 * loader->waits >= summary->steps.count;
 }
 
 int sw__summary_training(sw_summary *summary)
@@ -40,8 +40,8 @@ int sw__summary_training(sw_summary *summary)
     }
     sw_summary_steps *steps = &summary->steps;
     const bool batches = summary->has_steps && steps->unit == SW_STEP_BATCH;
-    summary->main_loader = sw__training_main_loader(
-        summary->training, summary->step_trace, batches ? steps->count : 0, steps->brief);
+    summary->main_loader = sw_training_main_loader(summary->training, summary->step_trace,
+                                                   batches ? steps->count : 0);
     const sw_training_loader *loader = summary->main_loader;
     steps->samples_per_s = batches && loader && loader->batch_size != SW_UNKNOWN &&
                                    feeds_steps(summary, loader)

@@ -130,8 +130,10 @@ static int put_steps(struct csv *csv, const sw_summary *summary,
         put_uint(csv, step->end_ns - step->begin_ns);
         for (unsigned p = 1; p <= SW_PHASE_COUNT; p++) {
             const unsigned phase = p % SW_PHASE_COUNT;
-            put_uint(csv, whole->phase[phase].measured ? sw__phase_ns(step, phase)
-                                                       : SW_UNKNOWN);
+            /* What a step that was watched in brief has in no known phase: the row still sums to the step. */
+            put_uint(csv, !whole->phase[phase].measured ? SW_UNKNOWN
+                          : phase == SW_PHASE_OTHER     ? step->phase_ns[phase]
+                                                        : sw__phase_ns(step, phase));
         }
         const bool used = step->usage_steps > 0;
         put_uint(csv, used ? step->usage_steps : SW_UNKNOWN);

@@ -57,15 +57,16 @@ static void put_stages(const struct sw__html_report *it, const sw_training_loade
     if (loader->stage_count == 0) {
         return;
     }
-    const bool known = loader->batches != SW_UNKNOWN && loader->batches > 0;
     sw__html_table_begin(it->w, headers, 5);
     for (size_t i = 0; i < loader->stage_count && i < ROWS_MOST; i++) {
         const sw_training_stage *stage = &loader->stages[i];
         sw__html_row_begin(it->w);
         sw__html_cell(it->w, stage->name);
         sw__html_count(it->w, stage->calls);
-        sw__html_duration(it->w,
-                          known ? (double)stage->self_ns / (double)loader->batches : NAN);
+        const uint64_t seen = stage->waits ? loader->batches : loader->looked;
+        sw__html_duration(it->w, seen != SW_UNKNOWN && seen > 0
+                                     ? (double)stage->self_ns / (double)seen
+                                     : NAN);
         sw__html_ns(it->w, stage->self_ns);
         sw__html_percent(it->w, stage->share);
         sw__html_row_end(it->w);

@@ -155,10 +155,9 @@ static void put_stages(sw_writer *w, const sw_training_loader *loader)
         const sw_training_stage *stage = &loader->stages[i];
         sw_json_object_begin(w);
         put_string(w, "name", stage->name);
-        put_double(w, "ms",
-                   loader->batches == SW_UNKNOWN
-                       ? NAN
-                       : mean_ms(stage->self_ns, loader->batches));
+        /* Waiting is seen at every batch. */
+        const uint64_t seen = stage->waits ? loader->batches : loader->looked;
+        put_double(w, "ms", seen == SW_UNKNOWN ? NAN : mean_ms(stage->self_ns, seen));
         put_double(w, "share", stage->share);
         put_string(w, "kind", sw_stage_kind_name(stage->kind));
         put_uint(w, "calls", stage->calls);

@@ -114,7 +114,7 @@ static void put_settings(const struct sw__page *page, const sw_summary *summary,
 static void put_stages(const struct sw__page *page, const sw_training_loader *loader)
 {
     struct items items = {.count = 0};
-    if (loader->batches == SW_UNKNOWN || loader->batches == 0) {
+    if (loader->looked == SW_UNKNOWN || loader->looked == 0) {
         return;
     }
     for (size_t i = 0; i < loader->stage_count && items.count < STAGES_SHOWN; i++) {
@@ -126,7 +126,7 @@ static void put_stages(const struct sw__page *page, const sw_training_loader *lo
             continue;
         }
         sw__report_cell(page, name, sizeof name, stage->name ? stage->name : "?");
-        duration(page, taken, (double)stage->self_ns / (double)loader->batches);
+        duration(page, taken, (double)stage->self_ns / (double)loader->looked);
         percent(share, stage->share);
         snprintf(item(&items), ITEM, "%s %s (%s)", name, taken, share);
     }

@@ -337,6 +337,35 @@ def test_loaders_are_named_as_the_program_does(line: str, name: str | None) -> N
     assert loader_rows._assigned(line, "DataLoader") == name
 
 
+def test_loaders_that_nobody_keeps(program: Runner) -> None:
+    """Built in the head of the loop, for training and for validation, both of the same dataset."""
+    text = script(
+        """
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+rows = torch.utils.data.TensorDataset(torch.randn(60, 4))
+for _ in range(3):
+    for (batch,) in DataLoader(rows, batch_size=5, shuffle=True):
+        optimizer.zero_grad()
+        model(batch).sum().backward()
+        optimizer.step()
+    with torch.no_grad():
+        for (batch,) in DataLoader(rows, batch_size=30):
+            model(batch)
+"""
+    )
+    result = program(text)
+    name = "DataLoader(TensorDataset)"
+    assert {loader: about[2:7] for loader, about in result.main.loaders.items()} == {
+        name: (5, SHUFFLED, 0, 60, 3),
+        f"{name} (2)": (30, 0, 0, 60, 3),
+    }
+    assert result.main.calls(name)["wait", "wait"] == 36
+    assert result.main.calls(f"{name} (2)")["wait", "wait"] == 6
+    steps = result.steps()
+    assert steps["samples_per_s"] == pytest.approx(5 * steps["steps_per_s"])
+
+
 def test_persistent_workers(program: Runner) -> None:
     result = program(script(WORKERS.format(more="persistent_workers=True, prefetch_factor=4")))
     check_workers(result, 2)

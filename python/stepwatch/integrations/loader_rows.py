@@ -24,8 +24,9 @@ _NAN = float("nan")
 # Samplers that ask the dataset for its length themselves, so that asking it changes nothing.
 _ASKING = ("SequentialSampler", "RandomSampler", "DistributedSampler")
 
-# Who has a name. A loader that is gone leaves it, and its row, to the next one like it: programs
-# build their loaders anew for every epoch.
+# Who has a name. A loader that is gone leaves it, and its row, to the next one that is built at the
+# same place, for programs build their loaders anew for every epoch; and to anyone in the next
+# recording.
 _names: dict[str, tuple[weakref.ref[Any], Row]] = {}
 
 
@@ -50,6 +51,7 @@ class Row:
         # Others than torch's are seen when they are gone through; where they were built is unknown.
         self.site = None if foreign else _site(loader)
         self.foreign = foreign
+        self.recording = _core.recording_number()
         self.passes = 0
         self._handles: dict[str, int] = {}
         dataset = _plain(getattr(loader, "dataset", None))
@@ -65,11 +67,13 @@ class Row:
         name, number = wanted, 1
         while name in _names:
             owner, row = _names[name]
-            if owner() is None:
-                if row.site == self.site and row.dataset == self.dataset:
-                    self.passes = row.passes
-                    if (row.workers, row.batch_size) == (self.workers, self.batch_size):
-                        self._handles = row._handles
+            gone = owner() is None
+            if gone and row.site == self.site and row.dataset == self.dataset:
+                self.passes = row.passes
+                if (row.workers, row.batch_size) == (self.workers, self.batch_size):
+                    self._handles = row._handles
+                break
+            if gone and row.recording != self.recording:
                 break
             number += 1
             name = f"{wanted} ({number})"

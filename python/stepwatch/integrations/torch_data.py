@@ -295,7 +295,9 @@ def _watch(fetcher: Any) -> Any:
     current.fetch = stages.fetch
     current.swaps = stages.find(fetcher.dataset, in_place=False)
     current.direct = not current.swaps
-    return stages.watch(fetcher)
+    watched = stages.watch(fetcher)
+    current.exchanged, stages.exchanged = stages.exchanged, []
+    return watched
 
 
 # --- With workers ------------------------------------------------------------------------------

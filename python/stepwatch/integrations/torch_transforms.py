@@ -139,6 +139,7 @@ class Stages:
             self._collate = _core.section("collate", "collate")
         self.context: dict[type, Any] = {}  # Stages of transforms by their class.
         self.fetch = self._stage(_FETCH, "fetch", preprocess)
+        self.exchanged: list[tuple[Any, str, Any, Any]] = []
 
     def _stage(self, kind: int, name: str, section: Any = None) -> Any:
         return loader_rows.stage(self.loader, self.worker, kind, name, section)
@@ -148,6 +149,7 @@ class Stages:
 
     def watch(self, fetcher: Any) -> Any:
         """Return what stands for a fetcher of torch's, which is changed inside."""
+        before = dict(vars(fetcher))
         samples = None
         if hasattr(fetcher, "dataset_iter"):
             stage = self._stage(_GETITEM, "next")
@@ -162,9 +164,16 @@ class Stages:
         collate = fetcher.collate_fn
         stage = self._stage(_COLLATE, _name_of(collate), self._collate)
         fetcher.collate_fn = _core.timed(collate, stage)
-        if samples is None:
-            return _core.timed(fetcher, self.fetch, self.context)
-        return _core.timed(fetcher, self.fetch, self.context, samples, stage)
+        # What stands where, and what stood there: attributes of the fetcher and of its iterator.
+        self.exchanged = [
+            (fetcher, name, now, before[name])
+            for name, now in vars(fetcher).items()
+            if now is not before.get(name, now)
+        ]
+        more = () if samples is None else (samples, stage)
+        watched = _core.timed(fetcher, self.fetch, self.context, *more)
+        self.exchanged.append((None, "_dataset_fetcher", watched, fetcher))
+        return watched
 
     def find(self, dataset: Any, in_place: bool) -> list[Swap]:
         """Time the transforms of a dataset, and of those within it.
