@@ -20,7 +20,8 @@ PROGRAMS: dict[str, tuple[str, int, tuple[str, ...]]] = {
         400,
         ("nothing", "stepwatch", "statistics", "torch.profiler", "torch.profiler-all", "cProfile"),
     ),
-    "lightning": ("Lightning", 1000, ("nothing", "stepwatch", "simple")),
+    "lightning": ("Lightning, the CNN", 1000, ("nothing", "stepwatch", "simple")),
+    "lightning-small": ("Lightning, steps of a third of a ms", 1000, ("nothing", "stepwatch")),
     "hf": ("Trainer of transformers", 200, ("nothing", "stepwatch")),
     "jax": ("JAX loop", 500, ("nothing", "stepwatch")),
 }

@@ -16,16 +16,15 @@
 #define MODULE_NS 800.0
 #define STEP_NS 8000.0
 /* The part of the time that looking at steps in full may take; less where only statistics are wanted. */
-#define SHARE 0.0025
-#define SHARE_STATISTICS 0.0007
+#define SHARE 0.0015
+#define SHARE_STATISTICS 0.0005
 /* Looking at more than so many steps in full is as well as looking at all of them. */
 #define ALL_ABOVE 0.75
 
 enum {
-    FIRST = 100, /* steps that are looked at before any is not */
+    FIRST = 200, /* steps that are looked at before any is not: a short run is exact */
     LEARNS = 32, /* of these the last so many say what a step takes */
-    AGAIN =
-        64, /* where all steps are looked at, how many go by before that is thought over */
+    AGAIN = 64,  /* where all are looked at, how many go by before that is thought over */
     PERIOD = 100, /* steps from one burst to the next, at least */
     BURST = 4     /* steps in a burst, at least */
 };

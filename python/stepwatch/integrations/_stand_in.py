@@ -144,12 +144,15 @@ def _maker(
             parameters.insert(plain, "*")
         if nameless:
             parameters.insert(nameless, "/")
-        first, before = names[0], "if closure is not None: closure = sw_apart(closure)"
+        # Where a step is watched in brief the token is True, and the closure runs as it is.
+        asks_apart = "if closure is not None and sw_token is not True: "
+        first, before = names[0], f"{asks_apart}closure = sw_apart(closure)"
     else:
         parameters = arguments = ["*sw_args", "**sw_kwargs"]
         first, before = "sw_args[0] if sw_args else None", "pass"
         if apart:
-            closure, before = True, "sw_args, sw_kwargs = sw_apart(sw_args, sw_kwargs)"
+            closure = True
+            before = "if sw_token is not True: sw_args, sw_kwargs = sw_apart(sw_args, sw_kwargs)"
     source = _SOURCE.format(
         asked="sw_traces() or " if asks else "",
         parameters=", ".join(parameters),
