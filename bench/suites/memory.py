@@ -23,7 +23,7 @@ def measure(bench: Bench) -> Result:
     python = pythons.find("3.11")
     if python is None:
         return {"why": "there is no Python 3.11"}
-    return {tool: one(bench, python, "cnn", tool, rivals=True) for tool in TOOLS}
+    return {tool: one(bench, python, "cnn", tool, rivals=True, steps=400) for tool in TOOLS}
 
 
 def tables(result: Result) -> list[Table]:

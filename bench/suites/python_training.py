@@ -17,13 +17,13 @@ from bench.suites.python_sampler import interval, percent
 PROGRAMS: dict[str, tuple[str, int, tuple[str, ...]]] = {
     "cnn": (
         "CNN, plain loop",
-        400,
+        1500,
         ("nothing", "stepwatch", "statistics", "torch.profiler", "torch.profiler-all", "cProfile"),
     ),
     "lightning": ("Lightning, the CNN", 1000, ("nothing", "stepwatch", "simple")),
     "lightning-small": ("Lightning, steps of a third of a ms", 1000, ("nothing", "stepwatch")),
-    "hf": ("Trainer of transformers", 200, ("nothing", "stepwatch")),
-    "jax": ("JAX loop", 500, ("nothing", "stepwatch")),
+    "hf": ("Trainer of transformers", 1000, ("nothing", "stepwatch")),
+    "jax": ("JAX loop, steps of a ms", 500, ("nothing", "stepwatch")),
 }
 # Those that start the program themselves, by a command around it. They are compared with the
 # program alone, in processes that take turns.
@@ -156,7 +156,7 @@ def limit_verdict(result: Result, tool: str, text: str, limit: float) -> Verdict
 
 def launched(bench: Bench, python: pythons.Python, tool: str) -> dict[str, Any]:
     """Run the CNN alone and as the tool starts it, in turn; return the slow-downs in percent."""
-    rounds, blocks, steps = bench.times(6, 1), 5, PROGRAMS["cnn"][1]
+    rounds, blocks, steps = bench.times(6, 1), 5, 400
     env = {**pythons.environment(bench), "OMP_NUM_THREADS": "1"}
     if python.rivals is not None:
         for folder in python.rivals.parents[1].glob("lib/python*/site-packages"):

@@ -45,7 +45,9 @@ static void add_cores(char *text, size_t size, const sw_monitor *monitor)
     }
     const double all = mean_of(monitor, "system.cpu");
     if (!isnan(all) && cores) {
-        snprintf(words, sizeof words, "%.2f of %zu busy in the machine", all, cores);
+        /* The kernel counts by ticks, which in a very short run can be more than there was time. */
+        const double busy = all < (double)cores ? all : (double)cores;
+        snprintf(words, sizeof words, "%.2f of %zu busy in the machine", busy, cores);
         append(text, size, ", ", words);
     }
 }
