@@ -527,6 +527,7 @@ def start(
     phases: bool | None = None,
     modules: bool | None = None,
     loader: bool | None = None,
+    brief: bool | None = None,
     operators: bool | None = None,
     memory: bool | None = None,
     memory_sample_kb: int | None = None,

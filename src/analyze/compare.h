@@ -16,6 +16,7 @@ struct sw__measured {
     uint32_t line;
     bool known;                    /* phases: it was measured */
     struct sw__mean step;          /* ns of a step; variance NaN: no test */
+    struct sw__mean whole;         /* modules: ns of a step, by all its calls and steps */
     struct sw__mean call;          /* ns of a call */
     struct sw__mean total;         /* functions: ns in all */
     uint64_t calls;                /* SW_UNKNOWN */

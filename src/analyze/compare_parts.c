@@ -75,9 +75,15 @@ static bool set_module(const struct match *match, sw_compared_part *out,
                        const struct sw__measured *before,
                        const struct sw__measured *after)
 {
-    const struct sw__mean *was = before ? step_of(match->before, before) : &nothing;
-    const struct sw__mean *is = after ? step_of(match->after, after) : &nothing;
-    set_times(out, was, is, match->scale);
+    const bool single = match->before->spans && match->after->spans;
+    if (single) {
+        set_times(out, before ? step_of(match->before, before) : &nothing,
+                  after ? step_of(match->after, after) : &nothing, match->scale);
+    } else {
+        /* One of them has no single steps, and so no warm-up to leave out: both are taken whole. */
+        set_times(out, before ? &before->whole : &nothing,
+                  after ? &after->whole : &nothing, match->scale);
+    }
     return !(out->before_ns == 0 && out->after_ns == 0);
 }
 

@@ -245,6 +245,7 @@ static void take_module(struct reading *reading, const struct row *row)
     }
     part->calls = isnan(row->calls) ? SW_UNKNOWN : (uint64_t)row->calls;
     part->step.mean = row->self_ms * 1e6;
+    part->whole = (struct sw__mean){part->step.mean, NAN, NAN};
 }
 
 static void take_part(struct reading *reading, const struct row *row)
@@ -395,15 +396,34 @@ static void read_loader(struct reading *reading)
     put_count(reading, "loader workers", workers);
 }
 
-/* Whether a profile ran, which makes a run slower: then its table has rows. */
+/* Whether a row of functions or lines was counted, and not sampled. */
+static bool is_profiled(struct reading *reading)
+{
+    char key[64], source[TEXT];
+    bool first = true;
+    bool profiled = false;
+    if (!enters(reading, SW__SCAN_OBJECT)) {
+        return false;
+    }
+    while (sw__scan_member(&reading->json, &first, key, sizeof key)) {
+        if (strcmp(key, "source") == 0) {
+            profiled = text(reading, source, sizeof source) &&
+                       strcmp(source, "profile") == 0;
+        } else {
+            (void)sw__scan_skip(&reading->json);
+        }
+    }
+    return profiled;
+}
+
+/* Whether a profile ran, which makes a run slower: then its table has rows. The sampler's stand there, too. */
 static void read_profile(struct reading *reading, const char *key)
 {
     bool first = true;
     bool any = false;
     if (enters(reading, SW__SCAN_ARRAY)) {
         while (sw__scan_element(&reading->json, &first)) {
-            any = true;
-            (void)sw__scan_skip(&reading->json);
+            any = is_profiled(reading) || any;
         }
     }
     put_fact(reading, key, any ? "on" : "off");

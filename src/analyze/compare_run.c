@@ -307,6 +307,7 @@ static int measure_modules(sw_compare_input *input, const sw_summary *summary)
         }
         part->calls = modules[i].calls;
         part->step.mean = steps ? (double)modules[i].self_ns / (double)steps : NAN;
+        part->whole = (struct sw__mean){part->step.mean, NAN, NAN};
     }
     return SW_OK;
 }

@@ -39,6 +39,8 @@ static void put_signed(const struct compare_page *out, char *cell, size_t size, 
         snprintf(cell, size, "-");
         return;
     }
+    /* Of two means of millions of ns, less is what sums are rounded by. */
+    ns = fabs(ns) < 0.005 ? 0 : ns;
     sw_text_duration(text, fabs(ns), !out->page.unicode);
     const char *minus = out->page.unicode ? "\u2212" : "-";
     snprintf(cell, size, "%s%s", ns < 0 ? minus : ns > 0 ? "+" : "", text);

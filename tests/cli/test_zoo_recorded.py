@@ -112,3 +112,22 @@ def test_rare_places_are_left_out(stepwatch: Run, tmp_path: Path) -> None:
         assert own == sorted(own, reverse=True)
         # The outermost function is in every sample and never on top.
         assert max(rows, key=lambda row: row["samples"])["total_share"] > 0.8
+
+
+@pytest.mark.parametrize("name", ["shapes", "healthy_torch"])
+def test_a_report_against_its_own_run(stepwatch: Run, tmp_path: Path, name: str) -> None:
+    """Nothing has changed: sampled functions are no profile, and modules are counted alike."""
+    report = report_on(stepwatch, name, tmp_path)
+    assert report["functions"]
+    (tmp_path / "report.json").write_text(json.dumps(report), encoding="utf-8")
+    result = stepwatch("compare", tmp_path / "report.json", tmp_path / name, "--json")
+    assert result.returncode == 0, result.stderr
+    (run,) = json.loads(result.stdout)["runs"]
+    assert run["verdict"] == "same"
+    assert not [note for note in run["notes"] if "profile" in note]
+    assert run["modules"]
+    for kind in ("phases", "modules", "sections"):
+        for each in run[kind]:
+            assert each["difference_ms"] == pytest.approx(0, abs=1e-6), each
+    page = stepwatch("compare", tmp_path / "report.json", tmp_path / name, "--ascii")
+    assert "0.00 ns" not in page.stdout

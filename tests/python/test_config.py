@@ -60,6 +60,7 @@ def test_every_option_is_a_keyword(tmp_path: Path) -> None:
         "phases": "False",
         "modules": "0",
         "loader": "'no'",
+        "brief": "False",
         "operators": "True",
         "functions": "False",
         "lines": "['json:dumps', 'json:loads']",
@@ -86,6 +87,7 @@ def test_every_option_is_a_keyword(tmp_path: Path) -> None:
     assert line.split() == [
         *("on", "x", "runs", "ring", "2.5", "off", "every=3", "0", "1", "2", "off", "off"),
         *(
+            "off",
             "off",
             "off",
             "on",
