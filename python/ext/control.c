@@ -80,7 +80,15 @@ static void close_with_interpreter(void)
 
 #else
 
-static void close_with_interpreter(void) {}
+/* An interpreter that a KeyboardInterrupt has ended kills its process by SIGINT, so that whoever started it sees that: exit() is never
+ * called, and the trace is closed by the last thing that the interpreter does. */
+static void close_with_interpreter(void)
+{
+    static bool registered;
+    if (!registered && core_in_main_interpreter()) {
+        registered = Py_AtExit(sw_shutdown) == 0;
+    }
+}
 
 #endif
 

@@ -39,6 +39,22 @@ static void read_process(const sw_trace *trace, bool main, sw_memory_process *ou
     read_heap(trace, out);
 }
 
+/* The monitor looks once a second. A program that fills what its control group may have reaches its peak in between, and may be ended
+ * there: it had no more room then than the limit leaves. What is resident of shared files may be another group's. */
+static void limit_room(const sw_monitor *monitor, sw_memory_process *process)
+{
+    const sw_monitor_series *limit =
+        monitor ? sw_monitor_find(monitor, "cgroup.memory_limit") : NULL;
+    if (!limit || !(limit->last > 0) || !(limit->last < 1e18) ||
+        process->resident_peak == SW_UNKNOWN) {
+        return;
+    }
+    const uint64_t room = sw__sub((uint64_t)limit->last, process->resident_peak);
+    if (process->least_room == SW_UNKNOWN || room < process->least_room) {
+        process->least_room = room;
+    }
+}
+
 /* --- sections --- */
 
 static const sw_trace_lane *lane_of(const sw_trace *trace, uint32_t thread)
@@ -230,6 +246,7 @@ int sw__summary_memory(sw_summary *summary)
         const size_t place = i == main ? 0 : i < main ? i + 1 : i;
         read_process(sw__summary_trace(summary, i), i == main, &processes[place]);
     }
+    limit_room(sw_summary_monitor(summary, 0), &processes[0]);
     memory->processes = processes;
     memory->process_count = summary->traces;
     summary->memory = memory;

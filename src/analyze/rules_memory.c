@@ -397,16 +397,17 @@ static double stalled_share(const sw_findings *all)
 
 static void pressure(sw_findings *all)
 {
-    const sw_trace *trace = sw__step_trace(all->it.summary);
-    const sw_row *row = trace ? sw_trace_get_row(trace, SW_TABLE_MEMORY, 0) : NULL;
-    if (!row || row->value[3] == UINT64_MAX) {
+    size_t count;
+    const sw_memory_process *process =
+        sw_memory_processes(sw_summary_memory(all->it.summary), &count);
+    if (count == 0 || process->least_room == SW_UNKNOWN) {
         sw__findings_unchecked(all, SW_FINDING_MEMORY_PRESSURE,
                                "how much memory there was is not recorded");
         return;
     }
-    const double peak = (double)row->value[2];
-    const double room = (double)row->value[3];
-    const double swapped = (double)row->value[4];
+    const double peak = (double)process->resident_peak;
+    const double room = (double)process->least_room;
+    const double swapped = (double)process->swapped;
     const double share = peak / (peak + room);
     /* That others wait is no fault of a program that has little. */
     const double stalled = stalled_share(all);

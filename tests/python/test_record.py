@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -302,3 +303,31 @@ def test_daemon_threads_do_not_crash_the_end(tmp_path: Path) -> None:
         run = stepwatch.open(out)
         assert run.complete
         assert len(run.steps) == 20
+
+
+_INTERRUPTED = """
+import sys
+import stepwatch
+
+stepwatch.start(out=sys.argv[1], report=False, io=True)
+for _ in stepwatch.steps(range(5)):
+    with open(sys.argv[2]) as file:
+        file.read()
+raise KeyboardInterrupt
+"""
+
+
+def test_an_interrupt_that_ends_the_program_closes_the_file(tmp_path: Path) -> None:
+    """Such a process ends by the signal: nothing that exit() calls is called."""
+    program = tmp_path / "interrupted.py"
+    program.write_text(_INTERRUPTED)
+    data = tmp_path / "data.txt"
+    data.write_text("some")
+    command = [sys.executable, str(program), str(tmp_path / "out"), str(data)]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == -signal.SIGINT
+    assert result.stderr.splitlines()[-1] == "KeyboardInterrupt"
+    run = stepwatch.open(tmp_path / "out")
+    assert run.complete
+    assert len(run.steps) == 5
+    assert [row["opens"] for row in run.files if row["name"] == str(data)] == [5]
