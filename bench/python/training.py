@@ -3,9 +3,9 @@
 training.py RUN PROGRAM TOOL PAIRS STEPS
 
 PROGRAM is one of cnn, cnn-every, ocr, ocr-photos, baseline, baseline-photos, baseline-small,
-lightning, lightning-small, hf, jax. A pair is STEPS steps with the tool and as many without, the first of the two
-changing places; beginning and ending the tool is not timed, for it happens once a run. The figures
-go to RUN.json, for some tools print a lot.
+lightning, lightning-small, hf, jax. A pair is STEPS steps with the tool and as many without, the
+first of the two changing places; beginning and ending the tool is not timed, for it happens once a
+run. The figures go to RUN.json, for some tools print a lot.
 """
 
 from __future__ import annotations

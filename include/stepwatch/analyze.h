@@ -90,6 +90,9 @@ typedef struct sw_summary_section {
     uint64_t open;    /* calls that had not ended at the last sign of life */
     uint64_t open_ns; /* time they had taken by then; not part of total_ns */
 } sw_summary_section;
+/* Time without sections inside; SW_UNKNOWN where no call nested with the others, as of generators and tasks that take turns: then
+ * they have inclusive time only. */
+SW_API uint64_t sw_summary_section_self(const sw_summary_section *row);
 
 enum sw_summary_rows {
     SW_ROWS_EACH = 0, /* one row for every path */

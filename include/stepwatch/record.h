@@ -300,8 +300,9 @@ typedef struct sw_peek {
     uint32_t node;    /* innermost open section's node; 0: none */
     uint32_t section; /* its name id; 0: none */
     uint16_t domain;
-    uint8_t phase; /* enum sw_phase within a step, SW_PHASE_BRIEF too; else SW_PHASE_INHERIT */
-    int64_t step;  /* number of the open step, -1 none */
+    uint8_t
+        phase; /* enum sw_phase within a step, SW_PHASE_BRIEF too; else SW_PHASE_INHERIT */
+    int64_t step; /* number of the open step, -1 none */
 } sw_peek;
 /* Gives a thread of this process (kernel id) that has recorded nothing yet a place in the trace, under its name, so that
  * samples can speak of it. 0, also when it has one; SW_ENOTFOUND when nothing is recorded or there are too many. */

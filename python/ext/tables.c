@@ -34,20 +34,20 @@ const core_table_kind *const core_tables[CORE_TABLES] = {
 /* --- Sections: as in report.json, with the nanoseconds they come from --------------- */
 
 static const core_column section_columns[] = {
-    {"path", CORE_TEXTS, false},      {"name", CORE_NAME, false},
-    {"phase", CORE_NAME, true},       {"thread", CORE_NAME, true},
-    {"calls", CORE_INTEGER, false},   {"errors", CORE_INTEGER, false},
-    {"total_ms", CORE_REAL, false},   {"self_ms", CORE_REAL, false},
-    {"mean_ms", CORE_REAL, true},     {"min_ms", CORE_REAL, true},
-    {"max_ms", CORE_REAL, true},      {"p50_ms", CORE_REAL, true},
-    {"p90_ms", CORE_REAL, true},      {"p99_ms", CORE_REAL, true},
-    {"last_ms", CORE_REAL, true},     {"total_ns", CORE_INTEGER, false},
-    {"self_ns", CORE_INTEGER, false}, {"min_ns", CORE_INTEGER, true},
-    {"max_ns", CORE_INTEGER, true},   {"p50_ns", CORE_INTEGER, true},
-    {"p90_ns", CORE_INTEGER, true},   {"p99_ns", CORE_INTEGER, true},
-    {"last_ns", CORE_INTEGER, true},  {"domain", CORE_NAME, true},
-    {"family", CORE_TRUTH, false},    {"unnested", CORE_INTEGER, false},
-    {"open", CORE_INTEGER, false},    {"open_ns", CORE_INTEGER, true},
+    {"path", CORE_TEXTS, false},     {"name", CORE_NAME, false},
+    {"phase", CORE_NAME, true},      {"thread", CORE_NAME, true},
+    {"calls", CORE_INTEGER, false},  {"errors", CORE_INTEGER, false},
+    {"total_ms", CORE_REAL, false},  {"self_ms", CORE_REAL, true},
+    {"mean_ms", CORE_REAL, true},    {"min_ms", CORE_REAL, true},
+    {"max_ms", CORE_REAL, true},     {"p50_ms", CORE_REAL, true},
+    {"p90_ms", CORE_REAL, true},     {"p99_ms", CORE_REAL, true},
+    {"last_ms", CORE_REAL, true},    {"total_ns", CORE_INTEGER, false},
+    {"self_ns", CORE_INTEGER, true}, {"min_ns", CORE_INTEGER, true},
+    {"max_ns", CORE_INTEGER, true},  {"p50_ns", CORE_INTEGER, true},
+    {"p90_ns", CORE_INTEGER, true},  {"p99_ns", CORE_INTEGER, true},
+    {"last_ns", CORE_INTEGER, true}, {"domain", CORE_NAME, true},
+    {"family", CORE_TRUTH, false},   {"unnested", CORE_INTEGER, false},
+    {"open", CORE_INTEGER, false},   {"open_ns", CORE_INTEGER, true},
 };
 
 static int sections_prepare(core_source *source, void **made, sw_error_info *info)
@@ -111,7 +111,7 @@ static int sections_at(core_reader *reader, uint64_t index, core_cell *cell)
     core_put_count(cell++, row->calls);
     core_put_count(cell++, row->errors);
     core_put_real(cell++, (double)row->total_ns / 1e6);
-    core_put_real(cell++, (double)row->self_ns / 1e6);
+    put_ms(cell++, sw_summary_section_self(row));
     if (row->calls) {
         core_put_real(cell++, (double)row->total_ns / (double)row->calls / 1e6);
     } else {
@@ -123,7 +123,7 @@ static int sections_at(core_reader *reader, uint64_t index, core_cell *cell)
         put_ms(cell++, times[i]);
     }
     core_put_count(cell++, row->total_ns);
-    core_put_count(cell++, row->self_ns);
+    core_put_integer(cell++, sw_summary_section_self(row));
     for (size_t i = 0; i < COUNT(times); i++) {
         core_put_integer(cell++, times[i]);
     }

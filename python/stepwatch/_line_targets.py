@@ -162,7 +162,19 @@ def add_by_name(lines: Lines, name: str) -> bool:
         sys.meta_path.insert(0, _FINDER)
         atexit.register(_say_missing)
     _waiting.append(wanted)
+    if module in sys.modules:
+        # It is being run, as the program's own script is: by its first step it has its functions.
+        from stepwatch.integrations import _steps
+
+        _steps.watch(_at_step)
     return False
+
+
+def _at_step(_: int) -> None:
+    from stepwatch.integrations import _steps
+
+    _steps.forget(_at_step)
+    _look_again()
 
 
 def missing() -> list[str]:
@@ -203,13 +215,18 @@ def _known_names(module: str) -> list[str]:
 
 def _say_missing() -> None:
     """Say at the end what was never found, one line each."""
+    before = [name for name in _waiting if name.module in sys.modules]
     _look_again()
+    late = [name for name in before if name not in _waiting]
     startup: Any = sys.modules.get("stepwatch._startup")  # below `stepwatch run`
     if startup is not None and not startup._is_the_program():
         # Names are for whichever process has the module; only where it is can one be wrong.
         _waiting[:] = [
             name for name in _waiting if name.module != "__main__" and name.module in sys.modules
         ]
+    for name in late:
+        text = f"lines of {name} were not recorded: it was defined after that was asked for"
+        _say(startup, f"{text}; ask where it is there, or write @stepwatch.lines above it")
     if not _waiting:
         return
     import difflib  # at the program's end
@@ -223,12 +240,15 @@ def _say_missing() -> None:
             near = difflib.get_close_matches(name.path, _known_names(name.module), 3)
             why = f"{name.module} has no function {name.path}"
             hint = f"; did you mean {' or '.join(near)}?" if near else ""
-        text = f"lines of {name} were not recorded: {why}{hint}"
-        if startup is not None:
-            startup._note(text)
-        elif sys.stderr is not None:
-            print(f"stepwatch: {text}", file=sys.stderr)
+        _say(startup, f"lines of {name} were not recorded: {why}{hint}")
     _waiting.clear()
+
+
+def _say(startup: Any, text: str) -> None:
+    if startup is not None:
+        startup._note(text)
+    elif sys.stderr is not None:
+        print(f"stepwatch: {text}", file=sys.stderr)
 
 
 class _LookAfter:

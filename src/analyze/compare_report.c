@@ -407,8 +407,8 @@ static bool is_profiled(struct reading *reading)
     }
     while (sw__scan_member(&reading->json, &first, key, sizeof key)) {
         if (strcmp(key, "source") == 0) {
-            profiled = text(reading, source, sizeof source) &&
-                       strcmp(source, "profile") == 0;
+            profiled =
+                text(reading, source, sizeof source) && strcmp(source, "profile") == 0;
         } else {
             (void)sw__scan_skip(&reading->json);
         }

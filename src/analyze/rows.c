@@ -252,3 +252,9 @@ int sw__rows_quantiles(const struct sw__merge *merge, const uint32_t *rows, size
     }
     return error;
 }
+
+uint64_t sw_summary_section_self(const sw_summary_section *row)
+{
+    const bool apart = row->calls > 0 && row->unnested >= row->calls;
+    return apart && row->self_ns == 0 ? SW_UNKNOWN : row->self_ns;
+}

@@ -153,7 +153,7 @@ static void remark_on_steps(sw_findings *all)
     if (!steps) {
         return;
     }
-    if (steps->counted == 0 && steps->count > 0) {
+    if (steps->counted == 0 && steps->count > steps->incomplete) {
         sw__findings_note(all, "All steps are warm-up: what they show says little about "
                                "training.");
     } else if (steps->count < STEPS_LEAST) {
@@ -182,11 +182,12 @@ static void remark_on_recording(sw_findings *all)
                           "operators cost less.",
                           overhead->percent, torch_s);
     } else if (overhead->low > OVERHEAD_MOST) {
-        sw__findings_note(
-            all,
-            "Recording took %.1f %% of the time, most of it for %llu sections: "
-            "fewer of them, or a schedule, cost less.",
-            overhead->percent, (unsigned long long)overhead->calls);
+        sw__findings_note(all,
+                          "Recording took %.1f %% of the time: %llu sections ended and "
+                          "%llu records were "
+                          "written; fewer of them, or a schedule, cost less.",
+                          overhead->percent, (unsigned long long)overhead->calls,
+                          (unsigned long long)overhead->events);
     }
     if (all->it.steps && (double)run->duration_ns > LONG_RUN_NS) {
         sw__findings_note(all,
@@ -207,7 +208,7 @@ static void remark_on_loading(sw_findings *all)
 
 static void remark_on_ranks(sw_findings *all)
 {
-    if (all->it.count && sw__setting_number(all, "data_parallel", "devices") > 0) {
+    if (all->it.count && sw__setting_number(all, "data_parallel", "devices") > 1) {
         sw__findings_note(all,
                           "The model is in DataParallel, which copies it in every step: "
                           "DistributedDataParallel does not.");

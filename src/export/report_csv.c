@@ -218,9 +218,10 @@ static int put_sections(struct csv *csv, const sw_summary *summary,
         put_text(csv, sw_phase_name(row->phase));
         put_text(csv, row->thread);
         put_text(csv, row->domain);
-        const uint64_t values[] = {row->calls,  row->errors,  row->total_ns, row->self_ns,
-                                   row->min_ns, row->max_ns,  row->p50_ns,   row->p90_ns,
-                                   row->p99_ns, row->last_ns, row->open};
+        const uint64_t values[] = {
+            row->calls,  row->errors,  row->total_ns, sw_summary_section_self(row),
+            row->min_ns, row->max_ns,  row->p50_ns,   row->p90_ns,
+            row->p99_ns, row->last_ns, row->open};
         for (size_t v = 0; v < sizeof values / sizeof values[0]; v++) {
             put_uint(csv, values[v]);
         }

@@ -159,7 +159,7 @@ static void put_section(const struct sw__html_report *it, const sw_summary_secti
     sw__html_count(it->w, row->calls);
     sw__html_count(it->w, row->errors);
     sw__html_ns(it->w, row->total_ns);
-    sw__html_ns(it->w, row->self_ns);
+    sw__html_ns(it->w, sw_summary_section_self(row));
     sw__html_duration(it->w,
                       row->calls ? (double)row->total_ns / (double)row->calls : NAN);
     sw__html_ns(it->w, row->p50_ns);

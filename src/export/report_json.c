@@ -240,7 +240,7 @@ static void put_sections(sw_writer *w, const sw_summary *summary)
         put_uint(w, "calls", row->calls);
         put_uint(w, "errors", row->errors);
         put_ms(w, "total_ms", row->total_ns);
-        put_ms(w, "self_ms", row->self_ns);
+        put_ms(w, "self_ms", sw_summary_section_self(row));
         put_double(w, "mean_ms",
                    row->calls ? (double)row->total_ns / (double)row->calls / 1e6 : NAN);
         put_ms(w, "min_ms", row->min_ns);

@@ -68,7 +68,8 @@ static void fill_row(const struct tables *tables, struct sw__cells *cells,
     snprintf(cells->cell[CALLS], SW__CELL, "%s", number);
     known_duration(tables, cells->cell[TOTAL], shown);
     known_duration(tables, cells->cell[SELF],
-                   row->calls || row->total_ns ? row->self_ns : SW_UNKNOWN);
+                   row->calls || row->total_ns ? sw_summary_section_self(row)
+                                               : SW_UNKNOWN);
     known_duration(tables, cells->cell[MEAN],
                    row->calls ? row->total_ns / row->calls : SW_UNKNOWN);
     known_duration(tables, cells->cell[P50], row->p50_ns);

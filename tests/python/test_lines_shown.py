@@ -82,6 +82,28 @@ def test_names_that_are_nowhere(tmp_path: Path) -> None:
     ]
 
 
+LATE = """
+    import stepwatch
+    stepwatch.start(out=OUT, lines=["__main__:late"], quiet=True)
+    def late():
+        return 3
+    STEPS
+        late()
+    print(sum(row["hits"] for row in stepwatch.stop().lines))
+"""
+
+
+@pytest.mark.parametrize(
+    ("steps", "hits"), [("for _ in stepwatch.steps(range(4)):", 4), ("for _ in range(4):", 0)]
+)
+def test_functions_that_are_defined_later(tmp_path: Path, steps: str, hits: int) -> None:
+    """They are there when steps begin; where there are none, that is said."""
+    text = LATE.replace("OUT", repr(str(tmp_path / "run"))).replace("STEPS", steps)
+    result = run_python(text, cwd=tmp_path)
+    assert result.stdout == f"{hits}\n"
+    assert ("it was defined after that was asked for" in result.stderr) == (hits == 0)
+
+
 @pytest.mark.parametrize("name", ["quick", ":quick", "named:", "named:a..b", ".a:b"])
 def test_names_that_are_none(name: str) -> None:
     with pytest.raises(ValueError, match=r"package\.module:function"):

@@ -207,6 +207,29 @@ def test_interleaved_generators(recorded: Recording) -> None:
     assert 20 <= recorded.total_ms("quick") < recorded.total_ms("slow") - 40
 
 
+def test_self_time_of_generators_that_take_turns_is_not_known(recorded: Recording) -> None:
+    """None of their calls nests: they have inclusive time only."""
+
+    def work(name: str) -> Generator[None, None, None]:
+        with stepwatch.section(name):
+            yield
+
+    first, second = work("first"), work("second")
+    next(first)
+    next(second)
+    list(first)
+    list(second)
+    with stepwatch.section("third"):
+        pass
+    (row,) = recorded.rows("first")
+    assert (row["calls"], row["unnested"], row["self_ms"]) == (1, 1, None)
+    assert row["total_ms"] > 0
+    assert recorded.rows("third")[0]["self_ms"] is not None
+    with stepwatch.open(recorded.folder) as run:
+        (same,) = [each for each in run.sections if each["name"] == "first"]
+        assert (same["self_ns"], same["self_ms"]) == (None, None)
+
+
 def test_two_generators_of_one_section(recorded: Recording) -> None:
     def work() -> Generator[None, None, None]:
         with stepwatch.section("shared"):

@@ -71,7 +71,12 @@ def _sight(optimizer: Any) -> None:
     groups = getattr(optimizer, "param_groups", ())
     setting(name, "tensors", "", float(sum(len(group["params"]) for group in groups)))
     _steps.watch(_look_at_owners, _STEPS_UNTIL_OWNERS)
-    # Of the moment when training begins: a program may have set it by then.
+    _put_threads()
+
+
+def _put_threads(_: int = 0) -> None:
+    """Put how many threads compute, when training begins: a program may have set it by then."""
+    _steps.forget(_put_threads)
     setting("threads", "intraop", "", float(_torch.get_num_threads()))
     setting("threads", "cores", "", _core.cpus_usable())
 
@@ -312,6 +317,7 @@ def install(torch: Any) -> None:
     global _torch
     _torch = torch
     _dynamo.keep_out(torch, setting)
+    _steps.watch(_put_threads, _STEPS_UNTIL_OWNERS)
     _install_optimizers(torch)
     try:
         _install_others(torch)
