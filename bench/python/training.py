@@ -484,6 +484,7 @@ TOOLS: dict[str, Tool] = {
     "no-usage": parts(*PARTS, step_usage=False),
     "stepwatch": lambda: ours(sampler_hz=100),
     "statistics": lambda: ours(sampler_hz=0, events=False),
+    "looked": lambda: ours(sampler_hz=0, events=False, brief=False),
     "torch.profiler": torch_profiler,
     "torch.profiler-all": lambda: torch_profiler(
         record_shapes=True, profile_memory=True, with_stack=True

@@ -24,6 +24,7 @@
 #define JUMPS_APART 4
 /* What the process has, of all that it can have. */
 #define PRESSURE_LEAST 0.8
+#define BACKWARD_LEAST 0.3
 #define PRESSURE_HIGH 0.95
 #define SWAPPED_LEAST ((double)(16 << 20))
 /* Of the time some program waited for memory, and this one has so much of what it can have. */
@@ -446,6 +447,16 @@ static void pressure(sw_findings *all)
     if (!sw_memory_is_counted(sw_summary_memory(all->it.summary))) {
         sw__draft_advise(all, draft,
                          "stepwatch run --memory shows which allocations make the peak.");
+    }
+    const struct sw__estimate backward =
+        sw__case_share(&all->it, SW__PHASE_BIT(SW_PHASE_BACKWARD));
+    if (backward.low > BACKWARD_LEAST) {
+        sw__draft_rule(draft, "RULE-63");
+        sw__draft_advise(all, draft,
+                         "Backward is %.0f %% of a step, so there is much that it keeps: "
+                         "gradient checkpointing (torch.utils.checkpoint) computes it "
+                         "again instead, which takes up to another forward.",
+                         100 * backward.mean);
     }
 }
 

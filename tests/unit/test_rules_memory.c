@@ -81,6 +81,50 @@ static void near_the_limit(void **state)
     scene_free(scene);
 }
 
+/* What the backward keeps need not be kept, where it is much. */
+static void backward_near_the_limit(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        struct scene *scene = scene_new();
+        scene_steps(
+            scene, 100,
+            PHASES([SW_PHASE_FORWARD] = i ? 3 : 8, [SW_PHASE_BACKWARD] = i ? 7 : 2));
+        scene_row(scene, SW_TABLE_MEMORY, 0, KEY(0),
+                  VALUE(100 * MIB, 8500 * MIB, 8500 * MIB, 1500 * MIB, 0));
+        const sw_finding *finding = look(scene);
+        bool told = false;
+        assert_non_null(finding);
+        for (size_t k = 0; finding->advice[k]; k++) {
+            told = told || strstr(finding->advice[k], "gradient checkpointing");
+        }
+        assert_int_equal(told, i == 1);
+        scene_free(scene);
+    }
+}
+
+/* A control group's limit is known, and what the process had at its steps: the monitor looked when more was left. */
+static void near_the_limit_of_a_group(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        struct scene *scene = process(9000, 5000, 0);
+        const double limit = (i ? 9300.0 : 20000.0) * (double)MIB;
+        scene_row(scene, SW_TABLE_SOURCE, 0, KEY(scene_text(scene, "cgroup"), 0, 0, 0),
+                  VALUE(2, 1, 0));
+        scene_row(scene, SW_TABLE_SERIES, 0,
+                  KEY(scene_text(scene, "cgroup.memory_limit"), scene_text(scene, "B"),
+                      SW_SERIES_GAUGE, 0),
+                  VALUE(2, bits(2 * limit), bits(limit), bits(limit), bits(limit)));
+        const sw_finding *finding = look(scene);
+        assert_int_equal(finding != NULL, i == 1);
+        if (finding) {
+            assert_true(fabs(evidence(finding, "least_room_mb") - 314.5728) < 1e-3);
+        }
+        scene_free(scene);
+    }
+}
+
 static void swapped_out(void **state)
 {
     (void)state;
@@ -413,6 +457,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(near_the_limit),
+        cmocka_unit_test(backward_near_the_limit),
+        cmocka_unit_test(near_the_limit_of_a_group),
         cmocka_unit_test(swapped_out),
         cmocka_unit_test(waited_for),
         cmocka_unit_test(healthy),
