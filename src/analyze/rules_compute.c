@@ -690,6 +690,7 @@ static struct sw__draft *draft_amp(sw_findings *all, double share)
 {
     struct sw__draft *draft = sw__draft(all, SW_FINDING_AMP, "RULE-18");
     sw__draft_rule(draft, "RULE-25");
+    sw__draft_rule(draft, "RULE-40");
     const sw_training_site *site = sw__site_of(all, SW_SITE_MODEL);
     if (site) {
         sw__draft_where(all, draft, site->file, site->line, site->object);

@@ -418,6 +418,7 @@ static void pressure(sw_findings *all)
     }
     struct sw__draft *draft = sw__draft(all, SW_FINDING_MEMORY_PRESSURE, "RULE-26");
     sw__draft_rule(draft, "RULE-11");
+    sw__draft_rule(draft, "RULE-24");
     draft->group = SW__GROUP_MEMORY;
     if (swapped >= SWAPPED_LEAST) {
         sw__draft_title(all, draft, "%.3g MB of the program were swapped out",
