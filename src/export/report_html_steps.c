@@ -102,9 +102,9 @@ void sw__html_phases(const struct sw__html_report *it)
 
 struct picture {
     const struct sw__html_report *it;
-    const sw_summary_step *steps; /* whose phases are known */
+    const sw_summary_step *steps;
     size_t count, bars;
-    bool left_out; /* some are not */
+    bool divided;  /* phases of some are reckoned */
     double top_ns; /* of the scale; what is above is cut */
 };
 
@@ -189,8 +189,26 @@ static void put_picture(struct picture *picture, const sw_summary_steps *whole)
                     (unsigned long long)picture->steps[0].number,
                     (unsigned long long)picture->steps[picture->count - 1].number, top,
                     most > picture->top_ns ? ", longer ones are cut" : "",
-                    picture->left_out ? "; steps that were watched in brief are left out"
-                                      : "");
+                    picture->divided
+                        ? "; what steps that were watched in brief have in phases "
+                          "that are not measured there is divided as in the "
+                          "others"
+                        : "");
+}
+
+/* What a step that was watched in brief has in no phase that is measured there, divided as it is in all steps. */
+static void divide(sw_summary_step *step, const sw_summary_steps *whole)
+{
+    double shares = 0;
+    const uint64_t rest = step->phase_ns[SW_PHASE_OTHER];
+    for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
+        shares += SW_PHASES_ALWAYS >> p & 1 ? 0 : whole->phase[p].share;
+    }
+    for (unsigned p = 0; p < SW_PHASE_COUNT && shares > 0; p++) {
+        if (!(SW_PHASES_ALWAYS >> p & 1)) {
+            step->phase_ns[p] = (uint64_t)((double)rest * whole->phase[p].share / shares);
+        }
+    }
 }
 
 /* The newest of very many. */
@@ -198,18 +216,20 @@ static void put_steps(struct picture *picture, const sw_summary_steps *whole,
                       const sw_summary_step *steps, size_t count)
 {
     const size_t left = count > PICTURED_MOST ? count - PICTURED_MOST : 0;
-    sw_summary_step *looked = sw__alloc_zero(count - left, sizeof *looked);
-    picture->steps = looked;
-    for (size_t i = left; looked && i < count; i++) {
-        if (!steps[i].brief) {
-            looked[picture->count++] = steps[i];
+    sw_summary_step *shown = sw__alloc_zero(count - left, sizeof *shown);
+    picture->steps = shown;
+    for (size_t i = left; shown && i < count; i++) {
+        sw_summary_step *step = &shown[picture->count++];
+        *step = steps[i];
+        if (step->brief) {
+            divide(step, whole);
+            picture->divided = true;
         }
     }
-    picture->left_out = picture->count < count - left;
     if (picture->count > 0) {
         put_picture(picture, whole);
     }
-    sw__free(looked);
+    sw__free(shown);
 }
 
 /* --- lists --- */

@@ -291,7 +291,7 @@ static void reports_say_so(void **state)
             assert_non_null(strstr(text, "\"phase\": null"));
         }
         if (kind == 2) {
-            assert_non_null(strstr(text, "watched in brief are left out"));
+            assert_non_null(strstr(text, "is divided as in the others"));
             assert_non_null(strstr(text, "in brief</td>"));
         }
         free(text);
