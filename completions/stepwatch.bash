@@ -52,7 +52,7 @@ _stepwatch()
             ;;
         --set)
             compopt -o nospace 2>/dev/null
-            mapfile -t COMPREPLY < <(compgen -S = -W "clock enabled events functions gpu history hot_dir io keep_first \
+            mapfile -t COMPREPLY < <(compgen -S = -W "brief clock enabled events functions gpu history hot_dir io keep_first \
                 keep_last keep_worst lines loader max_mb memory memory_native memory_sample_kb modules monitor_interval_s monitor_pss_s \
                 name nvml operators out phases policy progress quiet report runs_dir sampler_hz schedule step_usage" \
                 -- "$current")
