@@ -154,7 +154,8 @@ typedef struct sw_summary_steps {
     uint64_t records; /* step records present */
     uint64_t counted;
     uint64_t
-        looked; /* of `counted`, those that were looked at in full: all, or but for those that were watched in brief */
+        looked; /* of `counted`, those that were looked at in full: all, or but for those that were watched in brief. Where `thinned`
+                 * an estimate; SW_UNKNOWN: no record is there to tell */
     uint64_t brief; /* of `count`, those that were watched in brief */
     uint64_t total_ns, min_ns, max_ns, p50_ns, p90_ns, p99_ns;
     double mean_ns, std_ns; /* std: of the sample, NaN below 2 steps */
@@ -228,7 +229,8 @@ typedef struct sw_summary_step_thread {
     uint32_t pid;
     const char *thread, *domain;
     uint64_t count, incomplete, updates, total_ns; /* total: complete steps */
-    uint64_t brief, brief_ns; /* of the complete ones, those that were watched in brief */
+    /* Of the complete ones, those that were watched in brief; where records were given up, as much of all as of those that are there. */
+    uint64_t brief, brief_ns;
 } sw_summary_step_thread;
 SW_API size_t sw_summary_step_thread_count(const sw_summary *summary);
 SW_API const sw_summary_step_thread *sw_summary_get_step_thread(const sw_summary *summary,

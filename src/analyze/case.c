@@ -56,7 +56,6 @@ static double case_cores(const sw_summary *summary)
 /* Those of the steps that were looked at in full. */
 static int find_looked(struct sw__case *it)
 {
-    const sw_training_loader *loader = it->loader;
     size_t looked = 0;
     for (size_t i = 0; i < it->count; i++) {
         looked += !it->step[i].brief;
@@ -73,8 +72,7 @@ static int find_looked(struct sw__case *it)
             it->looked[it->looked_count++] = it->step[i];
         }
     }
-    it->inside =
-        loader && loader->known && loader->worker_setting == 0 ? SW__PHASES_INSIDE : 0;
+    it->inside = sw__phases_inside(it->summary);
     return it->looked ? SW_OK : SW_ENOMEM;
 }
 

@@ -12,7 +12,7 @@
 #include <stepwatch/write.h>
 
 #include "analyze/compare.h"
-#include "analyze/summary.h"
+#include "analyze/steps.h"
 
 #define FIXED_SHARE 0.05 /* of the time, above which a single event is worth a note */
 #define LONG_STEP 5.0    /* times the median */
@@ -24,16 +24,15 @@ struct counted {
     const sw_summary_step *end; /* behind the last of the run */
     double *values;
     size_t count;
-    bool epochs; /* first steps of epochs are a kind of their own */
-    bool inside; /* steps that were watched in brief have making batches in data_wait */
+    bool epochs;     /* first steps of epochs are a kind of their own */
+    unsigned inside; /* phases that steps that were watched in brief have in data_wait */
 };
 
 static int find_counted(struct counted *counted, const sw_summary *summary,
                         const sw_summary_step *steps, size_t count)
 {
-    const sw_training_loader *loader = sw_summary_main_loader(summary);
     size_t firsts = 0;
-    counted->inside = loader && loader->known && loader->worker_setting == 0;
+    counted->inside = sw__phases_inside(summary);
     counted->steps = sw__alloc_zero(count + 1, sizeof *counted->steps);
     counted->values = sw__alloc_zero(count + 1, sizeof *counted->values);
     if (!counted->steps || !counted->values) {
@@ -99,6 +98,23 @@ static bool knows(const struct counted *counted, unsigned phase)
                                  !(counted->inside && phase == SW_PHASE_DATA_WAIT));
 }
 
+/* Phases of which steps that were watched in brief know the sum alone, the one that they do not know among them (bits). */
+static unsigned together_with(const struct counted *counted, unsigned phase)
+{
+    const unsigned all = (1u << SW_PHASE_COUNT) - 1;
+    const unsigned waiting = counted->inside | 1u << SW_PHASE_DATA_WAIT;
+    return waiting >> phase & 1 ? waiting : all & ~SW_PHASES_ALWAYS & ~counted->inside;
+}
+
+static double sum_of(const sw_summary_step *step, unsigned phases)
+{
+    double sum = 0;
+    for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
+        sum += phases >> p & 1 ? (double)step->phase_ns[p] : 0;
+    }
+    return sum;
+}
+
 /* --- estimates --- */
 
 /* Adds the part of the steps' time that the first `used` values are to the sum; they stand for `of` steps. */
@@ -118,17 +134,30 @@ static int add_values(const struct counted *counted, size_t used, size_t of,
 static int add_steps(const struct counted *counted, unsigned phase, double *draws,
                      struct sw__mean *sum)
 {
+    const bool known = knows(counted, phase);
+    const unsigned together = known ? 0 : together_with(counted, phase);
     int error = SW_OK;
     for (int first = 0; first <= counted->epochs && !error; first++) {
         size_t used = 0, of = 0;
+        double all = 0, looked = 0; /* ns of the phases that are known together */
         for (size_t i = 0; i < counted->count; i++) {
             const sw_summary_step *step = counted->steps[i];
-            if (!counted->epochs || step->epoch_first == (first != 0)) {
-                of++;
-                if (!step->brief || knows(counted, phase)) {
-                    counted->values[used++] = value_of(step, phase);
-                }
+            if (counted->epochs && step->epoch_first != (first != 0)) {
+                continue;
             }
+            const double rest = sum_of(step, together);
+            of++;
+            all += rest;
+            if (!step->brief || known) {
+                looked += rest;
+                counted->values[used++] = value_of(step, phase);
+            }
+        }
+        /* Steps that were looked at take longer than the others: as they are the phases would sum to more than the step. */
+        const double scale =
+            used < of && looked > 0 ? all / (double)of / (looked / (double)used) : 1;
+        for (size_t i = 0; i < used && used < of; i++) {
+            counted->values[i] *= scale;
         }
         error = add_values(counted, used, of, draws, sum);
     }

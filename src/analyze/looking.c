@@ -57,20 +57,23 @@ static size_t beside(const sw_summary_step *steps, size_t count, size_t from, in
     return used;
 }
 
-/* The burst that begins at a step: what its steps take longer than those beside it. NaN: it cannot be told. */
+/* The burst that begins at a step: what its steps take longer than those beside it. NaN: it cannot be told. The first step of a pass
+ * over a loader is left out: it is always looked at, and longer because workers begin and nothing was fetched ahead. */
 static double difference(const sw_summary_step *steps, size_t count, size_t begin,
                          size_t end, struct sw__looking *sum)
 {
     double looked[BURST_MOST], brief[2 * BESIDE];
     size_t used = 0;
     for (size_t i = begin; i < end && used < BURST_MOST; i++) {
-        looked[used++] = usual_ns(&steps[i]);
+        if (!steps[i].epoch_first) {
+            looked[used++] = usual_ns(&steps[i]);
+        }
     }
     const size_t before = begin > 0 ? beside(steps, count, begin - 1, -1, brief) : 0;
     /* The first one after it finds other things in the caches than they usually do. */
     const size_t after =
         end + 1 < count ? beside(steps, count, end + 1, 1, brief + before) : 0;
-    if (before == 0 || after == 0) {
+    if (used == 0 || before == 0 || after == 0) {
         return NAN;
     }
     sum->looked += used;

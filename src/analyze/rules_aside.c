@@ -355,8 +355,12 @@ static double usual_phase(const struct sw__case *it, unsigned phase, double *scr
     return it->looked_count ? scratch[it->looked_count / 2] : 0;
 }
 
+/* Of what slow steps have beyond the usual in phases that not all steps know, those that were looked at have at least this much of
+ * their part by number: less does not tell how it divides in the others. */
+#define TELLING 0.2
+
 /* What slow steps have beyond the usual of each phase. Those that were watched in brief know it of some phases; the rest of what they
- * take beyond the usual is divided as in the others, or is in none where no other is slow. */
+ * take beyond the usual is divided among the phases in which the others take longer, or is in none where hardly another is slow. */
 static void find_phases(const struct sw__case *it, struct tail *tail, double *scratch)
 {
     double usual[SW_PHASE_COUNT];
@@ -378,14 +382,27 @@ static void find_phases(const struct sw__case *it, struct tail *tail, double *sc
             const double more =
                 (double)step->phase_ns[p] - usual[p] - (waits ? inside : 0);
             const bool known = SW_PHASES_ALWAYS >> p & 1;
+            /* Those in brief have it in data_wait, where it was just counted. */
+            const bool made = it->inside & SW__PHASE_BIT(p);
             tail->by_phase[p] += known || !step->brief ? more : 0;
-            rest -= known ? more : 0;
+            rest -= known || (made && !step->brief) ? more : 0;
         }
         *(step->brief ? &brief : &looked) += rest;
     }
-    const double more = looked > 0 && brief > 0 ? brief / looked : 0;
-    for (unsigned p = 0; more > 0 && p < SW_PHASE_COUNT; p++) {
-        tail->by_phase[p] *= SW_PHASES_ALWAYS >> p & 1 ? 1 : 1 + more;
+    const uint64_t divided =
+        ~(uint64_t)SW_PHASES_ALWAYS & ~it->inside & (SW__PHASE_BIT(SW_PHASE_COUNT) - 1);
+    double longer = 0;
+    for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
+        longer += divided & SW__PHASE_BIT(p) ? fmax(tail->by_phase[p], 0) : 0;
+    }
+    const double part = it->count ? (double)it->looked_count / (double)it->count : 0;
+    if (!(brief > 0) || !(looked > 0) || looked < TELLING * part * (looked + brief) ||
+        !(longer > 0)) {
+        return;
+    }
+    for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
+        const bool grows = divided & SW__PHASE_BIT(p) && tail->by_phase[p] > 0;
+        tail->by_phase[p] += grows ? brief * tail->by_phase[p] / longer : 0;
     }
 }
 

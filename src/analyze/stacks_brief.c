@@ -39,16 +39,17 @@ static bool may_tell(const sw_stack_tag *tag, const sw_stack_tag *brief)
            tag->pid == brief->pid && tag->thread == brief->thread;
 }
 
-/* How many frames of a stack a tree has from its root on; `*last`: the node of the last of them. */
-static size_t frames_in(const sw_stacks *stacks, uint32_t tag, const uint32_t *frames,
+/* How many frames of a stack a tree has from its root on; `*last`: the node of the last of them. Nodes that were made by settling, whose
+ * numbers are larger, say nothing: nobody saw their phase. */
+static size_t frames_in(const struct settling *it, uint32_t tag, const uint32_t *frames,
                         size_t depth, uint32_t *last)
 {
     size_t known = 0;
     uint32_t at = 0;
     while (known < depth) {
-        const uint32_t next = sw__stacks_find_node(stacks, tag, at, frames[known]);
-        if (next == SW__STACKS_FAIL) {
-            break;
+        const uint32_t next = sw__stacks_find_node(it->stacks, tag, at, frames[known]);
+        if (next >= it->nodes) {
+            break; /* so is SW__STACKS_FAIL */
         }
         at = next;
         known++;
@@ -68,7 +69,7 @@ static unsigned phase_of(const struct settling *it, const sw_stack_tag *brief,
         if (!may_tell(tag, brief)) {
             continue;
         }
-        const size_t known = frames_in(it->stacks, (uint32_t)t, frames, depth, &last);
+        const size_t known = frames_in(it, (uint32_t)t, frames, depth, &last);
         if (known < longest || it->samples[last] == 0) {
             continue;
         }

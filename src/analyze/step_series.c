@@ -105,22 +105,27 @@ void sw__steps_brief(const sw_trace *trace, const sw_trace_lane *lane, uint64_t 
 {
     sw_cursor *cursor = records_open(trace, lane);
     const sw_record_step *step;
-    uint64_t present = 0;
+    uint64_t present = 0, present_ns = 0;
     sw_event event;
     *count = *ns = 0;
     while (cursor && (step = records_next(cursor, lane, &event)) != NULL) {
         const unsigned flags = step->head.flags;
+        const uint64_t took = sw__sub(event.end_ns, event.begin_ns);
+        if (flags & (SW_STEP_INCOMPLETE | SW_RECORD_CUT)) {
+            continue;
+        }
+        present_ns = sw__add(present_ns, took);
         present++;
-        if (flags & SW_STEP_BRIEF && !(flags & (SW_STEP_INCOMPLETE | SW_RECORD_CUT))) {
-            *ns = sw__add(*ns, sw__sub(event.end_ns, event.begin_ns));
+        if (flags & SW_STEP_BRIEF) {
+            *ns = sw__add(*ns, took);
             (*count)++;
         }
     }
     sw_cursor_free(cursor);
-    if (present > 0 && present < lane->steps) {
-        const double more = (double)lane->steps / (double)present;
-        *count = (uint64_t)((double)*count * more);
-        *ns = (uint64_t)((double)*ns * more);
+    const uint64_t all = sw__sub(lane->steps, lane->steps_incomplete);
+    if (present < all) {
+        *count = sw__steps_part(all, *count, present);
+        *ns = sw__steps_part(lane->step_total_ns, *ns, present_ns);
     }
 }
 

@@ -111,17 +111,35 @@ static uint64_t of_all(const struct sw__step_list *list, uint64_t present)
                : (uint64_t)((double)present * (double)all / (double)list->count);
 }
 
+uint64_t sw__steps_part(uint64_t all, uint64_t part, uint64_t present)
+{
+    if (present == 0 || part >= present) {
+        return present == 0 ? 0 : all;
+    }
+    return (uint64_t)((double)all * ((double)part / (double)present));
+}
+
+/* After the thread's own figures are without what are no steps. */
 static void add_brief(const struct sw__step_list *list, sw_summary_step_thread *thread)
 {
+    uint64_t present = 0, present_ns = 0;
     for (size_t i = 0; i < list->count; i++) {
         const struct sw__step *step = &list->steps[i];
-        if (step->brief && step->complete) {
+        if (!step->complete) {
+            continue;
+        }
+        present_ns = sw__add(present_ns, duration(step));
+        present++;
+        if (step->brief) {
             thread->brief_ns = sw__add(thread->brief_ns, duration(step));
             thread->brief++;
         }
     }
-    thread->brief = of_all(list, thread->brief);
-    thread->brief_ns = of_all(list, thread->brief_ns);
+    const uint64_t all = sw__sub(thread->count, thread->incomplete);
+    if (present < all) {
+        thread->brief = sw__steps_part(all, thread->brief, present);
+        thread->brief_ns = sw__steps_part(thread->total_ns, thread->brief_ns, present_ns);
+    }
 }
 
 static int read_steps(sw_summary *summary, struct sw__step_list *list)
@@ -160,10 +178,10 @@ static int read_steps(sw_summary *summary, struct sw__step_list *list)
     }
     list->skipped = reader.skipped;
     sw_summary_step_thread *thread = &summary->step_threads[0];
-    add_brief(list, thread);
     thread->count = sw__sub(thread->count, reader.skipped);
     thread->incomplete = sw__sub(thread->incomplete, reader.skipped_incomplete);
     thread->total_ns = sw__sub(thread->total_ns, reader.skipped_ns);
+    add_brief(list, thread);
     sw__steps_close(&reader);
     return error;
 }
@@ -353,11 +371,22 @@ static void divide(sw_summary *summary, unsigned phases)
     }
 }
 
-/* What a step that is watched in brief has in a phase that is measured there is its own; the rest is any of the others. `inside`:
- * phases that it has in data_wait (bits). */
-static void divide_phases(sw_summary *summary, unsigned inside)
+/* Whichever loader it is: the one that feeds the steps may have workers, and another beside it none. */
+unsigned sw__phases_inside(const sw_summary *summary)
+{
+    for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
+        if (SW__PHASES_INSIDE >> p & 1 && summary->brief.looked[p] > 0) {
+            return SW__PHASES_INSIDE;
+        }
+    }
+    return 0;
+}
+
+/* What a step that is watched in brief has in a phase that is measured there is its own; the rest is any of the others. */
+static void divide_phases(sw_summary *summary)
 {
     const unsigned all = (1u << SW_PHASE_COUNT) - 1;
+    const unsigned inside = sw__phases_inside(summary);
     if (summary->steps.looked < summary->steps.counted) {
         divide(summary, all & ~SW_PHASES_ALWAYS & ~inside);
         divide(summary, inside ? inside | 1u << SW_PHASE_DATA_WAIT : 0);
@@ -396,19 +425,11 @@ static void finish_phases(sw_summary *summary, const struct phase_tables *tables
         phase->p99_ns = phase->measured ? quantile_of(durations, 0.99) : SW_UNKNOWN;
         phase->median_ns = phase->measured ? quantile_of(durations, 0.5) : SW_UNKNOWN;
     }
-    summary->brief.wait_p99_ns = quantile_of(tables->wait[0], 0.99);
-    summary->brief.wait_median_ns = quantile_of(tables->wait[0], 0.5);
-}
-
-void sw__phases_made_inside(sw_summary *summary)
-{
-    sw_summary_steps *steps = &summary->steps;
-    if (steps->looked < steps->counted) {
-        sw_summary_phase *wait = &steps->phase[SW_PHASE_DATA_WAIT];
-        divide_phases(summary, SW__PHASES_INSIDE);
-        share_phases(steps);
-        wait->p99_ns = wait->measured ? summary->brief.wait_p99_ns : SW_UNKNOWN;
-        wait->median_ns = wait->measured ? summary->brief.wait_median_ns : SW_UNKNOWN;
+    sw_summary_phase *wait = &steps->phase[SW_PHASE_DATA_WAIT];
+    if (steps->looked < steps->counted && sw__phases_inside(summary) && wait->measured) {
+        /* In the others it is also making batches. */
+        wait->p99_ns = quantile_of(tables->wait[0], 0.99);
+        wait->median_ns = quantile_of(tables->wait[0], 0.5);
     }
 }
 
@@ -564,13 +585,13 @@ static int note_steps(sw_summary *summary, const sw_summary_steps *steps)
     return error;
 }
 
-/* Where records were given up, the steps that count are others than those that are there; `present` of these. */
+/* Where records were given up, the steps that count are others than those that are there; `present` of these. Without any it is not
+ * known how many were looked at. */
 static uint64_t of_counted(const sw_summary_steps *steps, uint64_t present)
 {
-    return steps->looked >= present
-               ? steps->counted
-               : (uint64_t)((double)steps->looked * (double)steps->counted /
-                            (double)present);
+    return present == 0 && steps->counted > 0
+               ? SW_UNKNOWN
+               : sw__steps_part(steps->counted, steps->looked, present);
 }
 
 static int fill_steps(sw_summary *summary, struct sw__step_list *list)
@@ -625,7 +646,7 @@ static int fill_steps(sw_summary *summary, struct sw__step_list *list)
         for (size_t p = 0; p < SW_PHASE_COUNT; p++) {
             summary->brief.measured[p] = steps->phase[p].total_ns;
         }
-        divide_phases(summary, 0);
+        divide_phases(summary);
         find_measured(list, steps);
         finish_phases(summary, &tables);
         error = explain_worst(summary, &tables, kept);

@@ -49,11 +49,14 @@ void sw__step_phases(const sw_record_step *record, uint64_t ns,
  * stand for the others. */
 void sw__steps_brief(const sw_trace *trace, const sw_trace_lane *lane, uint64_t *count,
                      uint64_t *ns);
-/* A loader without workers feeds the steps: what steps that were watched in brief waited for it is also making batches. */
-void sw__phases_made_inside(sw_summary *summary);
+/* Of a total over all steps, what falls to some of them, by the records that are there: `part` of `present`. Never more than the total,
+ * so that it can be taken from it. 0 where there are none. */
+uint64_t sw__steps_part(uint64_t all, uint64_t part, uint64_t present);
 /* Phases that lie in asking a loader without workers, a bit each. */
 #define SW__PHASES_INSIDE                                                                \
     (1u << SW_PHASE_PREPROCESS | 1u << SW_PHASE_AUGMENT | 1u << SW_PHASE_COLLATE)
+/* Those of them that steps that were watched in brief have in data_wait: all where steps that were looked at make batches, else 0. */
+unsigned sw__phases_inside(const sw_summary *summary);
 /* What it says of reading and writing; all SW_UNKNOWN where it says nothing. */
 sw_step_io sw__step_io(const sw_record_step *record);
 

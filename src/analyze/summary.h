@@ -22,9 +22,8 @@ struct sw__note {
 
 /* Phases of the steps that count, where some were watched in brief. */
 struct sw__brief_phases {
-    uint64_t measured[SW_PHASE_COUNT];    /* in all of them, as far as that is measured */
-    uint64_t looked[SW_PHASE_COUNT];      /* in those that were looked at in full */
-    uint64_t wait_median_ns, wait_p99_ns; /* of the latter: data_wait */
+    uint64_t measured[SW_PHASE_COUNT]; /* in all of them, as far as that is measured */
+    uint64_t looked[SW_PHASE_COUNT];   /* in those that were looked at in full */
 };
 
 /* What the process read and wrote in steps; the list is on the heap. */

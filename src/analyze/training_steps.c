@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "analyze/steps.h"
+#include "analyze/summary.h"
 #include "analyze/training.h"
 
 /* Samples of a step on average: the batch size, unless the last batch of every pass is known to be smaller. */
@@ -47,9 +47,6 @@ int sw__summary_training(sw_summary *summary)
                                    feeds_steps(summary, loader)
                                ? steps->steps_per_s * samples_a_step(summary, loader)
                                : NAN;
-    if (loader && loader->known && loader->worker_setting == 0) {
-        sw__phases_made_inside(summary);
-    }
     return SW_OK;
 }
 

@@ -153,7 +153,7 @@ static int put_phases(struct csv *csv, const sw_summary *summary,
     (void)findings;
     const sw_summary_steps *steps = sw_summary_get_steps(summary);
     HEAD(csv, "phase", "measured", "steps", "total_ns", "mean_ns", "median_ns", "p99_ns",
-         "share");
+         "share", "looked");
     end_row(csv);
     for (unsigned i = 1; steps && i <= SW_PHASE_COUNT; i++) {
         const unsigned p = i % SW_PHASE_COUNT;
@@ -167,6 +167,7 @@ static int put_phases(struct csv *csv, const sw_summary *summary,
         put_uint(csv, known ? phase->median_ns : SW_UNKNOWN);
         put_uint(csv, known ? phase->p99_ns : SW_UNKNOWN);
         put_double(csv, known ? phase->share : NAN);
+        put_uint(csv, steps->looked);
         end_row(csv);
     }
     return SW_OK;

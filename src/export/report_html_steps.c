@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyze/steps.h"
 #include "base/memory.h"
 #include "export/html_page.h"
 #include "export/report_html.h"
@@ -196,18 +197,31 @@ static void put_picture(struct picture *picture, const sw_summary_steps *whole)
                         : "");
 }
 
-/* What a step that was watched in brief has in no phase that is measured there, divided as it is in all steps. */
-static void divide(sw_summary_step *step, const sw_summary_steps *whole)
+/* Divides what a step has in one phase among a set of them (bits) as it is in all steps. */
+static void divide(sw_summary_step *step, const sw_summary_steps *whole, unsigned from,
+                   unsigned phases)
 {
     double shares = 0;
-    const uint64_t rest = step->phase_ns[SW_PHASE_OTHER];
+    const uint64_t rest = step->phase_ns[from];
     for (unsigned p = 0; p < SW_PHASE_COUNT; p++) {
-        shares += SW_PHASES_ALWAYS >> p & 1 ? 0 : whole->phase[p].share;
+        shares += phases >> p & 1 ? whole->phase[p].share : 0;
     }
     for (unsigned p = 0; p < SW_PHASE_COUNT && shares > 0; p++) {
-        if (!(SW_PHASES_ALWAYS >> p & 1)) {
+        if (phases >> p & 1) {
             step->phase_ns[p] = (uint64_t)((double)rest * whole->phase[p].share / shares);
         }
+    }
+}
+
+/* What a step that was watched in brief has in no phase that is measured there, and what its data_wait is of making batches. */
+static void divide_all(sw_summary_step *step, const sw_summary *summary,
+                       const sw_summary_steps *whole)
+{
+    const unsigned all = (1u << SW_PHASE_COUNT) - 1;
+    const unsigned inside = sw__phases_inside(summary);
+    divide(step, whole, SW_PHASE_OTHER, all & ~SW_PHASES_ALWAYS & ~inside);
+    if (inside) {
+        divide(step, whole, SW_PHASE_DATA_WAIT, inside | 1u << SW_PHASE_DATA_WAIT);
     }
 }
 
@@ -222,7 +236,7 @@ static void put_steps(struct picture *picture, const sw_summary_steps *whole,
         sw_summary_step *step = &shown[picture->count++];
         *step = steps[i];
         if (step->brief) {
-            divide(step, whole);
+            divide_all(step, picture->it->summary, whole);
             picture->divided = true;
         }
     }

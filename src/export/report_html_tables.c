@@ -135,7 +135,9 @@ void sw__html_modules(const struct sw__html_report *it)
         sw__html_cell(it->w, module->type);
         sw__html_count(it->w, module->calls);
         sw__html_duration(it->w, steps ? self / (double)steps : NAN);
-        sw__html_percent(it->w, steps_ns ? self / (double)steps_ns : NAN);
+        sw__html_percent(it->w, steps_ns == 0                ? NAN
+                                : module->self_ns < steps_ns ? self / (double)steps_ns
+                                                             : 1);
         sw__html_count(it->w, module->parameters);
         sw__html_duration(it->w, module->backward_calls
                                      ? (double)module->backward_ns /

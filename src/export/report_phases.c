@@ -42,9 +42,10 @@ bool sw__phases_note(const sw_summary_steps *steps, char *out, size_t size)
     }
     sw_text_count(looked, steps->looked);
     sw_text_count(counted, steps->counted);
-    snprintf(out, size,
-             "Phases are of %s of %s steps that were looked at in full; the others were "
-             "watched in brief (option brief).",
-             looked, counted);
+    snprintf(
+        out, size,
+        "Phases are of %s%s of %s steps that were looked at in full; the others were "
+        "watched in brief (option brief).",
+        steps->thinned ? "about " : "", looked, counted);
     return true;
 }

@@ -141,6 +141,7 @@ def test_csv(stepwatch: Run, recorded: Path, tmp_path: Path) -> None:
     by_phase = read_csv(tmp_path / "tables" / "phases.csv")
     assert [row["phase"] for row in by_phase] == [row["phase"] for row in report["steps"]["phases"]]
     assert sum(float(row["share"] or 0) for row in by_phase) == 1
+    assert {int(row["looked"]) for row in by_phase} == {report["steps"]["looked"]}
     findings = read_csv(tmp_path / "tables" / "findings.csv")
     assert [row["id"] for row in findings] == [row["id"] for row in report["findings"]]
     assert read_csv(tmp_path / "tables" / "modules.csv") == []

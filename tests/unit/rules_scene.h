@@ -19,6 +19,7 @@ struct scene {
     uint64_t at, random;
     uint32_t names, rows[SW_TABLES];
     double jitter;         /* relative, each phase by itself */
+    uint32_t epoch;        /* of the next steps */
     uint64_t run_delay_ns; /* of each step */
     uint32_t involuntary;
     uint64_t memory_bytes; /* at the end of a step; 0: not read */
@@ -91,7 +92,7 @@ static inline void scene_step(struct scene *scene, const double ms[SW_PHASE_COUN
                                       .flags = (uint16_t)(SW_RECORD_INTERVAL | flags),
                                       .ticks = scene->at},
                              .number = scene->lane->file->steps,
-                             .epoch = 0,
+                             .epoch = scene->epoch,
                              .unit = SW_STEP_BATCH,
                              .usage_steps = scene_reading(scene),
                              .run_delay_ns = scene->run_delay_ns,
