@@ -97,6 +97,7 @@ def read_trace_fixture() -> Callable[[Path], Any]:
 # Files whose tests start programs that import a framework, which takes seconds each. They look at
 # counts and results, not at time, so that several may run at once.
 FRAMEWORKS = {
+    "test_brief_loops.py",
     "test_brief_training.py",
     "test_console.py",
     "test_folders.py",

@@ -203,7 +203,7 @@ SW_API void sw_step_end(void);
 SW_API void sw_step_begin_unit(int unit);
 SW_API void sw_step_abandon(void);
 /* Ends the open step, if there is one, and begins the next at the same moment: what a loop does that asks for a
- * batch. */
+ * batch. SW_STEP_BRIEF may be added to the unit: as if sw_step_brief() followed. */
 SW_API void sw_step_next(int unit);
 /* The open step is watched in brief (SW_STEP_BRIEF): whoever calls this leaves out sections of phases that are not in
  * SW_PHASES_ALWAYS until it ends. */

@@ -26,7 +26,10 @@ enum {
     LEARNS = 32, /* of these the last so many say what a step takes */
     AGAIN = 64,  /* where all are looked at, how many go by before that is thought over */
     PERIOD = 100, /* steps from one burst to the next, at least */
-    BURST = 4     /* steps in a burst, at least */
+    BURST = 4,    /* steps in a burst, at least */
+    /* More than one in so many steps in brief that are ended early, and more than a few: then all are looked at. */
+    ENDED_PART = 8,
+    ENDED_MOST = 8
 };
 
 bool core_brief;
@@ -43,7 +46,13 @@ static struct {
     uint32_t watched;         /* and those of them that were looked at */
     bool wanted;              /* the options let steps be watched in brief */
     bool statistics;          /* single events are not recorded */
-    uint32_t period;          /* 0: all steps are looked at */
+    uint32_t
+        ended; /* steps that were to be watched in brief, but were not to their end */
+    struct core_brief_calls calls,
+        before;      /* in steps that were looked at; when the open one began */
+    bool counting;   /* the open step was looked at so far */
+    bool look;       /* the next step is looked at */
+    uint32_t period; /* 0: all steps are looked at */
     uint32_t burst, place, begins;
     uint32_t random;
 } now;
@@ -55,15 +64,21 @@ static bool option_is(const char *name, const char *value)
     return strcmp(text, value) == 0;
 }
 
+/* Whether the program has no other ranks; it may say so only after its first steps. */
+static bool is_alone(void)
+{
+    sw_rank rank;
+    sw_rank_get(&rank);
+    return rank.world_size <= 1;
+}
+
 /* What needs every step whole: a schedule's own choice of steps, operators and allocations by section, and several ranks, whose steps
  * are compared one by one. */
 static bool wanted_now(void)
 {
-    sw_rank rank;
-    sw_rank_get(&rank);
     return option_is("brief", "on") && option_is("schedule", "always") &&
            option_is("operators", "off") && option_is("memory", "off") &&
-           option_is("io", "off") && rank.world_size <= 1;
+           option_is("io", "off") && is_alone();
 }
 
 static void begin_anew(const train_state *state)
@@ -74,7 +89,16 @@ static void begin_anew(const train_state *state)
     now.wanted = wanted_now();
     now.statistics = option_is("events", "off");
     now.random = 1;
-    core_brief_calls = (struct core_brief_calls){0, 0};
+}
+
+/* Calls up to here belong to the step that is looked at. */
+static void count_end(void)
+{
+    if (now.counting) {
+        now.counting = false;
+        now.calls.hooks += core_brief_calls.hooks - now.before.hooks;
+        now.calls.modules += core_brief_calls.modules - now.before.modules;
+    }
 }
 
 /* Numbers without a pattern; the program's own generators are none of ours. */
@@ -89,8 +113,8 @@ static uint32_t random_below(uint32_t limit)
 static void stretch_begin(void)
 {
     now.since = core_ticks();
-    now.steps = now.watched = 0;
-    core_brief_calls = (struct core_brief_calls){0, 0};
+    now.steps = now.watched = now.ended = 0;
+    now.calls = (struct core_brief_calls){0, 0};
 }
 
 /* Decides how many steps are looked at from now on, by the stretch that is over. */
@@ -98,14 +122,14 @@ static void plan(void)
 {
     const double took = (double)(core_ticks() - now.since) * core_ticks_ns();
     const double watched = now.watched ? now.watched : 1;
-    const double cost = STEP_NS + HOOK_NS * core_brief_calls.hooks / watched +
-                        MODULE_NS * core_brief_calls.modules / watched;
+    const double cost = STEP_NS + HOOK_NS * now.calls.hooks / watched +
+                        MODULE_NS * now.calls.modules / watched;
     const double share = now.statistics ? SHARE_STATISTICS : SHARE;
     const double part = share * took / (now.steps ? now.steps : 1) / cost;
-    const bool torch =
-        core_brief_calls.hooks >= now.watched; /* else nobody would leave early */
+    const bool torch = now.calls.hooks >= now.watched; /* else nobody would leave early */
     now.period = 0;
-    if (torch && now.steps && part < ALL_ABOVE) {
+    now.wanted = now.wanted && is_alone();
+    if (now.wanted && torch && now.steps && part < ALL_ABOVE) {
         now.period = part * PERIOD >= BURST ? PERIOD
                      : part * 1e6 > 1       ? (uint32_t)(BURST / part)
                                             : 1000000 * BURST;
@@ -129,20 +153,47 @@ static bool may(const train_state *state, int rank)
            !state->validating && !state->hosted && !state->awaited && !state->spared;
 }
 
+static void brief_over(void)
+{
+    core_brief = false;
+    core_module_slots_rest(false);
+}
+
 void core_brief_end(void)
 {
     if (core_brief) {
-        core_brief = false;
-        core_module_slots_rest(false);
+        now.ended++;
+        brief_over();
     }
+}
+
+void core_brief_apart(void)
+{
+    count_end();
+    core_brief_end();
+}
+
+void core_brief_look(void)
+{
+    now.look = true;
+}
+
+bool core_brief_is_trainer(const train_state *state)
+{
+    return state && now.state == state;
 }
 
 /* The step that has begun is looked at in full. */
 static void look(void)
 {
-    core_brief_end();
+    if (core_brief) {
+        brief_over();
+    }
+    now.look = false;
     now.looked++;
     now.watched++;
+    now.before = core_brief_calls;
+    now.counting = true;
 }
 
 /* Whether the step that has begun is one of a burst. */
@@ -168,7 +219,14 @@ void core_brief_next(const train_state *state, int rank, bool anew)
         core_brief_end();
         return;
     }
-    if (!may(state, rank) || anew) {
+    count_end();
+    /* Where something ends it in every other step, being brief only makes them differ. */
+    if (now.ended > ENDED_MOST && now.ended > now.steps / ENDED_PART) {
+        now.wanted = false;
+        core_brief_end();
+        return;
+    }
+    if (!may(state, rank) || anew || now.look) {
         /* Others than before: what comes first with them is seen, and then what was known holds again. */
         look();
         now.steps++;
@@ -199,14 +257,24 @@ void core_brief_next(const train_state *state, int rank, bool anew)
     }
 }
 
+bool core_brief_goes_on(const train_state *state)
+{
+    const uint32_t place = now.place;
+    const bool usual = core_brief && now.state == state && place < now.period &&
+                       (place < now.begins || place - now.begins >= now.burst) &&
+                       state->updated && now.recording == state->recording;
+    if (usual) {
+        now.place++;
+        now.steps++;
+    }
+    return usual;
+}
+
 bool core_brief_sees(PyObject *module)
 {
-    if (core_module_trains(module)) {
-        return false;
-    }
-    /* A model that was trained is asked in eval mode: that is a validation. */
+    /* A model that was trained is asked in eval mode: that is a validation. So may one be that is not known. */
     const module_entry *entry = module_find(module);
-    return entry && entry->flags & MODULE_TRAINED && !core_gradients_wanted();
+    return (!entry || entry->flags & MODULE_TRAINED) && !core_gradients_wanted();
 }
 
 void core_brief_never(void)
@@ -215,8 +283,12 @@ void core_brief_never(void)
     core_brief_end();
 }
 
+/* With the GIL, if it was Python that forked; then the slots are put back, too. Else the child calls no modules. */
 static void forked_child(void)
 {
+    if (core_brief && PyGILState_Check()) {
+        brief_over();
+    }
     core_brief = false;
 }
 

@@ -25,9 +25,17 @@ extern bool core_brief_may;
 /* A step of this thread has begun, given by a source of this rank; `anew`: by another owner than the one before. Decides whether
  * it is watched in brief. */
 void core_brief_next(const struct train_state *state, int rank, bool anew);
+/* Whether the next step of this thread is one more that is watched in brief, with nothing to decide; then it is counted. */
+bool core_brief_goes_on(const struct train_state *state);
 /* Something happened that no usual step has, such as a validation: from here on everything is watched. */
 void core_brief_end(void);
-/* Whether a call of this module, while steps are watched in brief, must be seen all the same. */
+/* The same, and what is called from here to the next step is no part of what looking at a step costs. */
+void core_brief_apart(void);
+/* The next step is looked at in full, for it is the first of a pass. */
+void core_brief_look(void);
+/* Whether this thread is the one that trains, as far as steps in brief go. */
+bool core_brief_is_trainer(const struct train_state *state);
+/* Whether a call of this module, which is not in training mode, must be seen all the same while steps are watched in brief. */
 bool core_brief_sees(PyObject *module);
 /* A section was made by the program itself, or its allocations are counted by section: its paths want every hook, so steps are
  * never watched in brief. */

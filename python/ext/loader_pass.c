@@ -18,8 +18,7 @@ static PyObject *pass_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     pass_object *self = (pass_object *)type->tp_alloc(type, 0);
     if (self) {
         PyObject **const kept[] = {&self->iterator, &self->loader, &self->wait,
-                                   &self->first,    &self->fetch,  &self->pin,
-                                   &self->exchanged};
+                                   &self->first,    &self->fetch,  &self->pin};
         for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
             Py_INCREF(Py_None);
             *kept[i] = Py_None;
@@ -38,7 +37,6 @@ static int pass_traverse(PyObject *object, visitproc visit, void *arg)
     Py_VISIT(self->first);
     Py_VISIT(self->fetch);
     Py_VISIT(self->pin);
-    Py_VISIT(self->exchanged);
     return 0;
 }
 
@@ -51,7 +49,6 @@ static int pass_clear(PyObject *object)
     Py_CLEAR(self->first);
     Py_CLEAR(self->fetch);
     Py_CLEAR(self->pin);
-    Py_CLEAR(self->exchanged);
     return 0;
 }
 
@@ -99,6 +96,9 @@ bool core_loader_pass_is_of(const core_loader_pass *self, const PyObject *iterat
     return now == iterator;
 }
 
+/* What was exchanged belongs to the iterator: from here it would keep alive what may hold the iterator itself. */
+#define EXCHANGED "_stepwatch_exchanged"
+
 /* Puts one attribute back, or what is there to see more; not where somebody else has put something there. */
 static void exchange(PyObject *entry, PyObject *iterator, bool rests)
 {
@@ -109,6 +109,7 @@ static void exchange(PyObject *entry, PyObject *iterator, bool rests)
     holder = holder == Py_None ? iterator : holder;
     PyObject *now = PyObject_GetAttr(holder, name);
     if (now && now == (rests ? seen : plain)) {
+        core_timed_anew(seen);
         (void)PyObject_SetAttr(holder, name, rests ? plain : seen);
     }
     Py_XDECREF(now);
@@ -118,19 +119,31 @@ static void exchange(PyObject *entry, PyObject *iterator, bool rests)
 static void pass_rest(core_loader_pass *self, PyObject *iterator, bool rests)
 {
     self->rests = rests;
-    if (!PyList_Check(self->exchanged)) {
-        return;
+    PyObject *exchanged = PyObject_GetAttrString(iterator, EXCHANGED);
+    if (!exchanged) {
+        PyErr_Clear(); /* It makes no batches itself. */
     }
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(self->exchanged); i++) {
-        exchange(PyList_GET_ITEM(self->exchanged, i), iterator, rests);
+    for (Py_ssize_t i = 0;
+         exchanged && PyList_Check(exchanged) && i < PyList_GET_SIZE(exchanged); i++) {
+        exchange(PyList_GET_ITEM(exchanged, i), iterator, rests);
         if (PyErr_Occurred()) {
             core_error_forget();
         }
     }
+    Py_XDECREF(exchanged);
 }
 
 void core_loader_ask(core_loader_pass *self, PyObject *iterator)
 {
+    if (self->index == 0) {
+        core_brief_look();
+    }
+    if (core_brief && self->rests && self->index) {
+        self->began = core_ticks();
+        if (core_train_ask_briefly(iterator)) {
+            return;
+        }
+    }
     PyObject *loader = core_referred(self->loader);
     self->began = core_ticks();
     /* Whether somebody evaluates says something only where a loop begins. */
@@ -263,7 +276,6 @@ static PyMemberDef pass_members[] = {
     {"first", T_OBJECT, offsetof(pass_object, first), 0, NULL},
     {"fetch", T_OBJECT, offsetof(pass_object, fetch), 0, NULL},
     {"pin", T_OBJECT, offsetof(pass_object, pin), 0, NULL},
-    {"exchanged", T_OBJECT, offsetof(pass_object, exchanged), 0, NULL},
     {"number", T_ULONGLONG, offsetof(pass_object, number), 0, NULL},
     {"epoch", T_UINT, offsetof(pass_object, epoch), 0, NULL},
     {"index", T_UINT, offsetof(pass_object, index), 0, NULL},

@@ -12,12 +12,11 @@ typedef struct core_loader_pass {
     PyObject *wait, *first; /* stages */
     PyObject *fetch;        /* the stage of making a batch, or None: workers do that */
     PyObject *pin;          /* a stage, or None */
-    /* What was put where to see how batches are made: a list of (object or None for the iterator, name, what is there now, what was),
-     * or None. While steps are watched in brief that is put back (`rests`). */
-    PyObject *exchanged;
     unsigned long long number;
     unsigned epoch, index;
     uint64_t began;
+    /* What was put where to see how batches are made is put back while steps are watched in brief. The iterator's attribute
+     * _stepwatch_exchanged is a list of (object or None for the iterator, name, what is there now, what was). */
     bool rests;
     char direct; /* nothing needs to be done around a batch but to ask and to get it */
 } core_loader_pass;

@@ -277,6 +277,9 @@ static PyObject *outermost(PyObject *module, const module_entry *known)
     /* A model that was trained, and then others for some time, is a teacher of theirs by now. */
     trained = trained && (module == trained_last || !entry.called ||
                           training_calls - entry.called < TRAINED_LATELY);
+    if (trained) {
+        core_module_slot_stays(Py_TYPE(module));
+    }
     core_train_evaluates(trained);
     return trained ? entry.validates : entry.outer;
 }
@@ -412,7 +415,7 @@ void core_module_end(PyObject *section, bool failed)
 
 static PyObject *loss_enter(PyObject *Py_UNUSED(self), PyObject *section)
 {
-    if (core_brief || !told() || local.losses || local.backwards) {
+    if (core_brief || !told() || local.losses || local.backwards || core_compiles()) {
         Py_RETURN_NONE;
     }
     if (local.marked) {
@@ -498,12 +501,14 @@ static bool backward_is_traced(void)
 static PyObject *backward_enter(PyObject *Py_UNUSED(self), PyObject *tensors)
 {
     if (core_brief) {
-        if (told()) {
+        /* On threads of autograd it is part of another backward. */
+        if (told() && core_train_in_brief() && !core_compiles()) {
             core_train_works(true);
         }
         Py_RETURN_NONE;
     }
-    if (!told() || !backward_section || within_backward() || backward_is_traced()) {
+    if (!told() || !backward_section || within_backward() || core_compiles() ||
+        backward_is_traced()) {
         Py_RETURN_NONE;
     }
     core_train_works(true);
@@ -554,6 +559,9 @@ static PyObject *optimizer_enter(PyObject *Py_UNUSED(self), PyObject *optimizer)
         local.optimizer = optimizer;
         Py_RETURN_TRUE;
     }
+    if (core_compiles()) {
+        Py_RETURN_NONE;
+    }
     module_entry *entry = module_find(optimizer);
     if (!entry || entry->recording != sw_recording_number()) {
         entry = first_sight(optimizer, true);
@@ -602,7 +610,7 @@ static bool left_out(const PyObject *section)
 static PyObject *work_enter(PyObject *Py_UNUSED(self), PyObject *section)
 {
     /* Where a batch is made it is part of that: many datasets load a file for every sample. */
-    if (left_out(section) || !SW_GATE(gate) || core_train_waits()) {
+    if (left_out(section) || !SW_GATE(gate) || core_train_waits() || core_compiles()) {
         Py_RETURN_NONE;
     }
     core_brief_calls.hooks++;
@@ -612,7 +620,7 @@ static PyObject *work_enter(PyObject *Py_UNUSED(self), PyObject *section)
 
 static PyObject *section_enter(PyObject *Py_UNUSED(self), PyObject *section)
 {
-    if (left_out(section) || !SW_GATE(gate)) {
+    if (left_out(section) || !SW_GATE(gate) || core_compiles()) {
         Py_RETURN_NONE;
     }
     core_brief_calls.hooks++;

@@ -13,6 +13,8 @@ extern bool core_updates_by_hand;
 /* Such an update is over, if this thread had one. */
 void core_update_claim(void);
 
+/* Whether something of torch compiles: what runs then computes nothing. */
+bool core_compiles(void);
 /* Whether a module is being trained, by its own word. */
 bool core_module_trains(PyObject *module);
 /* A module is called: the section that was opened for that, a new reference. NULL: none, perhaps with an exception set. */

@@ -12,6 +12,7 @@
 #include "loader_pass.h"
 #include "modules.h"
 #include "ticks.h"
+#include "training.h"
 #include <stdbool.h>
 
 static struct {
@@ -21,6 +22,7 @@ static struct {
     PyObject *flag;       /* the name of that */
     PyObject *subclasses; /* type.__subclasses__ */
     int64_t looked;       /* the step of the last look at all classes */
+    int64_t next;         /* of the next one: at twice as many steps */
     uint64_t due;         /* not before this, in ticks, for there are hundreds */
 } taken;
 
@@ -66,23 +68,41 @@ static void called_forget(void)
     }
 }
 
-/* What runs then computes nothing: it is part of compiling. */
-static bool compiles(void)
+bool core_compiles(void)
 {
     PyObject *flag = taken.compiler ? PyDict_GetItem(taken.compiler, taken.flag) : NULL;
     return flag == Py_True;
 }
 
+/* Calls of modules of this thread that were passed by in brief: what they call is passed by, too, also where that ends meanwhile. */
+CORE_THREAD_LOCAL unsigned passed_by;
+
+static PyObject *pass_by(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    ternaryfunc usual = taken.usual;
+    passed_by++;
+    PyObject *result = usual(self, args, kwargs);
+    passed_by--;
+    return result;
+}
+
 static PyObject *call(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     ternaryfunc usual = taken.usual;
+    if (passed_by) {
+        return usual(self, args, kwargs);
+    }
     if (core_brief) {
+        if (core_module_trains(self)) {
+            core_train_works_briefly();
+            return pass_by(self, args, kwargs);
+        }
         if (!core_brief_sees(self)) {
-            return usual(self, args, kwargs);
+            return pass_by(self, args, kwargs);
         }
         core_brief_end();
     }
-    PyObject *section = compiles() ? NULL : core_module_begin(self);
+    PyObject *section = core_compiles() ? NULL : core_module_begin(self);
     if (!section) {
         return PyErr_Occurred() ? NULL : usual(self, args, kwargs);
     }
@@ -124,7 +144,9 @@ void core_module_slot_stays(PyTypeObject *type)
 
 void core_module_slots_rest(bool rest)
 {
-    for (size_t i = 0; taken.base && i < called.count; i++) {
+    /* Types belong to the main interpreter. */
+    for (size_t i = 0; taken.base && i < called.count && core_in_main_interpreter();
+         i++) {
         const struct called *entry = &called.list[i];
         PyObject *type = entry->stays ? NULL : core_referred(entry->weak);
         if (type) {
@@ -146,13 +168,14 @@ void core_module_slots_look(int64_t step)
     /* Who sets the __call__ of all modules sets that of torch's. */
     const bool lost = taken.base && taken.base->tp_call == taken.usual;
     /* A batch that nothing is trained with leaves the number as it is. */
-    const bool due = step >= 0 && (step & (step - 1)) == 0 && step != taken.looked &&
+    const bool due = step >= 0 && (step >= taken.next || step < taken.looked) &&
                      core_ticks() >= taken.due;
     if (!taken.base || !(lost || due) || !core_in_main_interpreter()) {
         return;
     }
     const uint64_t began = core_ticks();
     taken.looked = step;
+    taken.next = step < 1 ? 1 : step * 2;
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
     if (point_all(taken.base, true) != 0) {
@@ -186,6 +209,7 @@ PyObject *core_module_slots(PyObject *Py_UNUSED(self), PyObject *const *args,
     Py_INCREF(base);
     taken.base = base;
     taken.looked = -1;
+    taken.next = 0;
     taken.due = 0;
     taken.usual = base->tp_call;
     taken.compiler = PyModule_Check(args[1]) ? PyModule_GetDict(args[1]) : NULL;

@@ -56,6 +56,9 @@ PyObject *core_stage_context_set(PyObject *context);
 PyObject *core_call_through(PyObject *function, PyObject *const *args, size_t nargsf,
                             PyObject *names);
 
+/* What stands for a fetcher of torch's has its dataset exchanged from outside: it shall look at it again. Other objects are left alone. */
+void core_timed_anew(PyObject *object);
+
 int core_timed_add(PyObject *module);
 int core_loader_pass_add(PyObject *module);
 

@@ -118,6 +118,19 @@ static void fetch_count(timed_object *fetcher, const core_stage *whole, uint64_t
 }
 
 static PyObject *timed_call(PyObject *object, PyObject *const *args, size_t nargsf,
+                            PyObject *names);
+
+void core_timed_anew(PyObject *object)
+{
+    const PyTypeObject *type = Py_TYPE(object);
+    if (type->tp_call == PyVectorcall_Call &&
+        type->tp_vectorcall_offset == offsetof(timed_object, call) &&
+        ((timed_object *)object)->call == timed_call) {
+        ((timed_object *)object)->plain = false;
+    }
+}
+
+static PyObject *timed_call(PyObject *object, PyObject *const *args, size_t nargsf,
                             PyObject *names)
 {
     timed_object *self = (timed_object *)object;

@@ -75,8 +75,10 @@ train_state *core_train_state(void)
  * calls of modules count. */
 static void validation_begin(train_state *state)
 {
+    if (!state->validating) {
+        core_brief_apart();
+    }
     if (!state->validating && sw_section_depth() == 0) {
-        core_brief_end();
         state->validating = true;
         sw_section_begin(validation_section, VALIDATION_KEY);
     }
@@ -175,6 +177,14 @@ void core_train_epoch_begin(train_state *state, train_group *group)
     sw_epoch(epoch);
 }
 
+/* Nothing has happened yet in the step that was opened. */
+static void step_opened(train_state *state)
+{
+    state->worked = state->computed = state->backward = state->evaluated = false;
+    state->updates = 0;
+    state->other = NULL;
+}
+
 void core_train_step_begin(train_state *state, int rank, PyObject *owner,
                            const void *group, int unit)
 {
@@ -211,6 +221,7 @@ void core_train_step_begin(train_state *state, int rank, PyObject *owner,
     }
     sw_step_next(unit);
     core_brief_next(state, rank, anew);
+    state->brief = core_brief;
     core_allocators_step();
     if (!core_brief) {
         core_module_slots_look((int64_t)sw_step_number());
@@ -218,10 +229,8 @@ void core_train_step_begin(train_state *state, int rank, PyObject *owner,
     state->open = true;
     state->open_rank = rank;
     state->group = group;
-    state->worked = state->computed = state->backward = state->evaluated = false;
-    state->updates = 0;
-    state->other = NULL;
     state->other_asked.begin = state->done.begin = 0;
+    step_opened(state);
     if (rank != TRAIN_LOADER) {
         rank_raise(state, rank);
     }
@@ -257,7 +266,7 @@ static bool may_take_over(train_state *state, int rank, PyObject *owner,
     const bool drives = state->other == owner && state->updates > state->other_updates;
     if (state->other != owner) {
         if (rank == TRAIN_LOADER && state->updates > 0) {
-            core_moment_take(&state->other_asked);
+            core_moment_take(state, &state->other_asked);
         }
         state->other = owner;
         state->other_group = group;
@@ -452,6 +461,14 @@ void core_train_works(bool backward)
     if (!state || (state->spared && !backward)) {
         return;
     }
+    if (core_brief && backward && state->trains && state->open &&
+        state->open_rank == TRAIN_LOADER && !state->validating && !state->spared &&
+        !state->awaited) {
+        /* All else is known since the first step of this pass. */
+        state->worked = state->backward = true;
+        state->epochs = state->epoch >= state->epochs ? state->epoch + 1 : state->epochs;
+        return;
+    }
     core_train_validation_end(state);
     spared_end(state);
     state->forwards |= !backward;
@@ -488,6 +505,19 @@ void core_train_works(bool backward)
         if (group) {
             group->kind = GROUP_TRAINS;
         }
+    }
+}
+
+bool core_train_in_brief(void)
+{
+    return core_brief_is_trainer(train_self);
+}
+
+void core_train_works_briefly(void)
+{
+    train_state *state = train_self;
+    if (state && state->open) {
+        state->worked = true;
     }
 }
 
@@ -664,6 +694,44 @@ int core_train_ask(int source, PyObject *owner, PyObject *group, bool evaluating
         core_train_question(state, source, owner, group, evaluating, SW_STEP_BATCH);
     sw_begin(wait_section);
     return answer;
+}
+
+/* Every so many steps in brief allocators and what holds memory are looked at, if that is due. */
+enum { BRIEF_LOOKS = 8 };
+
+bool core_train_ask_briefly(const PyObject *owner)
+{
+    train_state *state = train_self;
+    if (!state || !SW_GATE(gate) || state->owner != owner ||
+        state->recording != sw_recording_number()) {
+        return false;
+    }
+    const bool usual = state->open && state->trains && state->worked &&
+                       state->rank == TRAIN_LOADER && state->open_rank == TRAIN_LOADER;
+    const bool unusual = state->validating || state->evaluated || state->spared ||
+                         state->awaited || state->idle || state->waiting ||
+                         state->other || train_set_aside || core_updates_by_hand;
+    if (!usual || unusual || !core_brief_goes_on(state)) {
+        return false;
+    }
+    if (++state->briefly % BRIEF_LOOKS == 0) {
+        if (core_holders_due()) {
+            sw_step_end();
+            core_holders_look(false);
+        }
+        core_allocators_step();
+    }
+    sw_step_next(SW_STEP_BATCH | SW_STEP_BRIEF);
+    step_opened(state);
+    state->first = false;
+    state->brief = true;
+    if (state->by_call) {
+        state->done.begin = 0;
+    }
+    core_train_told();
+    state->waiting = 1;
+    sw_begin(wait_section);
+    return true;
 }
 
 bool core_train_goes_on(const PyObject *owner)

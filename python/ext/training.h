@@ -26,6 +26,10 @@ void core_train_told(void);
 void core_train_finish(void);
 /* A training forward (false) or a backward (true) begins on this thread. */
 void core_train_works(bool backward);
+/* Whether this thread is the one whose steps are watched in brief. */
+bool core_train_in_brief(void);
+/* A model that is trained is called in a step that is watched in brief. */
+void core_train_works_briefly(void);
 /* A module is called in eval mode, but with gradients: that may be either. */
 void core_train_computes(void);
 /* A module is called in eval mode without gradients; `trained`: it was trained before. */
@@ -54,6 +58,8 @@ bool core_train_by_framework(void);
 /* A loop asks for its next batch: 1 a step began, 0 it is part of one, 2 of a validation. `group`: NULL or what the pass
  * is over. */
 int core_train_ask(int source, PyObject *owner, PyObject *group, bool evaluating);
+/* The same, where steps are watched in brief and this one is as the one before; false: it is not, and nothing was done. */
+bool core_train_ask_briefly(const PyObject *owner);
 /* Whether this owner's loop has a step open, so that its next question ends that. */
 bool core_train_goes_on(const PyObject *owner);
 /* The batch is there. */

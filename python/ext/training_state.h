@@ -31,6 +31,7 @@ typedef struct train_state {
     bool backward; /* … up to a backward */
     bool trains;   /* the owner's batches are trained with */
     bool first;    /* the open step is the first of its owner's */
+    bool brief;    /* … is watched in brief, or was to be */
     bool forwards; /* modules are called, not tensors alone computed with */
     bool by_hand;  /* nobody updates but the program's own code */
     bool
@@ -53,17 +54,19 @@ typedef struct train_state {
     bool by_call;      /* the owner is asked by next(), and not by a for loop */
     const void *other; /* who else asked since */
     const void *other_group;
-    train_moment other_asked;  /* first, where what was taken before was trained with */
-    train_moment done;         /* the last update, where the owner is asked by next() */
     unsigned other_updates;    /* `updates` at that time */
     const void *other_updater; /* whose the last of them was */
     const void *updater;       /* of the last update */
-    loop_place place;          /* of the last update */
-    loop_place gathered;       /* of the last backward */
     unsigned backwards;        /* since the last update */
+    uint32_t epoch, epochs;    /* of the open step; how many have been trained */
+    uint32_t over;             /* … when a framework's training had ended */
+    uint32_t
+        briefly; /* questions that were answered in brief; what is above is all that they need */
+    loop_place place;         /* of the last update */
+    loop_place gathered;      /* of the last backward */
+    train_moment other_asked; /* first, where what was taken before was trained with */
+    train_moment done;        /* the last update, where the owner is asked by next() */
     train_groups groups;
-    uint32_t epoch, epochs; /* of the open step; how many have been trained */
-    uint32_t over;          /* … when a framework's training had ended */
     struct {
         uint64_t begun;   /* the pass */
         unsigned updates; /* in it */
@@ -98,7 +101,7 @@ void core_train_prepare(PyObject *gone);
 /* --- training_update.c ----------------------------------------------------------------- */
 
 /* Notes that the open step may turn out to end here. */
-void core_moment_take(train_moment *moment);
+void core_moment_take(const train_state *state, train_moment *moment);
 /* `owner` is about to begin a step: where the open one has a batch of each of two loaders that take turns, it was two. */
 void core_turns_split(train_state *state, const PyObject *owner);
 /* Nobody will ask for the next batch: whether the open step ended with its update, and is put so. */

@@ -44,11 +44,11 @@ static void turns_noted(train_state *state)
 
 /* --- Steps that are known to have ended when they are over ---------------------------- */
 
-void core_moment_take(train_moment *moment)
+void core_moment_take(const train_state *state, train_moment *moment)
 {
     moment->begin = sw_step_phases(moment->phase_ticks);
     moment->end = sw_now();
-    moment->brief = core_brief;
+    moment->brief = state->brief;
 }
 
 static void moment_put(const train_moment *moment)
@@ -68,7 +68,7 @@ void core_turns_split(train_state *state, const PyObject *owner)
         state->updates <= state->other_updates) {
         return;
     }
-    core_moment_take(&second);
+    core_moment_take(state, &second);
     if (second.begin != first.begin || second.end <= first.end) {
         return;
     }
@@ -94,7 +94,7 @@ bool core_step_done(train_state *state)
     if (!state->open || !state->done.begin) {
         return false;
     }
-    core_moment_take(&now);
+    core_moment_take(state, &now);
     if (now.begin != state->done.begin) {
         return false;
     }
@@ -122,7 +122,7 @@ void core_train_update(PyObject *owner)
     state->updates++;
     state->updater = owner;
     if (state->by_call && state->open) {
-        core_moment_take(&state->done);
+        core_moment_take(state, &state->done);
     }
     if (state->other && state->other_updater == owner) {
         turns_noted(state);

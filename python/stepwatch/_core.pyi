@@ -935,7 +935,6 @@ class loader_pass:  # noqa: N801
     first: stage | None
     fetch: stage | None
     pin: stage | None
-    exchanged: list[tuple[Any, str, Any, Any]] | None
     number: int
     epoch: int
     index: int

@@ -34,16 +34,18 @@ struct sw__step_used {
 
 /* Usage costs five system calls, which take tens of microseconds where the caches are the program's. So it is read at most
  * once in ten milliseconds; of shorter steps, of which a record speaks for several anyway, once in a thousand times of what
- * the last reading took, up to fifty. */
+ * the last reading took, up to fifty; of those that are watched in brief five times as seldom. */
 enum { SW__USAGE_MS = 10, SW__USAGE_MOST_MS = 50, SW__USAGE_SHARE = 1000 };
+enum { SW__USAGE_BRIEF = 5 };
 
 /* Ticks between two readings, at the end of a step that took `step`, where the last reading took `took`. */
-static uint64_t sw__usage_pause(uint64_t step, uint64_t took)
+static uint64_t sw__usage_pause(uint64_t step, uint64_t took, bool brief)
 {
     const uint64_t ms = sw__session.ticks_per_ms;
     const uint64_t least = SW__USAGE_MS * ms, most = SW__USAGE_MOST_MS * ms;
     const uint64_t fair = took < most ? took * SW__USAGE_SHARE : most;
-    return step >= least || fair < least ? least : fair > most ? most : fair;
+    const uint64_t pause = fair < least ? least : fair > most ? most : fair;
+    return step >= least ? least : brief ? pause * SW__USAGE_BRIEF : pause;
 }
 
 /* Memory alone is one call of about a microsecond. A program of short steps that ends soon would have too few readings to tell
@@ -81,14 +83,15 @@ int sw__kept_open(struct sw__kept_file *file, const char *path)
 
 /* Tells whether it was read. */
 static bool sw__step_usage(struct sw__thread *thread, uint64_t start, uint64_t end,
-                           struct sw__step_used *used)
+                           bool brief, struct sw__step_used *used)
 {
     if (!sw__session.settings.step_usage) {
         return false;
     }
     thread->usage_steps++;
     if (thread->usage_ticks &&
-        end - thread->usage_ticks < sw__usage_pause(end - start, thread->usage_took)) {
+        end - thread->usage_ticks <
+            sw__usage_pause(end - start, thread->usage_took, brief)) {
         return sw__step_memory(thread, end, &used->memory);
     }
     const uint64_t began = sw_now();
@@ -182,7 +185,8 @@ static bool sw__step_end_at(struct sw__lane *lane, unsigned flags, uint64_t now,
 
     struct sw__step_used used = {.run_delay_ns = UINT64_MAX,
                                  .memory = {UINT64_MAX, UINT64_MAX}};
-    const bool dear = !past && sw__step_usage(thread, start, end, &used);
+    const bool brief = (lane->step_flags & SW_STEP_BRIEF) != 0;
+    const bool dear = !past && sw__step_usage(thread, start, end, brief, &used);
     const uint32_t bytes =
         (uint32_t)(sizeof(sw_record_step) + (used.has_io ? sizeof(sw_step_io) : 0));
     sw_record_step *step = sw__kept_room(thread, bytes);
@@ -281,7 +285,7 @@ static void sw__step_start(sw_domain *domain, int unit, unsigned flags, bool joi
     struct sw_domain *owner = sw__domain_at(lane->domain);
     lane->step_number = atomic_fetch_add(&owner->next_step, 1);
     lane->step_unit = (uint8_t)unit;
-    lane->step_flags = 0;
+    lane->step_flags = (uint16_t)(unit & SW_STEP_BRIEF);
     if (lane->domain == 0) {
         const sw_schedule *schedule = &sw__session.settings.schedule;
         enum sw_action action = sw_schedule_action(schedule, lane->step_number);
@@ -290,7 +294,7 @@ static void sw__step_start(sw_domain *domain, int unit, unsigned flags, bool joi
                 &sw__events_on, action >= SW_ACTION_RECORD && sw__session.settings.events,
                 memory_order_relaxed);
         }
-        lane->step_flags = action == SW_ACTION_WARMUP ? SW_STEP_WARMUP : 0;
+        lane->step_flags |= action == SW_ACTION_WARMUP ? SW_STEP_WARMUP : 0;
     }
     if (atomic_load_explicit(&sw__events_on, memory_order_relaxed)) {
         lane->step_flags |= SW_STEP_EVENTS;

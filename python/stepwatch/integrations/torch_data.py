@@ -296,7 +296,10 @@ def _watch(fetcher: Any) -> Any:
     current.swaps = stages.find(fetcher.dataset, in_place=False)
     current.direct = not current.swaps
     watched = stages.watch(fetcher)
-    current.exchanged, stages.exchanged = stages.exchanged, []
+    # The iterator's own: what is in it may hold the iterator, which a pass must not keep alive.
+    iterator, exchanged, stages.exchanged = current.weak(), stages.exchanged, []
+    if iterator is not None:
+        iterator._stepwatch_exchanged = exchanged
     return watched
 
 
