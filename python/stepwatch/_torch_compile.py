@@ -13,18 +13,23 @@ import sys
 from stepwatch import _imports
 from stepwatch._core import (
     Profiler,
+    backward_enter,
     counter,
     data,
     decorated,
     is_recording,
+    loss_enter,
     mark,
+    optimizer_enter,
     profiler_section,
     section,
+    section_enter,
     step,
     step_begin,
     step_end,
     steps,
     stretches,
+    work_enter,
 )
 
 TYPE_CHECKING = False
@@ -142,7 +147,9 @@ def _register() -> None:
     objects[id(stretches)] = stretches_type
     objects[id(steps)] = objects[id(data)] = loop_type
     objects[id(step)] = answers(SectionVariable)
-    for function in (counter, mark, step_begin, step_end):
+    # What stands in for torch's functions asks these first; None means that there is nothing to do.
+    enters = (backward_enter, loss_enter, optimizer_enter, section_enter, work_enter)
+    for function in (counter, mark, step_begin, step_end, *enters):
         objects[id(function)] = answers(lambda: none)
     objects[id(is_recording)] = answers(lambda: variables.ConstantVariable.create(False))
     handlers = builder.SourcelessBuilder._type_handlers

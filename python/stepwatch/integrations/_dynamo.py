@@ -82,6 +82,14 @@ def settle() -> None:
             find()
 
 
+def is_told(torch: Any) -> bool:
+    """Tell whether this dynamo knows what the functions are that stand-ins ask first.
+
+    It is told when it is imported, see :mod:`stepwatch._torch_compile`.
+    """
+    return hasattr(torch.compiler, "substitute_in_graph")  # There since the tables are as they are.
+
+
 class _Never:
     _is_compiling_flag = False
 

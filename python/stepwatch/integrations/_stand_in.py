@@ -17,13 +17,9 @@ if TYPE_CHECKING:
 
 # Names of ours begin with sw_, for parameters may have any.
 _SOURCE = """
-def sw_make(
-    sw_original, sw_traces, sw_compiler, sw_enter, sw_leave, sw_failed, sw_given, sw_apart
-):
+def sw_make(sw_original, sw_compiling, sw_enter, sw_leave, sw_failed, sw_given, sw_apart):
     def sw_stand_in({parameters}):
-        if {asked}sw_compiler._is_compiling_flag:
-            return sw_original({arguments})
-        sw_token = sw_enter({told})
+{asked}        sw_token = sw_enter({told})
         if sw_token is None:
             return sw_original({arguments})
         {before}
@@ -35,6 +31,12 @@ def sw_make(
         sw_leave(sw_token)
         return sw_result
     return sw_stand_in
+"""
+# In the eyes of a compiler that was told so what enters says None (_torch_compile.py), and C asks
+# whether anything else of torch compiles. With an older torch it is asked here.
+_ASKED = """\
+        if sw_compiling():
+            return sw_original({arguments})
 """
 _KEYWORDS, _ANY = 8, 4  # co_flags
 _made: dict[tuple[Any, ...], Callable[..., Any]] = {}
@@ -68,10 +70,11 @@ def stand_in(
     wherever they meet it. They would take a method without its object, and have ways of their own
     with others; there they are told by what they see: that something compiles.
     """
-    traces, compiler = _dynamo.compiling(torch)
-    asks = namespace is None and torch is not None
+    known = namespace is not None or torch is None
+    asks = not known and not _dynamo.is_told(torch)
     make = _maker(*_shape(original), hooks.around[3] is None, hooks.around[4] is not None, asks)
-    made: Any = make(original, traces, compiler, *hooks.around)
+    compiling = torch.compiler.is_compiling if asks else None
+    made: Any = make(original, compiling, *hooks.around)
     if namespace is not None:
         made = FunctionType(made.__code__, namespace, made.__name__, None, made.__closure__)
     inner = _innermost(original)
@@ -79,7 +82,7 @@ def stand_in(
         made.__defaults__, made.__kwdefaults__ = inner.__defaults__, inner.__kwdefaults__
     if torch is not None:
         _dynamo.skip(torch, made)
-        if not asks:
+        if known:
             _dynamo.see_through(made, original)
     return made  # type: ignore[no-any-return]
 
@@ -154,7 +157,7 @@ def _maker(
             closure = True
             before = "if sw_token is not True: sw_args, sw_kwargs = sw_apart(sw_args, sw_kwargs)"
     source = _SOURCE.format(
-        asked="sw_traces() or " if asks else "",
+        asked=_ASKED.format(arguments=", ".join(arguments)) if asks else "",
         parameters=", ".join(parameters),
         arguments=", ".join(arguments),
         told=first if tells_first else "sw_given",
