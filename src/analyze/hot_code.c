@@ -588,6 +588,28 @@ static bool logs_here(struct reading *reading, uint32_t number, enum sw__hot_whe
              gives_value(reading, number));
 }
 
+/* How many frames of a stack, from its root on, run the training where no sample has seen the model called (calls that return before
+ * anything is computed take no time): up to that of the loop that was watched. */
+static size_t frames_training(const struct reading *reading, const uint32_t *frames,
+                              size_t depth)
+{
+    const sw_training_site *site =
+        reading->hot->caller_count == 0 ? sw__site_of(reading->all, SW_SITE_LOOP) : NULL;
+    while (depth > 0 && site && site->file && site->function) {
+        const sw_stack_frame *frame =
+            sw_stacks_get_frame(reading->stacks, frames[depth - 1]);
+        const char *dot = strrchr(frame->name, '.');
+        const bool named = strcmp(frame->name, site->function) == 0 ||
+                           (dot && strcmp(dot + 1, site->function) == 0);
+        if (named && frame->first_line <= site->line &&
+            strcmp(frame->file, site->file) == 0) {
+            return depth;
+        }
+        depth--;
+    }
+    return 0;
+}
+
 static void add_stack(struct reading *reading, const sw_stack *stack, int phase,
                       bool outside)
 {
@@ -660,7 +682,8 @@ static void add_stack(struct reading *reading, const sw_stack *stack, int phase,
     }
     if (!key.entry && phase == SW_PHASE_VALIDATION) {
         /* What is called to validate, and not the model that it calls. */
-        for (size_t i = 0; i < inner && !key.entry; i++) {
+        for (size_t i = frames_training(reading, frames, inner); i < inner && !key.entry;
+             i++) {
             const sw_stack_frame *frame = sw_stacks_get_frame(reading->stacks, frames[i]);
             key.entry = sw__user_file(frame->file) && !sw__hot_trains(reading->hot, frame)
                             ? frame

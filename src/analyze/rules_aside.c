@@ -688,6 +688,10 @@ static void variance(sw_findings *all)
     if (!instead && told(all, phase)) {
         return;
     }
+    /* The same work: samples tell roughly how long it takes, and these steps exactly. */
+    const bool again =
+        periodic && seen &&
+        take_over(all, SW_FINDING_REDUNDANT_WORK, code.name, excess.mean / step);
     const enum sw_finding_kind kind =
         seen ? sw__kind_by_name(code.name) : SW_FINDING_VARIANCE;
     struct sw__draft *draft =
@@ -698,6 +702,10 @@ static void variance(sw_findings *all)
     if (instead) {
         draft->finding.also |= (uint64_t)1 << (no_batch ? SW_FINDING_LOADER_MAIN_PROCESS
                                                         : SW_FINDING_PYTHON_OVERHEAD);
+    }
+    if (again) {
+        draft->finding.also |= (uint64_t)1 << SW_FINDING_REDUNDANT_WORK;
+        sw__draft_rule(draft, "RULE-44");
     }
     const char *name = sw_phase_name(phase);
     if (periodic && seen) {

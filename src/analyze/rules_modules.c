@@ -18,6 +18,11 @@
 #define NODES_A_PART_LEAST 8
 #define ROW_COUNTED 8
 #define BETWEEN_NODES_LEAST 0.05
+/* Of the forward, in parts of the program's own by themselves: then the graph is made there. */
+#define OWN_PARTS_LEAST 0.5
+#define BACK_THROUGH_LEAST 0.7 /* of the backward, through the model */
+/* Fewer samples show nothing. */
+#define SAMPLES_LEAST 50
 /* Of nodes of one function so many stay, whatever is put together. */
 #define STAY_LEAST 4
 /* Of a node that takes longer than this the rest is what it computes: of those of 14 us nearly all went in the twins of recorded
@@ -175,6 +180,47 @@ static struct graph find_graph(sw_findings *all, const struct sw__model *model)
     return graph;
 }
 
+/* Where the program's own parts compute by themselves, outside their parts. */
+struct own_parts {
+    const sw_training_module *most; /* NULL: there are none */
+    double ns;                      /* all of them, in a step */
+    double back_ns;                 /* of whole models, in the backward of a step */
+};
+
+static struct own_parts find_own_parts(const struct sw__model *model)
+{
+    struct own_parts own = {0};
+    for (size_t i = 0; i < model->count; i++) {
+        const struct sw__part *part = &model->parts[i];
+        const sw_training_module *at = part->module;
+        if (at->total_ns == 0) {
+            continue;
+        }
+        if (at->root && at->backward_calls) {
+            const double times = part->forward_ns * (double)at->calls /
+                                 (double)at->total_ns; /* it is called in a step */
+            own.back_ns += times * (double)at->backward_ns / (double)at->backward_calls;
+        }
+        if (at->type && !sw__of_torch(at->type) &&
+            strcmp(at->type, "OptimizedModule") != 0) {
+            own.ns += part->forward_ns * (double)at->self_ns / (double)at->total_ns;
+            own.most = !own.most || at->self_ns > own.most->self_ns ? at : own.most;
+        }
+    }
+    return own;
+}
+
+/* Whether Python lies between the operations of the model, without samples that tell: most of the forward is what the program's own
+ * parts do by themselves, the backward goes through little else, and a node is made in so few microseconds that the calls are much
+ * of them. An operation of the framework that is many nodes (nn.GRU) is a part of its own. */
+static bool calls_by_itself(const struct own_parts *own, double forward_ns,
+                            double backward_ns, double nodes)
+{
+    return own->ns > OWN_PARTS_LEAST * forward_ns &&
+           own->back_ns > BACK_THROUGH_LEAST * backward_ns &&
+           own->ns < nodes * SW__NODE_MADE_NS;
+}
+
 /* JAX outside jit: every operation is a call of its own, and Python's. */
 static bool eager_jax(sw_findings *all)
 {
@@ -230,11 +276,12 @@ static void launch_bound(sw_findings *all, const struct sw__model *model)
     if (eager_jax(all)) {
         return;
     }
-    if (hot->samples < 50 || !all->it.steps->phase[SW_PHASE_FORWARD].measured) {
+    /* What autograd went through was counted, whatever the sampler saw. */
+    const bool unseen = hot->samples < SAMPLES_LEAST;
+    if (!all->it.steps->phase[SW_PHASE_FORWARD].measured) {
         sw__findings_unchecked(all, SW_FINDING_LAUNCH_BOUND, "%s",
-                               hot->samples < 50
-                                   ? "the sampler did not run, or saw too little"
-                                   : "no forward was seen");
+                               unseen ? "the sampler did not run, or saw too little"
+                                      : "no forward was seen");
         return;
     }
     const struct sw__estimate forward =
@@ -246,17 +293,26 @@ static void launch_bound(sw_findings *all, const struct sw__model *model)
     const struct sw__hot_function *top;
     const struct sw__estimate own = small_calls(all, &top);
     const bool by_modules =
-        model->calls >= CALLS_LEAST && between.low > BETWEEN_CALLS_LEAST;
+        !unseen && model->calls >= CALLS_LEAST && between.low > BETWEEN_CALLS_LEAST;
     const struct graph graph = find_graph(all, model);
     /* An operation of the framework may be many nodes, too (nn.GRU): then no Python lies between them. */
-    const bool idles = sw__device_idles(all);
+    const struct own_parts parts = find_own_parts(model);
+    const bool idles = !unseen && sw__device_idles(all);
+    const bool python = unseen ? calls_by_itself(&parts, forward.mean,
+                                                 both.mean - forward.mean, graph.nodes)
+                               : between.low > BETWEEN_NODES_LEAST;
     const bool by_graph =
-        (between.low > BETWEEN_NODES_LEAST || idles) && graph.nodes >= SW__NODES_LEAST &&
+        (python || idles) && graph.nodes >= SW__NODES_LEAST &&
         graph.node_ns < (idles                           ? NODE_LAUNCH_MOST_NS
                          : graph.nodes >= SW__NODES_MANY ? SW__NODE_OF_MANY_NS
                                                          : SW__NODE_MOST_NS) &&
         graph.again >= SW__AGAIN_LEAST && graph.nodes > NODES_A_PART_LEAST * model->kinds;
-    const bool by_code = own.low > 0.5 * forward.mean && !by_graph;
+    const bool by_code = !unseen && own.low > 0.5 * forward.mean && !by_graph;
+    if (unseen && !by_graph) {
+        sw__findings_unchecked(all, SW_FINDING_LAUNCH_BOUND,
+                               "the sampler did not run, or saw too little");
+        return;
+    }
     if ((!by_modules && !by_code && !by_graph) ||
         !(both.low / all->it.mean_ns > LAUNCH_LEAST)) {
         return;
@@ -270,6 +326,11 @@ static void launch_bound(sw_findings *all, const struct sw__model *model)
     const sw_stack_frame *at = by_code ? &top->frame : list ? &list->frame : NULL;
     if (at) {
         sw__draft_where(all, draft, at->file, at->line, at->name);
+    } else if (parts.most) {
+        const sw_training_site *site =
+            parts.most->site ? parts.most->site : sw__site_of(all, SW_SITE_MODEL);
+        sw__draft_where(all, draft, site ? site->file : NULL, site ? site->line : 0,
+                        parts.most->name);
     }
     if (by_graph) {
         sw__draft_title(

@@ -191,6 +191,36 @@ static void asked_before_the_first_step(void **state)
     }
 }
 
+/* Where calls return before anything is computed no sample sees the model: then the loop that was watched is what trains, and what
+ * it calls, or it, validates. */
+static void validation_beside_calls_that_return(void **state)
+{
+    (void)state;
+    const char *path = "/home/u/train.py";
+    for (unsigned inside = 0; inside < 2; inside++) {
+        struct scene *scene = periodic(100, 10, SW_PHASE_VALIDATION, 60);
+        (void)scene_row(
+            scene, SW_TABLE_SITE, 0,
+            KEY(SW_SITE_LOOP, scene_text(scene, path), 56, scene_text(scene, "for")),
+            VALUE(scene_text(scene, "main")));
+        const struct scene_frame in_loop[] = {
+            {"<module>", path, 1, 69}, {"main", path, 43, 61}, TORCH("f"), {0}};
+        const struct scene_frame called[] = {{"<module>", path, 1, 69},
+                                             {"main", path, 43, 61},
+                                             {"evaluate", path, 30, 35},
+                                             {"predict", path, 20, 25},
+                                             TORCH("f"),
+                                             {0}};
+        scene_samples(scene, SW_PHASE_VALIDATION, inside ? in_loop : called, 600, 600);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_VALIDATION);
+        assert_non_null(finding);
+        assert_string_equal(finding->name, inside ? "main" : "evaluate");
+        assert_int_equal(finding->line, inside ? 61 : 35);
+        scene_free(scene);
+    }
+}
+
 /* What draws for most of a validation is there to draw. */
 static void pictures_now_and_then(void **state)
 {
@@ -501,6 +531,48 @@ static void work_in_slow_steps(void **state)
     }
 }
 
+/* A forward after the backward in some steps alone: what these take beyond the usual is known, and samples, of which there were a few
+ * more by chance, do not say that it is something else. In every step it is that. */
+static void a_forward_after_in_slow_steps(void **state)
+{
+    (void)state;
+    for (unsigned always = 0; always < 2; always++) {
+        struct scene *scene = scene_new();
+        const uint32_t codes[] = {code(scene, "Bank.rebuild", "/home/u/train.py"),
+                                  code(scene, "main", "/home/u/train.py")};
+        for (unsigned k = 0; k < 120; k++) {
+            const bool slow = k % 20 == 19;
+            const uint64_t begin = scene->at;
+            scene_step(scene,
+                       PHASES([SW_PHASE_FORWARD] = 4 + (slow ? 60 : 0) + (always ? 6 : 0),
+                              [SW_PHASE_BACKWARD] = 6),
+                       0);
+            for (unsigned at = 0; (slow || always) && at < (slow ? 6 : 1); at++) {
+                look(scene, begin + (2 + 8 * at) * MS, codes, 2);
+            }
+            look(scene, begin + MS, &codes[1], 1);
+        }
+        const char *path = "/home/u/train.py";
+        scene_samples(scene, SW_PHASE_FORWARD, FRAMES({"main", path, 30, 60}, TORCH("f")),
+                      40, 40);
+        scene_samples(scene, SW_PHASE_BACKWARD,
+                      FRAMES({"main", path, 30, 62}, TORCH("b")), 72, 72);
+        scene_samples(
+            scene, SW_PHASE_FORWARD,
+            FRAMES({"main", path, 30, 65}, {"Bank.rebuild", path, 10, 20}, TORCH("f")),
+            always ? 120 : 55, always ? 120 : 55);
+        scene_look(scene);
+        const enum sw_finding_kind kind =
+            always ? SW_FINDING_REDUNDANT_WORK : SW_FINDING_VARIANCE;
+        const sw_finding *finding = found(scene, kind);
+        assert_non_null(finding);
+        assert_string_equal(finding->name, "Bank.rebuild");
+        assert_true(always || finding->also >> SW_FINDING_REDUNDANT_WORK & 1);
+        assert_true(always || !found(scene, SW_FINDING_REDUNDANT_WORK));
+        scene_free(scene);
+    }
+}
+
 static void slow_steps_that_are_warm_up(void **state)
 {
     (void)state;
@@ -655,6 +727,7 @@ int main(void)
         cmocka_unit_test(validation_in_every_step),
         cmocka_unit_test(validation_between_steps),
         cmocka_unit_test(asked_before_the_first_step),
+        cmocka_unit_test(validation_beside_calls_that_return),
         cmocka_unit_test(pictures_now_and_then),
         cmocka_unit_test(few_checkpoints),
         cmocka_unit_test(checkpoints),
@@ -665,6 +738,7 @@ int main(void)
         cmocka_unit_test(slow_steps_that_wait_for_a_core_are_not_the_programs),
         cmocka_unit_test(slow_steps_do_something_else),
         cmocka_unit_test(work_in_slow_steps),
+        cmocka_unit_test(a_forward_after_in_slow_steps),
         cmocka_unit_test(slow_steps_that_are_warm_up),
         cmocka_unit_test(slow_steps_by_chance),
         cmocka_unit_test(a_few_steps_that_compute_far_more),

@@ -55,6 +55,46 @@ static void many_nodes(void **state)
     }
 }
 
+/* The same of a run so short that the sampler saw next to nothing: it is told from what parts of the program's own take by themselves,
+ * if the backward goes through the model. */
+static void many_nodes_of_a_short_run(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *type;
+        double back; /* through the model, of 5 ms */
+        bool small;
+        unsigned samples;
+    } cases[] = {{"Experts", 5, true, 3},
+                 {"Experts", 5, true, 0},
+                 {"GRU", 5, false, 3}, /* an operation of the framework is many nodes */
+                 {"Experts", 2, false, 3}}; /* nodes that a loss has made */
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct scene *scene = scene_new();
+        scene_steps(scene, 100, PHASES([SW_PHASE_FORWARD] = 4, [SW_PHASE_BACKWARD] = 5));
+        scene_part(scene, "Net", cases[i].type, 4, cases[i].back, 1000);
+        if (cases[i].samples) {
+            scene_samples(scene, SW_PHASE_FORWARD,
+                          FRAMES(TRAIN(20), TORCH("call"),
+                                 {"Experts.forward", "/home/u/cell.py", 5, 9}),
+                          cases[i].samples, 3);
+        }
+        graph(scene, 1000, 10);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_LAUNCH_BOUND);
+        assert_int_equal(finding != NULL, cases[i].small);
+        assert_int_equal(
+            sw_findings_checked(scene->findings, SW_FINDING_LAUNCH_BOUND, NULL),
+            cases[i].small);
+        if (finding) {
+            assert_string_equal(finding->name,
+                                cases[i].samples ? "Experts.forward" : "Net");
+            assert_true(finding->speedup > 3);
+        }
+        scene_free(scene);
+    }
+}
+
 /* 500 nodes of 10 us beside layers of torch's that compute for long: those are none of them, and stay as they are. */
 static void many_nodes_beside_large_layers(void **state)
 {
@@ -632,6 +672,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(many_nodes),
+        cmocka_unit_test(many_nodes_of_a_short_run),
         cmocka_unit_test(many_nodes_beside_large_layers),
         cmocka_unit_test(operations_outside_the_model),
         cmocka_unit_test(a_loss_one_by_one),
