@@ -16,7 +16,7 @@
 #define MODULE_NS 800.0
 #define STEP_NS 8000.0
 /* The part of the time that looking at steps in full may take; less where only statistics are wanted. */
-#define SHARE 0.0015
+#define SHARE 0.001
 #define SHARE_STATISTICS 0.0005
 /* Looking at more than so many steps in full is as well as looking at all of them. */
 #define ALL_ABOVE 0.75

@@ -728,8 +728,8 @@ bool core_train_ask_briefly(const PyObject *owner)
     if (state->by_call) {
         state->done.begin = 0;
     }
-    core_train_told();
     state->waiting = 1;
+    core_train_told();
     sw_begin(wait_section);
     return true;
 }
