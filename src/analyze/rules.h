@@ -48,6 +48,8 @@ struct sw__learning {
 };
 struct sw__learning sw__learning_of(const sw_training_module *modules, size_t count,
                                     const sw_training_module *root);
+/* Whether a part with dropout or batch norm is known to have neither at work: it stands still while the model trains. */
+bool sw__stands_still(const sw_findings *all, const char *part);
 bool sw__rules_again(sw_findings *all); /* the same */
 bool sw__rules_held(sw_findings *all);  /* the same */
 /* redundant_work: what `at` does is computed from the same in every step, as `line` reads. Advice and gain are the caller's. */
@@ -71,6 +73,11 @@ void sw__rules_metrics(sw_findings *all); /* logging: work after the update */
 struct sw__hot_function;
 bool sw__update_by_hand(sw_findings *all, const struct sw__hot_function *top,
                         struct sw__estimate time);
+
+/* optimizer: an update that goes through all rows of tables of which a batch uses few. `share` and `time`: those of the update, `kind` the
+ * class that makes it; `mixed`: there are several, and some of them are fused. Whether there is one. */
+bool sw__rules_tables(sw_findings *all, struct sw__estimate share,
+                      struct sw__estimate time, const char *kind, bool mixed);
 
 /* Small reads, reading again, fsync: what watched calls say. */
 void sw__rules_io(sw_findings *all);

@@ -1,4 +1,5 @@
-/* Rules: the computation itself. Optimizer, data types, compilations, mixed precision; rules_modules.c has the model. */
+/* Rules: the computation itself. Optimizer, data types, compilations, mixed precision; rules_modules.c has the model, rules_tables.c what
+ * an update does to tables of vectors. */
 #include <math.h>
 #include <string.h>
 
@@ -10,20 +11,8 @@
 #define OPTIMIZER_LEAST 0.15
 #define OPTIMIZER_OWN_LEAST 0.2
 #define OPTIMIZER_DEFAULT_LEAST 0.25
-/* Where the table is meant to be large. */
-#define OPTIMIZER_TABLE_LEAST 0.4
 /* So many tensors are many. */
 #define TENSORS_LEAST 50
-#define TABLE_LEAST 0.1 /* of the parameters: a large one */
-/* What a sparse update of the rows that a batch used takes, in times of picking them in the forward: they are sorted, put
- * together, and gone through for each number that is kept of them. Recorded programs and their twins had 12 to 29 times. */
-#define SPARSE_TIMES 18
-#define SPARSE_TIMES_LEAST 12
-#define SPARSE_TIMES_MOST 30
-/* Time that a fused update takes for a number, of that of one that goes through memory for each operation. */
-#define FUSED_PART 0.25
-/* What is left of the gain then is worth a finding. */
-#define SPARSE_LEAST 0.1
 #define COMPILE_LEAST 0.02
 /* By the monitor: shares of the device, of its multiprocessors and of its matrix units. */
 #define AMP_BUSY 0.7
@@ -117,98 +106,6 @@ static struct sw__estimate part_of(struct sw__estimate of, double part)
     return of;
 }
 
-/* Tables of vectors, where they are most of the model. */
-struct tables {
-    const sw_training_module *largest; /* NULL: they are not */
-    double part;          /* of the parameters, in all tables that are large */
-    double forward, back; /* theirs, in ns a step */
-};
-
-static struct tables large_tables(const sw_findings *all)
-{
-    size_t count;
-    uint64_t steps, total;
-    double sum = 0, learns = 0;
-    struct tables found = {0};
-    const sw_training_module *top = NULL;
-    const sw_training_module *modules = sw_training_modules(all->it.training, &count);
-    sw_summary_looked_steps(all->it.summary, &steps, &total);
-    for (size_t i = 0; i < count; i++) {
-        sum += (double)modules[i].trainable;
-        if (modules[i].type && strncmp(modules[i].type, "Embedding", 9) == 0 &&
-            (!top || modules[i].trainable > top->trainable)) {
-            top = &modules[i];
-        }
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (modules[i].type && strncmp(modules[i].type, "Embedding", 9) == 0 &&
-            (double)modules[i].trainable > TABLE_LEAST * sum) {
-            learns += (double)modules[i].trainable;
-            found.forward += steps ? (double)modules[i].total_ns / (double)steps : 0;
-            found.back +=
-                modules[i].backward_calls
-                    ? (double)modules[i].backward_ns / (double)modules[i].backward_calls
-                    : 0;
-        }
-    }
-    found.part = sum > 0 ? learns / sum : 0;
-    found.largest = found.part > 0.7 ? top : NULL;
-    return found;
-}
-
-/* A dense gradient updates every row of a table, of which a batch uses few: that is most of the update then, and filling the
- * gradient much of the backward. */
-static bool whole_table(sw_findings *all, struct sw__estimate share,
-                        struct sw__estimate time, const struct optimizer *is)
-{
-    const struct tables tables = large_tables(all);
-    const sw_training_module *table = tables.largest;
-    const double step = all->it.mean_ns;
-    if (!table || table->backward_calls == 0 ||
-        !((double)table->backward_ns / (double)table->backward_calls >
-          3 * (double)table->total_ns / (double)(table->calls + 1))) {
-        return false; /* It is sparse already. */
-    }
-    const bool much =
-        share.low > OPTIMIZER_TABLE_LEAST ||
-        (share.low > OPTIMIZER_DEFAULT_LEAST &&
-         tables.part * share.low + tables.back / step > OPTIMIZER_TABLE_LEAST);
-    const struct sw__estimate backward =
-        sw__phase_time(all, SW__PHASE_BIT(SW_PHASE_BACKWARD));
-    /* Beside one that is fused it is the tables' that is not, and takes several times as long for each number. */
-    const double rest = (1 - tables.part) * (is->mixed ? FUSED_PART : 1);
-    struct sw__estimate saved = part_of(time, tables.part / (tables.part + rest));
-    const double more = fmin(tables.back, backward.mean);
-    saved.mean += more - SPARSE_TIMES * tables.forward;
-    saved.low -= SPARSE_TIMES_MOST * tables.forward;
-    saved.high += more - SPARSE_TIMES_LEAST * tables.forward;
-    if (!much || !(saved.mean > SPARSE_LEAST * step)) {
-        return false;
-    }
-    struct sw__draft *draft = sw__draft(all, SW_FINDING_OPTIMIZER, "RULE-23");
-    const sw_training_site *site = sw__site_of(all, SW_SITE_OPTIMIZER);
-    if (site) {
-        sw__draft_where(all, draft, site->file, site->line, sw__text(is->kind));
-    }
-    sw__draft_title(all, draft,
-                    "%.0f %% of a step is the update of %s, all of whose rows it goes "
-                    "through",
-                    share.mean * 100, table->name);
-    sw__draft_number(draft, "optimizer_ms", time.mean / 1e6);
-    sw__draft_number(draft, "optimizer_share", share.mean);
-    sw__draft_number(draft, "table_part_of_parameters", tables.part);
-    sw__draft_number(draft, "table_forward_ms", tables.forward / 1e6);
-    sw__draft_number(draft, "table_backward_ms", tables.back / 1e6);
-    draft->finding.share = share.mean;
-    draft->finding.confidence = 0.75;
-    sw__draft_advise(all, draft,
-                     "%s: sparse=True makes its gradient the rows that a batch used, and "
-                     "SGD, Adagrad or SparseAdam update those alone.",
-                     table->name);
-    sw__draft_saves_in_steps(all, draft, saved, 1, 0.75, 1);
-    return true;
-}
-
 static void own_arithmetic(sw_findings *all, struct sw__estimate share,
                            struct sw__estimate time, const struct optimizer *is,
                            const struct sw__hot_function *own)
@@ -257,7 +154,7 @@ static void optimizer(sw_findings *all)
         return;
     }
     /* All rows are gone through, in groups or fused as well; and the table may be another optimizer's. */
-    if (!is.what || whole_table(all, share, time, &is)) {
+    if (!is.what || sw__rules_tables(all, share, time, is.kind, is.mixed)) {
         return;
     }
     if (!(share.low >

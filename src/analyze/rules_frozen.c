@@ -35,6 +35,23 @@ struct sw__learning sw__learning_of(const sw_training_module *modules, size_t co
     return sum;
 }
 
+bool sw__stands_still(const sw_findings *all, const char *part)
+{
+    size_t count;
+    const sw_training_setting *list = sw_training_settings(all->it.training, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (!list[i].what || !list[i].name || strcmp(list[i].what, "still") != 0) {
+            continue;
+        }
+        const size_t length = strlen(list[i].name); /* what it is part of, or itself */
+        if (length > 0 && strncmp(part, list[i].name, length) == 0 &&
+            (part[length] == '\0' || part[length] == '.')) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* A model that is called in every step and does not learn. */
 struct frozen {
     const sw_training_module *root; /* NULL: there is none */
@@ -76,7 +93,8 @@ static struct frozen find_frozen(const sw_findings *all)
             top = (struct frozen){.root = at,
                                   .ns = each,
                                   .trainable = learning.trainable > 0,
-                                  .moody = learning.moody};
+                                  .moody =
+                                      learning.moody && !sw__stands_still(all, at->name)};
         }
     }
     return top;
@@ -225,7 +243,7 @@ static bool same_samples(const sw_training_loader *loader)
 }
 
 /* Whether the model stays what it is, as the file that trains reads: one that is given the average of another learns after all,
- * and one that drops out or goes by its batch says something else each time, unless it is told not to. */
+ * and one that drops out or goes by its batch says something else each time, unless it is told not to, or known to do neither. */
 static bool stays(const sw_stack_frame *at, bool moody)
 {
     struct sw__frame_source source = sw__frame_source(at);

@@ -242,7 +242,8 @@ static bool part_given_what_is_held(sw_findings *all)
             learning.backward > 0) {
             continue;
         }
-        const struct held_call at = find_held_call(all, type, attribute, learning.moody);
+        const bool moody = learning.moody && !sw__stands_still(all, part->name);
+        const struct held_call at = find_held_call(all, type, attribute, moody);
         if (!at.file) {
             continue;
         }

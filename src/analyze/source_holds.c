@@ -131,8 +131,192 @@ static bool is_keyword(const char *at, const char *end)
     return at < end && *at == '=' && !(at + 1 < end && at[1] == '=');
 }
 
-bool sw__source_call_holds(const char *text, size_t length,
-                           const struct sw__source_call *call)
+/* The method that a statement is in, whose names it may use. NULL text: they are not looked for. */
+struct scope {
+    line head;
+    uint32_t last;   /* line of its head */
+    uint32_t number; /* of the statement */
+    unsigned depth;  /* of names that are made of others */
+};
+
+/* The next line of code of a function with this head, after `*number`; false: it ends. */
+static bool next_line(const char *text, size_t length, const line *head, uint32_t *number,
+                      line *out)
+{
+    while (sw__source_line_get(text, length, ++*number, out)) {
+        if (sw__source_is_code(out)) {
+            return out->indent > head->indent;
+        }
+    }
+    return false;
+}
+
+static bool names_plain(const char *at, const char *end, struct sw__name name)
+{
+    for (const char *c = at; c < end; c++) {
+        if (!sw__source_in_name(*c)) {
+            continue;
+        }
+        const char *from = c;
+        while (c < end && sw__source_in_name(*c)) {
+            c++;
+        }
+        if ((size_t)(c - from) == name.length &&
+            memcmp(from, name.text, name.length) == 0 &&
+            !(from > at && from[-1] == '.')) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What a function gives that differs each time. */
+static bool draws(const char *begin, const char *end)
+{
+    static const char *const words[] = {"rand", "rng",     "choice", "drop",  "noise",
+                                        "samp", "shuffle", "normal", "unif",  "berno",
+                                        "mult", "gumbel",  "time",   "empty", "next("};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (memmem(begin, (size_t)(end - begin), words[i], strlen(words[i]))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool local_holds(const char *text, size_t length, struct scope scope,
+                        struct sw__name name);
+
+/* What is asked of a tensor and changes nothing of it: `shape`, `long(…)`. */
+static bool is_asked(struct sw__name name)
+{
+    static const char *const words[] = {
+        "shape",     "device",  "dtype",  "ndim",       "T",      "size",      "long",
+        "int",       "float",   "bool",   "to",         "eq",     "ne",        "gt",
+        "lt",        "ge",      "le",     "sum",        "any",    "all",       "numel",
+        "unsqueeze", "squeeze", "view",   "reshape",    "expand", "t",         "dim",
+        "type_as",   "clone",   "detach", "contiguous", "repeat", "transpose", "permute",
+        "flatten",   "max",     "min",    "argmax"};
+    return SW__NAME_IS_ONE_OF(&name, words);
+}
+
+/* Of `.shape` or `.T.long` each. */
+static bool are_asked(const char *at, const char *end)
+{
+    while (at < end) {
+        const char *from = ++at; /* past the dot */
+        while (at < end && *at != '.') {
+            at++;
+        }
+        if (!is_asked((struct sw__name){from, (size_t)(at - from)})) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Whether what a name stands for is the same each time; `calls`: brackets follow. */
+static bool name_holds(const char *text, size_t length, const struct scope *scope,
+                       struct sw__name name, bool calls)
+{
+    static const char *const plain[] = {"len", "int", "float", "tuple", "bool"};
+    static const char *const words[] = {"and", "or", "not"};
+    const char *const end = name.text + name.length;
+    const bool own = name.length > 5 && memcmp(name.text, "self.", 5) == 0;
+    const char *from = name.text + (own ? 5 : 0);
+    const char *dot = memchr(from, '.', (size_t)(end - from));
+    const struct sw__name first = {from, (size_t)((dot ? dot : end) - from)};
+    if ((name.length > 6 && memcmp(name.text, "torch.", 6) == 0) || is_value(name)) {
+        return true;
+    }
+    if (calls && !dot) {
+        return !own && SW__NAME_IS_ONE_OF(&name, plain);
+    }
+    if (dot && !are_asked(dot, end)) {
+        return false;
+    }
+    return own ? !may_learn(first) && stays(text, length, first, true)
+               : SW__NAME_IS_ONE_OF(&name, words) || is_constant(first) ||
+                     local_holds(text, length, *scope, first);
+}
+
+/* Whether an expression of the scope is made of nothing but what stays. */
+static bool value_holds(const char *text, size_t length, const struct scope *scope,
+                        const char *at, const char *end)
+{
+    if (draws(at, end)) {
+        return false;
+    }
+    while (at < end) {
+        const char *from = at;
+        while (at < end && (sw__source_in_name(*at) || *at == '.')) {
+            at++;
+        }
+        const struct sw__name name = {from, (size_t)(at - from)};
+        if (at < end && (*at == '"' || *at == '\'' || *at == '#')) {
+            return false;
+        }
+        const bool method = name.length > 0 && from[0] == '.'; /* of what is before it */
+        const bool holds =
+            method ? are_asked(from, at)
+                   : name.length == 0 || is_keyword(at, end) ||
+                         name_holds(text, length, scope, name, at < end && *at == '(');
+        if (!holds) {
+            return false;
+        }
+        at += at < end && name.length == 0;
+    }
+    return true;
+}
+
+/* Whether a name of a method is given a value once, before the scope's statement, and that is made of nothing but what stays. */
+static bool local_holds(const char *text, size_t length, struct scope scope,
+                        struct sw__name name)
+{
+    enum { DEPTH_MOST = 3 };
+    line at;
+    uint32_t number = scope.last;
+    size_t given = 0;
+    if (!scope.head.text || scope.depth >= DEPTH_MOST || name.length == 0 ||
+        names_plain(scope.head.text, scope.head.text + scope.head.length, name)) {
+        return false;
+    }
+    while (next_line(text, length, &scope.head, &number, &at)) {
+        const char *const stop = at.text + at.length;
+        const char *begin, *end;
+        bool adds = false;
+        if (!names_plain(at.text, stop, name)) {
+            continue;
+        }
+        const char *value = sw__source_value(at.text, stop, &adds);
+        const bool others = sw__source_is_loop(&at) || calls_change(&at) ||
+                            memmem(at.text, at.length, ":=", 2) ||
+                            sw__source_starts(&at, "with ");
+        if (others) {
+            return false;
+        }
+        if (!value || !names_plain(at.text, value, name)) {
+            continue; /* it is used */
+        }
+        const char *past = at.text + name.length;
+        while (past < value && *past == ' ') {
+            past++;
+        }
+        struct scope here = scope;
+        here.number = number;
+        here.depth++;
+        if (adds || past + 1 != value || memcmp(at.text, name.text, name.length) != 0 ||
+            number >= scope.number || given++ > 0 ||
+            !sw__source_statement(text, length, number, &begin, &end) ||
+            !value_holds(text, length, &here, value, end)) {
+            return false;
+        }
+    }
+    return given == 1;
+}
+
+static bool call_holds(const char *text, size_t length,
+                       const struct sw__source_call *call, const struct scope *scope)
 {
     const char *at = call->inside, *end = call->inside + call->inside_length;
     size_t count = 0;
@@ -151,7 +335,9 @@ bool sw__source_call_holds(const char *text, size_t length,
                 return false;
             }
             count++;
-        } else if (name.length > 0 && !is_constant(name)) {
+        } else if (name.length > 0 && !is_constant(name) &&
+                   (memchr(from, '.', name.length) || (at < end && *at == '(') ||
+                    !local_holds(text, length, *scope, name))) {
             return false;
         } else {
             count += name.length > 0;
@@ -163,16 +349,10 @@ bool sw__source_call_holds(const char *text, size_t length,
     return count > 0;
 }
 
-/* The next line of code of a function with this head, after `*number`; false: it ends. */
-static bool next_line(const char *text, size_t length, const line *head, uint32_t *number,
-                      line *out)
+bool sw__source_call_holds(const char *text, size_t length,
+                           const struct sw__source_call *call)
 {
-    while (sw__source_line_get(text, length, ++*number, out)) {
-        if (sw__source_is_code(out)) {
-            return out->indent > head->indent;
-        }
-    }
-    return false;
+    return call_holds(text, length, call, &(struct scope){.number = 0});
 }
 
 /* Past the next `self.NAME(` in a line, from `from` on; NULL: there is none. */
@@ -215,6 +395,7 @@ bool sw__source_part_holds(const char *text, size_t length, const char *type,
     size_t methods = 0; /* by how much they are indented */
     bool building = false;
     struct sw__name method = {"", 0};
+    struct scope scope = {.number = 0};
     *out = (struct sw__source_part){.line = 0};
     while (number > 0 && number < LINES_MOST &&
            next_line(text, length, &head, &number, &at)) {
@@ -226,6 +407,9 @@ bool sw__source_part_holds(const char *text, size_t length, const char *type,
                    sw__source_in_name(method.text[method.length])) {
                 method.length++;
             }
+            if (!sw__source_head(text, length, number, &scope.head, &scope.last)) {
+                scope.head.text = NULL;
+            }
         }
         const char *inside = building ? NULL : past_call_of_part(&at, at.text, attribute);
         for (; inside; inside = past_call_of_part(&at, inside, attribute)) {
@@ -236,7 +420,8 @@ bool sw__source_part_holds(const char *text, size_t length, const char *type,
                     : NULL;
             const struct sw__source_call call = {
                 .inside = inside, .inside_length = close ? (size_t)(close - inside) : 0};
-            if (!close || !sw__source_call_holds(text, length, &call)) {
+            scope.number = number;
+            if (!close || !call_holds(text, length, &call, &scope)) {
                 return false;
             }
             if (out->line == 0) {

@@ -18,7 +18,8 @@ struct sw__source_part {
 };
 
 /* Whether the class of that name calls `self.ATTRIBUTE(…)`, and each time with nothing but what its objects have had since they were
- * built, as in sw__source_call_holds; keywords and numbers may be among it. `*out` is the first of these calls; those where it
+ * built, as in sw__source_call_holds; keywords and numbers may be among it, and names that the method gives a value once, made of
+ * nothing else: `mask = (self.prompts > 0).long()`. `*out` is the first of these calls; those where it
  * builds do not count. */
 bool sw__source_part_holds(const char *text, size_t length, const char *type,
                            const char *attribute, struct sw__source_part *out);

@@ -14,6 +14,7 @@
 #include "analyze/source_picks.h"
 #include "analyze/source_rounds.h"
 #include "analyze/source_samples.h"
+#include "analyze/source_tables.h"
 
 /* So many lines are asked for, the one behind the last among them. */
 enum { LINES_MOST = 48 };
@@ -81,5 +82,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     (void)sw__source_same_samples(text, size, "Rows");
     (void)sw__source_moves_parameters(text, size);
     (void)sw__source_evaluates(text, size);
+    (void)sw__source_whole_table(text, size, "rows");
     return 0;
 }

@@ -284,6 +284,61 @@ def test_kernels_of_convolutions(rows: list[tuple[int, int, Any, Any]]) -> None:
     assert kernels == {"Sequential.0": 15, "Sequential.2": 1}
 
 
+class Frozen(torch.nn.Module):
+    """A part that learns, and one that does not and drops out, with this probability."""
+
+    def __init__(self, chance: float) -> None:
+        super().__init__()
+        self.learns = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Dropout(0.0))
+        self.stays = torch.nn.Sequential(
+            torch.nn.Linear(4, 4), torch.nn.Dropout(chance), torch.nn.BatchNorm1d(4)
+        ).requires_grad_(False)
+        self.also = torch.nn.Sequential(torch.nn.Linear(4, 4)).requires_grad_(False)
+
+    def forward(self, x: Any) -> Any:
+        return self.learns(x) + self.also(self.stays(x))
+
+
+@watched
+@pytest.mark.usefixtures("recorded")
+def test_frozen_parts_that_stand_still(rows: list[tuple[int, int, Any, Any]]) -> None:
+    def still() -> set[str]:
+        return {
+            keys[1]
+            for table, _, keys, _ in rows
+            if table == torch_modules.SETTING and keys[0] == "still"
+        }
+
+    x = torch.zeros(3, 4)
+    first = Frozen(0.5)
+    first(x)  # drops out
+    second = Frozen(0.0)
+    second(x)  # goes by its batch
+    assert still() == set()
+    third = Frozen(0.5)
+    third.stays.eval()
+    third(x)
+    assert still() == {"Frozen 3.stays"}
+    fourth = Frozen(0.0)
+    fourth.stays[2].eval()
+    fourth(x)
+    assert still() == {"Frozen 3.stays", "Frozen 4.stays"}
+    fifth = Frozen(0.5).eval()
+    fifth(x)  # a validation: nobody knows
+    assert len(still()) == 2
+    teacher = Frozen(0.5).requires_grad_(False).eval()
+    teacher(x)
+    assert still() == {"Frozen 3.stays", "Frozen 4.stays", "Frozen 6"}
+    attending = torch.nn.MultiheadAttention(4, 2, dropout=0.5).requires_grad_(False)
+    both = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Dropout(0.0), attending)
+    seen = torch_modules._look_still(both.requires_grad_(False), "both", True, {})
+    assert seen == (False, True, True, [])
+    both.append(both[0])  # what stands twice in it is as it is
+    attending.eval()
+    seen = torch_modules._look_still(both, "both", True, {})
+    assert seen == (True, True, True, ["both"])
+
+
 @watched
 def test_schedulers_and_scaling(recorded: Recording, rows: list[tuple[int, int, Any, Any]]) -> None:
     model = Net()

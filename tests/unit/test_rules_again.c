@@ -298,25 +298,64 @@ static void frozen_part_that_is_given_what_is_held(void **state)
         const char *given, *elsewhere, *layer;
         uint64_t trained;
         bool again;
+        const char *before, *still;
     } cases[] = {
-        {"self.prompts", "", "Linear", 0, true},
-        {"self.prompts, mask=self.mask, scale=2", "", "Linear", 0, true},
-        {"\n            self.prompts,\n        ", "", "Linear", 0, true},
-        {"self.prompts", "        self.text(self.mask)\n", "Linear", 0, true},
-        {"images", "", "Linear", 0, false},
-        {"self.prompts[images]", "", "Linear", 0, false},
-        {"embed(self.prompts)", "", "Linear", 0, false},
-        {"self.prompts", "", "Linear", 1000, false},
-        {"self.prompts", "        self.text(images)\n", "Linear", 0, false},
-        {"self.prompts", "        self.prompts = images\n", "Linear", 0, false},
-        {"self.prompts) + self.text(images", "", "Linear", 0, false},
-        {"self.prompts", "        self.mask.copy_(images)\n", "Linear", 0, false},
-        {"self.prompts", "", "Dropout", 0, false},
-        {"self.prompts", "        self.text.eval()\n", "Dropout", 0, true},
-        {"self.prompts", "", NULL, 0, false}, /* its class is not in the file */
+        {"self.prompts", "", "Dropout", 0, true, NULL, "Clip.text"},
+        {"self.prompts", "", "Dropout", 0, true, NULL, "Clip"},
+        {"self.prompts", "", "Dropout", 0, false, NULL, "Clip.texts"},
+        {"self.prompts", "", "Dropout", 0, false, NULL, "Clip.text.1"},
+        {"images", "", "Dropout", 0, false, NULL, "Clip.text"},
+        {"self.prompts", "", "Dropout", 1000, false, NULL, "Clip.text"},
+        {"self.prompts, mask=mask", "", "Linear", 0, true,
+         "mask = (self.prompts > 0).long()", NULL},
+        {"self.prompts, mask", "", "Linear", 0, true,
+         "mask = torch.ones_like(self.prompts, dtype=torch.long)", NULL},
+        {"self.prompts, mask=mask", "", "Linear", 0, true,
+         "wide = len(self.prompts)\n        mask = self.mask[:wide]", NULL},
+        {"self.prompts, mask=mask", "", "Linear", 0, false, "pass", NULL},
+        {"self.prompts, mask=mask", "", "Linear", 0, false, "mask = images > 0", NULL},
+        {"self.prompts, mask=mask", "", "Linear", 0, false, "mask = self.drawn()", NULL},
+        {"self.prompts, mask=mask", "", "Linear", 0, false, "mask = self.mask.take()",
+         NULL},
+        {"self.prompts, mask=mask", "", "Linear", 0, false, "mask = read(self.mask)",
+         NULL},
+        {"self.prompts, mask=mask", "", "Linear", 0, false,
+         "mask = len(self.image.weight)", NULL},
+        {"self.prompts, mask=mask", "", "Linear", 0, false,
+         "mask = torch.rand_like(self.prompts)", NULL},
+        {"self.prompts, mask=mask", "", "Linear", 0, false,
+         "mask = self.prompts > 0\n        mask[0] = self.count", NULL},
+        {"self.prompts, mask=mask", "", "Linear", 0, false,
+         "mask = self.prompts > 0\n        mask = images", NULL},
+        {"self.prompts, mask=mask", "", "Linear", 0, false,
+         "mask = self.prompts > 0\n        mask.copy_(images)", NULL},
+        {"self.prompts, mask=mask", "", "Linear", 0, false,
+         "mask, rest = self.prompts, images", NULL},
+        {"self.prompts, mask=mask", "", "Linear", 0, false,
+         "for mask in images:\n            pass", NULL},
+        {"self.prompts, mask=mask", "", "Linear", 0, false, "mask = mask + self.mask",
+         NULL},
+        {"self.prompts", "", "Linear", 0, true, NULL, NULL},
+        {"self.prompts, mask=self.mask, scale=2", "", "Linear", 0, true, NULL, NULL},
+        {"\n            self.prompts,\n        ", "", "Linear", 0, true, NULL, NULL},
+        {"self.prompts", "        self.text(self.mask)\n", "Linear", 0, true, NULL, NULL},
+        {"images", "", "Linear", 0, false, NULL, NULL},
+        {"self.prompts[images]", "", "Linear", 0, false, NULL, NULL},
+        {"embed(self.prompts)", "", "Linear", 0, false, NULL, NULL},
+        {"self.prompts", "", "Linear", 1000, false, NULL, NULL},
+        {"self.prompts", "        self.text(images)\n", "Linear", 0, false, NULL, NULL},
+        {"self.prompts", "        self.prompts = images\n", "Linear", 0, false, NULL,
+         NULL},
+        {"self.prompts) + self.text(images", "", "Linear", 0, false, NULL, NULL},
+        {"self.prompts", "        self.mask.copy_(images)\n", "Linear", 0, false, NULL,
+         NULL},
+        {"self.prompts", "", "Dropout", 0, false, NULL, NULL},
+        {"self.prompts", "        self.text.eval()\n", "Dropout", 0, true, NULL, NULL},
+        {"self.prompts", "", NULL, 0, false, NULL,
+         NULL}, /* its class is not in the file */
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        char text[700];
+        char text[900];
         (void)snprintf(text, sizeof text,
                        "class %s(nn.Module):\n"
                        "    def __init__(self, names, mask):\n"
@@ -326,23 +365,25 @@ static void frozen_part_that_is_given_what_is_held(void **state)
                        "\n"
                        "    @torch.no_grad()\n"
                        "    def vectors(self):\n"
+                       "        %s\n"
                        "        return F.normalize(self.text(%s))\n"
                        "\n"
                        "    def forward(self, images):\n"
                        "        vectors = self.vectors()\n"
                        "%s"
                        "        return self.image(images) @ vectors.T\n",
-                       cases[i].layer ? "Clip" : "Clipper", cases[i].given,
+                       cases[i].layer ? "Clip" : "Clipper",
+                       cases[i].before ? cases[i].before : "print()", cases[i].given,
                        cases[i].elsewhere);
         struct scene *scene = scene_new();
         const char *path = scene_source(scene, text);
         scene_steps(scene, 100, PHASES([SW_PHASE_FORWARD] = 8, [SW_PHASE_BACKWARD] = 4));
         scene_samples(scene, SW_PHASE_FORWARD,
-                      FRAMES(TRAIN(20), {"Clip.forward", path, 11, 12},
-                             {"Clip.vectors", path, 7, 9}, TORCH("linear")),
+                      FRAMES(TRAIN(20), {"Clip.forward", path, 12, 13},
+                             {"Clip.vectors", path, 7, 10}, TORCH("linear")),
                       500, 500);
         scene_samples(scene, SW_PHASE_FORWARD,
-                      FRAMES(TRAIN(20), {"Clip.forward", path, 11, 13}, TORCH("conv")),
+                      FRAMES(TRAIN(20), {"Clip.forward", path, 12, 14}, TORCH("conv")),
                       300, 300);
         scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 400, 400);
         scene_part(scene, "Clip", "Clip", 0.1, 4, 10);
@@ -351,6 +392,9 @@ static void frozen_part_that_is_given_what_is_held(void **state)
                       2.5, 0, 9000, cases[i].trained);
         scene_part_of(scene, "Clip.text.1", "Linear", 2.5, 0, 9000, 0);
         scene_part(scene, "Clip.image", "Conv2d", 3, 4, 2000);
+        if (cases[i].still) {
+            scene_setting(scene, "still", cases[i].still, NULL, 1);
+        }
         scene_look(scene);
         const sw_finding *finding = found(scene, SW_FINDING_REDUNDANT_WORK);
         const bool told = finding && strstr(finding->title, "given the same");
@@ -360,7 +404,11 @@ static void frozen_part_that_is_given_what_is_held(void **state)
         assert_int_equal(told, cases[i].again);
         if (told) {
             assert_string_equal(finding->name, "Clip.vectors");
-            assert_int_equal(finding->line, 9);
+            size_t lines = 10; /* of the call */
+            for (const char *c = cases[i].before; c && *c; c++) {
+                lines += *c == '\n';
+            }
+            assert_int_equal(finding->line, lines);
             assert_true(finding->speedup > 1.5 && finding->speedup < 1.8);
         }
         scene_free(scene);

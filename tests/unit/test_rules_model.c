@@ -253,6 +253,126 @@ static void a_table_that_is_much_of_two_phases(void **state)
     }
 }
 
+/* A table with its backward in two steps. */
+static void scene_table(struct scene *scene, double forward, double backward,
+                        unsigned looked, uint64_t numbers)
+{
+    const uint32_t section = scene_section(scene, "Net.table", SW_PHASE_INHERIT);
+    const uint32_t kind = scene_text(scene, "Embedding");
+    for (unsigned i = 0; i < 100; i++) {
+        call(scene->tb, scene->lane, section, START + 10 * i * MS,
+             (uint64_t)(forward * MS));
+    }
+    (void)scene_row(
+        scene, SW_TABLE_MODULE, 0, KEY(section, kind, 0, 0),
+        VALUE(numbers, 4 * numbers, numbers, looked * (uint64_t)(backward * MS), looked));
+}
+
+#define HEAD(line)                                                                       \
+    "class Net(nn.Module):\n"                                                            \
+    "    def __init__(self):\n"                                                          \
+    "        self.table = nn.Embedding(300000, 20)\n"                                    \
+    "        nn.init.normal_(self.table.weight)\n"                                       \
+    "    def forward(self, rows):\n"                                                     \
+    "        hidden = self.layers(self.table(rows))\n"                                   \
+    "        return " line "\n"
+#define SPARE HEAD("self.out(hidden)")
+
+/* An update that is a tenth of a step, of a table that is so large that filling its gradient takes longer than that. Where a batch
+ * uses many rows, or the table is small, or a head shares it, or it is sparse already, nothing is gained; and what few looks at
+ * the backward or steps of all lengths say is not certain. */
+static void a_large_table_that_is_some_of_two_phases(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *source, *kind;
+        double forward, backward; /* of the table */
+        unsigned looked;
+        uint64_t numbers;
+        double update, jitter;
+        bool whole;
+    } cases[] = {
+        {SPARE, "Adam", 0.06, 3.6, 2, 4000000, 1.8, 0.05, true},
+        {SPARE, "Adam", 0.06, 3.6, 2, 4000000, 1.8, 0.3, true},
+        {SPARE, "Adam", 0.15, 3.6, 2, 4000000, 1.8, 0.05, true},
+        {SPARE, "Adam", 0.24, 3.6, 2, 4000000, 1.8, 0.05, false}, /* many of its rows */
+        {SPARE, "Adam", 0.06, 1.2, 2, 4000000, 1.8, 0.05,
+         false}, /* little of the backward */
+        {SPARE, "Adam", 0.06, 3.6, 2, 600000, 1.8, 0.05, false},  /* small */
+        {SPARE, "Adam", 0.06, 3.6, 2, 4000000, 0.6, 0.05, false}, /* a short update */
+        {SPARE, "Adam", 0.06, 3.6, 1, 4000000, 1.8, 0.05, false}, /* looked at once */
+        {SPARE, "Adam", 0.06, 3.6, 2, 60000000, 1.8, 0.05,
+         false}, /* too short to fill it */
+        {SPARE, "SparseAdam", 0.06, 3.6, 2, 4000000, 1.8, 0.05, false},
+        {HEAD("hidden @ self.table.weight.T"), "Adam", 0.06, 3.6, 2, 4000000, 1.8, 0.05,
+         false},
+        {HEAD("F.linear(hidden, self.table.weight)"), "Adam", 0.06, 3.6, 2, 4000000, 1.8,
+         0.05, false},
+        {HEAD("self.out(hidden), self.other_table.weight @ hidden"), "Adam", 0.06, 3.6, 2,
+         4000000, 1.8, 0.05, true},
+        {SPARE, "Adam", 0.06, 0, 0, 0, 1.8, 0.05, false}, /* frozen */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct scene *scene = scene_new();
+        const char *path = scene_source(scene, cases[i].source);
+        scene->jitter = cases[i].jitter;
+        scene_steps(scene, 100,
+                    PHASES([SW_PHASE_FORWARD] = 4.2, [SW_PHASE_BACKWARD] = 13.2,
+                           [SW_PHASE_OPTIMIZER] = cases[i].update));
+        scene_part(scene, "Net", "Net", 4.2, 13.2, 0);
+        scene_table(scene, cases[i].forward, cases[i].backward, cases[i].looked,
+                    cases[i].numbers);
+        scene_part(scene, "Net.out", "Linear", 3.6, 8.4, 60000);
+        scene_samples(scene, SW_PHASE_FORWARD,
+                      FRAMES(TRAIN(20), {"Net.forward", path, 5, 6}, TORCH("linear")),
+                      200, 200);
+        scene_samples(scene, SW_PHASE_BACKWARD, FRAMES(TRAIN(25), TORCH("b")), 700, 700);
+        scene_setting(scene, "optimizer", "class", cases[i].kind, NAN);
+        scene_setting(scene, "optimizer", "foreach", "None", NAN);
+        scene_setting(scene, "optimizer", "fused", "True", NAN);
+        scene_setting(scene, "optimizer", "tensors", NULL, 7);
+        scene_look(scene);
+        const sw_finding *finding = found(scene, SW_FINDING_OPTIMIZER);
+        if ((finding != NULL) != cases[i].whole) {
+            print_error("case %zu: %s\n", i, finding ? finding->title : "nothing");
+        }
+        assert_int_equal(finding != NULL, cases[i].whole);
+        if (finding) { /* 1.8 + 3.6 of 19 ms, less 1.1 or 2.7 */
+            assert_non_null(strstr(finding->title, "filling of its gradient"));
+            assert_non_null(strstr(finding->advice[0], "Net.table: sparse=True"));
+            assert_true(finding->speedup > 1.1 && finding->speedup < 1.35);
+        }
+        scene_free(scene);
+    }
+}
+
+/* Steps so unlike each other that nobody knows how much of one is the update. */
+static void a_large_table_in_noise(void **state)
+{
+    (void)state;
+    for (unsigned few = 0; few < 2; few++) {
+        struct scene *scene = scene_new();
+        for (unsigned i = 0; i < 100; i++) {
+            scene_step(scene,
+                       PHASES([SW_PHASE_FORWARD] = 4.2, [SW_PHASE_BACKWARD] = 13.2,
+                              [SW_PHASE_OPTIMIZER] = !few     ? 2.4
+                                                     : i % 33 ? 0.2
+                                                              : 50),
+                       0);
+        }
+        scene_part(scene, "Net", "Net", 4.2, 13.2, 0);
+        scene_table(scene, 0.06, 3.6, 2, 6000000);
+        scene_part(scene, "Net.out", "Linear", 3.6, 8.4, 60000);
+        scene_setting(scene, "optimizer", "class", "Adam", NAN);
+        scene_setting(scene, "optimizer", "foreach", "None", NAN);
+        scene_setting(scene, "optimizer", "fused", "True", NAN);
+        scene_setting(scene, "optimizer", "tensors", NULL, 7);
+        scene_look(scene);
+        assert_int_equal(found(scene, SW_FINDING_OPTIMIZER) != NULL, !few);
+        scene_free(scene);
+    }
+}
+
 /* A loss that computes a constant takes long forward and is hardly gone back through; a teacher has no backward at all. */
 static void a_module_that_the_backward_leaves_out(void **state)
 {
@@ -767,6 +887,8 @@ int main(void)
         cmocka_unit_test(a_layer_out_of_proportion),
         cmocka_unit_test(a_layer_that_learns_nothing),
         cmocka_unit_test(a_layer_of_which_little_is_used),
+        cmocka_unit_test(a_large_table_that_is_some_of_two_phases),
+        cmocka_unit_test(a_large_table_in_noise),
         cmocka_unit_test(a_table_that_is_updated_whole),
         cmocka_unit_test(a_table_beside_a_fused_update),
         cmocka_unit_test(a_table_that_is_much_of_two_phases),

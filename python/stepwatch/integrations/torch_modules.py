@@ -219,6 +219,66 @@ def name_model(module: Any) -> None:
         elif not before[2]:
             about = known[before[0]]
             _add(part, about.name, about.flags, _site_of(about))
+    _put_still(inner, root)
+
+
+def _draws(module: Any, modes: bool) -> bool | None:
+    """Tell whether a module may give something else each time it is given the same.
+
+    None: it never does, whatever its mode. Its parts are not meant; without `modes` their mode may
+    be another one soon.
+    """
+    kind = type(module).__name__
+    chances: list[Any] = []
+    for key, value in vars(module).items():
+        if "drop" in key and isinstance(value, float):
+            chances.append(value)
+    if "Drop" in kind or "StochasticDepth" in kind:
+        chances.append(getattr(module, "p", getattr(module, "drop_prob", None)))
+    elif "BatchNorm" in kind:
+        chances.append(None)
+        if getattr(module, "running_mean", None) is None:
+            return True
+    if not chances:
+        return None
+    return any(chance != 0 for chance in chances) and (module.training or not modes)
+
+
+def _look_still(
+    module: Any, name: str, modes: bool, seen: dict[int, tuple[bool, bool, bool]]
+) -> tuple[bool, bool, bool, list[str]]:
+    """Look for frozen parts that could drop out or go by their batch, and do neither.
+
+    Return whether the module is one that does neither, whether it could, whether it has parameters,
+    and names of the largest of its parts that have them.
+    """
+    if id(module) in seen:
+        return (*seen[id(module)], [])
+    seen[id(module)] = (False, False, False)  # while it is being looked at
+    own = _draws(module, modes)
+    parameters = [p for p in module._parameters.values() if p is not None]
+    still = not own and not any(parameter.requires_grad for parameter in parameters)
+    could, has = own is not None, bool(parameters)
+    kept = []
+    for child, part in module._modules.items():
+        if part is not None:
+            below = _look_still(part, f"{name}.{child}", modes, seen)
+            still, could, has = still and below[0], could or below[1], has or below[2]
+            kept += below[3]
+    if still and could and has:
+        kept = [name]
+    seen[id(module)] = (still, could, has)
+    return still, could, has, kept
+
+
+def _put_still(root: Any, name: str) -> None:
+    """Put the frozen parts of a model that could drop out or go by their batch, and do neither.
+
+    In a validation modes say nothing of the training, unless nothing of the model learns.
+    """
+    modes = root.training or not any(parameter.requires_grad for parameter in root.parameters())
+    for still in _look_still(root, name, modes, {})[3]:
+        setting("still", still, 1)
 
 
 def _site_of(about: Known) -> int:
