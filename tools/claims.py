@@ -177,7 +177,7 @@ def slow_down(runner: Runner, program: str, tool: str) -> float:
     script = ROOT / "bench" / "python" / "training.py"
     run = runner.folder / tool
     runner.call([sys.executable, script, run, program, tool, 10, 200])
-    pairs = json.loads(run.with_suffix(".json").read_text(encoding="utf-8"))["pairs"]
+    pairs = json.loads(Path(f"{run}.json").read_text(encoding="utf-8"))["pairs"]
     return statistics.median(100 * (float(pair["on"]) / float(pair["off"]) - 1) for pair in pairs)
 
 
