@@ -284,7 +284,7 @@ def test_kernels_of_convolutions(rows: list[tuple[int, int, Any, Any]]) -> None:
     assert kernels == {"Sequential.0": 15, "Sequential.2": 1}
 
 
-class Frozen(torch.nn.Module):
+class Frozen(torch.nn.Module):  # type: ignore[misc]
     """A part that learns, and one that does not and drops out, with this probability."""
 
     def __init__(self, chance: float) -> None:
