@@ -137,8 +137,7 @@ void core_loader_ask(core_loader_pass *self, PyObject *iterator)
 {
     if (self->index == 0) {
         core_brief_look();
-    }
-    if (core_brief && self->rests && self->index) {
+    } else if (core_brief && self->rests) {
         self->began = core_ticks();
         if (core_train_ask_briefly(iterator)) {
             return;

@@ -94,19 +94,12 @@ class _Never:
     _is_compiling_flag = False
 
 
-def _never() -> bool:
-    return False
-
-
 def compiling(torch: Any) -> tuple[Callable[[], bool], Any]:
     """Return what tells that dynamo traces, and where torch keeps that something compiles.
 
     Together they are ``torch.compiler.is_compiling``, which takes three calls to say so. Dynamo
-    knows the first by identity, and in its eyes the second is never looked at. Without torch nobody
-    compiles.
+    knows the first by identity, and in its eyes the second is never looked at.
     """
-    if torch is None:
-        return _never, _Never
     traces = getattr(torch.compiler, "is_dynamo_compiling", None)
     if traces is None or not hasattr(torch.compiler, "_is_compiling_flag"):
         return torch.compiler.is_compiling, _Never
