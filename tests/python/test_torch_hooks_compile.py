@@ -178,6 +178,18 @@ for _ in range(60):
 answer("forward and optimizer", graphs, loss, *model.parameters())
 
 graphs = Graphs()
+model = Net()
+
+
+@torch.compile(backend=graphs, fullgraph=True)
+def cleared(x):
+    model.zero_grad()
+    return model(x)
+
+
+answer("clearing inside", graphs, cleared(x))
+
+graphs = Graphs()
 
 
 @torch.compile(backend=graphs)
