@@ -42,6 +42,7 @@ PUBLIC: dict[str, str] = {
     "records.h": "store",
     "store.h": "store",
     "record.h": "record",
+    "later.h": "record",
     "config.h": "record",
     "schedule.h": "record",
     "nvml.h": "watch",

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/os.h"
-#include "read/trace_internal.h"
+#include "read/later.h"
 
 #define LANES_MOST 64
 #define WALK_MOST 4096 /* headers in one look; a file of the usual cap has no more */
@@ -99,6 +99,26 @@ static void walk(sw_glance *glance)
     }
 }
 
+/* Adds what was noted since. In a hot file addresses are offsets. */
+static void add_later(const sw_glance *glance, struct sw__fmt_lane *lane)
+{
+    struct {
+        struct sw__fmt_later head;
+        struct sw__fmt_note notes[SW__LATER_MOST];
+    } got;
+    struct sw__later later;
+    const size_t length = sw__source_read(&glance->hot, &got, sizeof got, lane->later);
+    if (length < sizeof got.head) {
+        return;
+    }
+    const size_t held = (length - sizeof got.head) / sizeof got.notes[0];
+    uint32_t count = got.head.count < got.head.room ? got.head.count : got.head.room;
+    count = count < held ? count : (uint32_t)held;
+    if (sw__later_parse(lane, &got.head, got.notes, count, &later) == SW_OK) {
+        sw__later_add(&later, lane);
+    }
+}
+
 int sw_glance_read(sw_glance *glance, sw_glance_steps *out)
 {
     struct {
@@ -115,6 +135,9 @@ int sw_glance_read(sw_glance *glance, sw_glance_steps *out)
                 sizeof got ||
             got.block.kind != SW__BLOCK_LANE) {
             continue;
+        }
+        if (got.lane.later) {
+            add_later(glance, &got.lane);
         }
         const uint64_t open = got.lane.step_open;
         const uint64_t steps = got.lane.steps;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "read/trace_internal.h"
+#include "read/later.h"
 
 /* A block of a lane, sorted so that those of one lane lie together, the LANE block
  * first. */
@@ -94,6 +94,17 @@ static int load_frames(sw_trace *trace, const struct part *part, struct sw__lane
         open[count].start_ns = sw_timeline_mono_ns(trace->timeline, frame.start);
         count++;
         offset += (uint32_t)sizeof frame;
+    }
+    if (whole && lane->later && lane->later->waiting && lane->later_node) {
+        sw_trace_open_span *more = sw__realloc(open, count + 1, sizeof *open);
+        if (!more) {
+            sw__free(open);
+            return SW_ENOMEM;
+        }
+        open = more;
+        open[count++] = (sw_trace_open_span){
+            .node = lane->later_node,
+            .start_ns = sw_timeline_mono_ns(trace->timeline, lane->later->waiting)};
     }
     if (!whole && !trace->alive) {
         sw__trace_damage(trace, "Some open sections of thread %lu cannot be read.",
@@ -186,6 +197,33 @@ static void load_steps(const sw_trace *trace, sw_trace_lane *lane,
     lane->phase_ns[0] = lane->step_total_ns - before;
 }
 
+/* Waits of steps that were noted are calls of their node. */
+static void load_waits(sw_trace *trace, const struct part *part, struct sw__lane *lane)
+{
+    const struct sw__later *later = lane->later;
+    uint32_t index;
+    if (!later->node ||
+        !find_node(trace, part, lane, (uint64_t)later->node * 64, &index)) {
+        return;
+    }
+    sw_trace_node *node = (sw_trace_node *)&lane->shown.nodes[index];
+    lane->later_node = index;
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < later->waits; i++) {
+        const sw_record_span *wait = &later->wait[i];
+        const uint64_t took = sw__trace_duration_ns(trace, wait->end - wait->head.ticks);
+        sum = sw__add_saturating(sum, took);
+        node->min_ns = node->calls == 0 || took < node->min_ns ? took : node->min_ns;
+        node->max_ns = took > node->max_ns ? took : node->max_ns;
+        node->last_ns = took;
+        node->calls++;
+    }
+    node->inclusive_ns = sw__add_saturating(node->inclusive_ns, sum);
+    node->self_ns = sw__add_saturating(node->self_ns, sum);
+    struct sw__open_ns *around = &lane->open_ns[node->parent];
+    around->child = sw__add_saturating(around->child, sum);
+}
+
 static int load_head(sw_trace *trace, const struct part *part, struct sw__lane *lane)
 {
     const struct sw__block *block = &trace->blocks[part->block];
@@ -194,6 +232,11 @@ static int load_head(sw_trace *trace, const struct part *part, struct sw__lane *
         sw__trace_damage(trace, "The steps of thread %lu cannot be read.",
                          (unsigned long)lane->shown.thread);
         return SW_OK;
+    }
+    lane->later = sw__later_of(trace, part->thread, part->domain);
+    if (lane->later) {
+        sw__later_add(lane->later, &head);
+        load_waits(trace, part, lane);
     }
     load_steps(trace, &lane->shown, &head);
     lane->steps = (struct sw__place){part->block + 1,

@@ -2,7 +2,7 @@
  * hold. */
 #include <unistd.h>
 
-#include "read/trace_internal.h"
+#include "read/later.h"
 
 /* Memory for what is kept, in bytes a byte of the files, and besides. */
 #define ARENA_FACTOR 16u
@@ -60,7 +60,8 @@ static int load(sw_trace *trace, sw_error_info *info)
                             trace->source[SW__SOURCE_HOME].path);
     }
     sw__index_merge(trace);
-    result = sw__clock_build(trace, info);
+    result = sw__later_load(trace);
+    result = result ? result : sw__clock_build(trace, info);
     result = result ? result : sw__defs_load(trace);
     result = result ? result : sw__threads_load(trace);
     result = result ? result : sw__chunks_count(trace);

@@ -1,5 +1,5 @@
 /* Histograms of nodes and of steps: octave pages, read when they are asked for. */
-#include "read/trace_internal.h"
+#include "read/later.h"
 
 static int add_pages(const sw_trace *trace, struct sw__place place, sw_histogram *into)
 {
@@ -41,7 +41,9 @@ int sw_trace_node_histogram(const sw_trace *trace, size_t lane, size_t node,
     }
     const struct sw__lane *from = &trace->lanes[lane];
     if (from->places) {
-        return add_pages(trace, from->places[node], into);
+        const int added = add_pages(trace, from->places[node], into);
+        const bool waits = node && node == from->later_node;
+        return added || !waits ? added : sw__later_histogram(from->later, false, into);
     }
     const struct sw__page *page = from->pages[node];
     if (!page && from->shown.nodes[node].calls) {
@@ -59,5 +61,6 @@ int sw_trace_step_histogram(const sw_trace *trace, size_t lane, sw_histogram *in
     if (lane >= trace->lane_count) {
         return SW_EINVAL;
     }
-    return add_pages(trace, trace->lanes[lane].steps, into);
+    const int added = add_pages(trace, trace->lanes[lane].steps, into);
+    return added ? added : sw__later_histogram(trace->lanes[lane].later, true, into);
 }

@@ -100,6 +100,8 @@ struct sw__lane {
     struct sw__page **pages;     /* of its nodes; only after a rebuild */
     uint64_t *singles; /* the only value of a node that was called but has no page */
     struct sw__place steps;
+    const struct sw__later *later; /* what was noted of its steps; NULL: nothing */
+    uint32_t later_node;           /* index of the node of the waits; 0: none */
 };
 
 /* Rows of one table, by index; one that is missing has table SW_TABLES. */
@@ -143,6 +145,7 @@ struct sw_trace {
     size_t thread_count;
     struct sw__lane *lanes;
     size_t lane_count;
+    struct sw__later *later; /* of lanes that have any */
     struct sw__rows rows[SW_TABLES];
     sw__arena *rebuilt; /* what sw_trace_rebuild_lanes replaced them by lives here */
 

@@ -15,14 +15,18 @@ struct sw__lane *sw__lane_enter(uint16_t domain)
     sw__lane_busy(lane);
     if (atomic_load_explicit(&sw__session.state, memory_order_relaxed) !=
         SW__SESSION_ON) {
-        sw__lane_leave(lane);
+        sw__lane_idle(lane);
         return NULL;
     }
+    sw__later_settle(lane);
     return lane;
 }
 
 void sw__lane_leave(struct sw__lane *lane)
 {
+    if (SW__UNLIKELY(lane->later.room != 0)) {
+        sw__later_tell(lane);
+    }
     sw__lane_idle(lane);
 }
 

@@ -3,6 +3,13 @@
 #include "record/recorder.h"
 #include <string.h>
 
+static_assert(sizeof(struct sw__fmt_block) + sizeof(struct sw__fmt_lane) +
+                      (SW__DEPTH_FIRST + 1) * sizeof(struct sw__fmt_frame) +
+                      sizeof(struct sw__fmt_later) +
+                      SW__LATER_ROOM * sizeof(struct sw__fmt_note) <=
+                  SW__LANE_BLOCK,
+              "a lane's block has room for its parts");
+
 #define SW__SLOTS_BITS 6
 #define SW__QUICK_MOST 1024u
 #define SW__INFINITY_BITS 0x7ff0000000000000u
@@ -231,6 +238,9 @@ bool sw__lane_open(struct sw__lane *lane, struct sw__thread *thread, uint16_t do
     atomic_store_explicit(&lane->file->stack,
                           (uint64_t)((uint8_t *)lane->bottom - lane->base),
                           memory_order_relaxed);
+    lane->notes = (struct sw__fmt_later *)(void *)lane->limit;
+    lane->notes->room = SW__LATER_ROOM;
+    lane->file->later = (uint64_t)((uint8_t *)lane->notes - lane->base);
     atomic_store_explicit(&block->used, SW__LANE_BLOCK - (uint32_t)sizeof(*block),
                           memory_order_release);
     lane->slots_bits = SW__SLOTS_BITS;
@@ -300,6 +310,7 @@ void sw__lane_reset(struct sw__lane *lane)
     lane->node = lane->root;
     lane->start = 0;
     lane->phase_gate = 0;
+    sw__later_end(lane);
     lane->idle = SW__GATE_OF(lane->idle) | sw__lane_slow(lane);
     sw__resident_reset(lane);
     lane->overflow = 0;

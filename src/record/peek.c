@@ -15,20 +15,55 @@ sw__peek_phase(const struct sw__lane *lane)
                : SW_PHASE_OTHER;
 }
 
+/* What has been noted of another thread's steps (later.c). `last`: the newest note; NULL: none. */
+struct sw__peeked_notes {
+    sw_later_note *last;
+    uint32_t steps;   /* that have begun */
+    uint64_t begin;   /* of the last of these; 0: none has */
+    uint64_t since;   /* when the last one began, or has waited */
+    uint64_t waiting; /* since when it waits; 0: it does not */
+    uint32_t node;    /* a reference, where it waits */
+};
+
+__attribute__((no_sanitize("thread"))) static struct sw__peeked_notes
+sw__peek_notes(const struct sw__lane *lane)
+{
+    struct sw__peeked_notes peeked = {0};
+    const uint32_t count = __atomic_load_n(&lane->later.count, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; i < count && i < SW__LATER_ROOM; i++) {
+        sw_later_note *note = (sw_later_note *)(void *)(lane->notes + 1) + i;
+        const uint64_t begin = __atomic_load_n(&note->begin, __ATOMIC_RELAXED);
+        const uint64_t end = __atomic_load_n(&note->wait_end, __ATOMIC_RELAXED);
+        peeked.last = note;
+        peeked.steps += begin != 0;
+        peeked.begin = begin ? begin : peeked.begin;
+        peeked.since = end ? end : peeked.begin;
+        peeked.waiting = end ? 0 : __atomic_load_n(&note->wait_begin, __ATOMIC_RELAXED);
+    }
+    peeked.node =
+        peeked.waiting ? __atomic_load_n(&lane->later_node, __ATOMIC_RELAXED) : 0;
+    return peeked;
+}
+
 /* The lane is its thread's own and changes meanwhile: each field is read once, and a mixture of two moments is as good
  * as either. */
 __attribute__((no_sanitize("thread"))) static void
 sw__peek_lane(struct sw__lane *lane, bool sampled, sw_peek *out)
 {
-    const struct sw__fmt_node *node = __atomic_load_n(&lane->node, __ATOMIC_RELAXED);
+    const struct sw__peeked_notes notes = sw__peek_notes(lane);
+    const struct sw__fmt_node *node =
+        notes.node ? sw__node_at(lane, notes.node)
+                   : __atomic_load_n(&lane->node, __ATOMIC_RELAXED);
     out->node = node->index;
     out->section = node->section;
     const uint64_t open =
         atomic_load_explicit(&lane->file->step_open, memory_order_relaxed);
     if (open) {
-        out->phase = sw__peek_phase(lane);
-        out->step = (int64_t)open - 1;
-        if (sampled) {
+        out->phase = notes.waiting ? SW_PHASE_DATA_WAIT : sw__peek_phase(lane);
+        out->step = (int64_t)(open - 1 + notes.steps);
+        if (sampled && notes.last) {
+            __atomic_fetch_add(&notes.last->samples, 1, __ATOMIC_RELAXED);
+        } else if (sampled) {
             atomic_fetch_add_explicit(&lane->samples, 1, memory_order_relaxed);
         }
     }
@@ -88,14 +123,19 @@ __attribute__((no_sanitize("thread"))) static void
 sw__peek_stack(const struct sw__lane *lane, struct sw__peeked *out)
 {
     const struct sw__fmt_frame *bottom = __atomic_load_n(&lane->bottom, __ATOMIC_RELAXED);
+    const struct sw__peeked_notes notes = sw__peek_notes(lane);
     const uint64_t open =
         atomic_load_explicit(&lane->file->step_open, memory_order_relaxed);
     if (open) {
-        out->look.step = open - 1;
-        out->look.phase = sw__peek_phase(lane);
-        out->look.step_start =
-            atomic_load_explicit(&lane->file->step_begin, memory_order_relaxed);
-        out->look.phase_start = __atomic_load_n(&lane->phase_since, __ATOMIC_RELAXED);
+        out->look.step = open - 1 + notes.steps;
+        out->look.phase = notes.waiting ? SW_PHASE_DATA_WAIT : sw__peek_phase(lane);
+        out->look.step_start = notes.begin ? notes.begin
+                                           : atomic_load_explicit(&lane->file->step_begin,
+                                                                  memory_order_relaxed);
+        out->look.phase_start =
+            notes.waiting ? notes.waiting
+            : notes.since ? notes.since
+                          : __atomic_load_n(&lane->phase_since, __ATOMIC_RELAXED);
     }
     uint8_t depth = 0;
     for (; depth < SW_LOOK_FRAMES; depth++) {
@@ -109,6 +149,11 @@ sw__peek_stack(const struct sw__lane *lane, struct sw__peeked *out)
             (sw_look_frame){.node = node->index,
                             .section = node->section,
                             .start = __atomic_load_n(&frame->start, __ATOMIC_RELAXED)};
+    }
+    if (notes.node && depth < SW_LOOK_FRAMES) {
+        const struct sw__fmt_node *node = sw__node_at(lane, notes.node);
+        out->frames[depth++] = (sw_look_frame){
+            .node = node->index, .section = node->section, .start = notes.waiting};
     }
     out->look.depth = depth;
 }

@@ -18,7 +18,7 @@
 #include "store/mirror.h"
 #include "store/pool.h"
 #include <pthread.h>
-#include <stepwatch/record.h>
+#include <stepwatch/later.h>
 
 #define SW__DOMAINS 64
 #define SW__NODES_MOST 4096         /* nodes a lane, families and (more) not counted */
@@ -27,7 +27,8 @@
 #define SW__NAMES_HARD (65536 + 4096)
 #define SW__THREADS_APART 256 /* threads that keep a slot of their own after they ended */
 #define SW__THREADS_MOST 4096
-#define SW__DEPTH_FIRST 230  /* frames in a lane's first block */
+#define SW__DEPTH_FIRST 190  /* frames in a lane's first block */
+#define SW__LATER_ROOM 32    /* notes, behind these */
 #define SW__DEPTH_MOST 65536 /* a record has 16 bits for the depth */
 #define SW__LANE_BLOCK 8192u
 #define SW__NODES_BLOCK 16384u
@@ -97,8 +98,8 @@ struct sw__slot {
  * Invariants: bottom ≤ top ≤ limit; bottom[-1] stands for the root; node and start are those of top[-1]; a frame at or
  * above top has node 0, so that a reader of the memory sees where the stack ends; generation is `idle`, or 0 while the
  * thread is inside the recorder (a signal handler then finds it so). `idle` is the gate of the lane's sections, with
- * SW__GATE_SLOW where the clock is not a register or sections are open beyond the deepest frame: then every section takes the slow
- * path; with SW__GATE_WATCHED where `resident` is there or somebody wants to know of changes: then they take one that is nearly as
+ * SW__GATE_SLOW where the clock is not a register, sections are open beyond the deepest frame or steps are noted: then every section takes
+ * the slow path; with SW__GATE_WATCHED where `resident` is there or somebody wants to know of changes: then they take one that is nearly as
  * fast as the usual one, unless memory is to be read. */
 struct sw__lane {
     _Atomic uint32_t generation;
@@ -145,6 +146,12 @@ struct sw__lane {
         resident_due; /* ticks from which on a section that begins is read; else UINT64_MAX */
     uint64_t
         resident_open; /* begin of the newest section that was read; UINT64_MAX: none is open */
+    struct sw__fmt_later *notes; /* where steps may be noted; NULL: nowhere */
+    sw_section *later_wait;      /* of the steps that are noted */
+    struct sw__fmt_node
+        *later_parent;   /* under this its node is `later_node`; NULL: not known */
+    uint32_t later_node; /* a reference */
+    sw_later later;      /* room 0: none are */
 };
 
 /* A file that stays open. Others may close it and have another file under its number: it is known by what it is. */
@@ -324,7 +331,7 @@ SW__INLINE bool sw__lane_is_watched(const struct sw__lane *lane)
 /* What the lane's gate has beyond the domain's. */
 SW__INLINE uint32_t sw__lane_slow(const struct sw__lane *lane)
 {
-    return (sw__clock_is_register() ? 0 : SW__GATE_SLOW) |
+    return (sw__clock_is_register() && !lane->later.room ? 0 : SW__GATE_SLOW) |
            (sw__lane_is_watched(lane) ? SW__GATE_WATCHED : 0);
 }
 /* Entering the recorder: from here on a signal handler of this thread finds the lane busy, and so does
@@ -459,7 +466,30 @@ void sw__resident_begin(struct sw__lane *lane, const struct sw__fmt_frame *frame
 void sw__resident_end(struct sw__lane *lane, const struct sw__fmt_frame *frame,
                       bool part);
 
+/* later.c: the lane is busy. Makes steps of what is noted on the lane; tells the trace what the open step has so far; lets nothing more
+ * be noted */
+void sw__later_flush(struct sw__lane *lane);
+void sw__later_tell(struct sw__lane *lane);
+void sw__later_end(struct sw__lane *lane);
+SW__INLINE void sw__later_settle(struct sw__lane *lane)
+{
+    /* In a signal handler that has interrupted a thread with a lock: later still. */
+    if (SW__UNLIKELY(lane->later.count != 0 && !sw__holding)) {
+        sw__later_flush(lane);
+    }
+}
+
+/* section.c: a section with a phase or without that began, and ended, at those ticks */
+void sw__section_later(struct sw__lane *lane, struct sw__fmt_node *node,
+                       const sw_section *section, uint64_t begin, uint64_t end);
+
 /* step.c */
+/* Ends the step that is open at `now`; tells whether usage was read, which is not for one that is `past`. */
+bool sw__step_end_at(struct sw__lane *lane, unsigned flags, uint64_t now, bool past);
+void sw__step_open_at(struct sw__lane *lane, int unit, uint64_t now);
+/* Tick from which on a step of about that length reads what was used. */
+uint64_t sw__usage_due(const struct sw__thread *thread, uint64_t step, uint64_t now);
+struct sw__lane *sw__step_lane(sw_domain *domain);
 int sw__kept_open(struct sw__kept_file *file, const char *path); /* once; -2: cannot be */
 void sw__step_close(struct sw__lane *lane, unsigned flags);      /* ends an open step */
 

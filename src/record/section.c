@@ -103,6 +103,7 @@ static struct sw__lane *sw__lane_cold(const struct sw_section *section, bool end
         sw__lane_idle(lane);
         return NULL;
     }
+    sw__later_settle(lane);
     return lane;
 }
 
@@ -113,7 +114,7 @@ static void sw__lane_changed(struct sw__lane *lane)
         lane->idle = SW__GATE_OF(lane->idle) | sw__lane_slow(lane);
     }
     sw__sections_changed();
-    sw__lane_idle(lane);
+    sw__lane_leave(lane);
 }
 
 /* Begin, when something is not as usual: no lane yet, another session, a signal in the recorder, a full
@@ -400,9 +401,25 @@ static SW__COLD void sw__end_slow(struct sw_section *section, uint64_t key,
     sw__lane_changed(lane);
 }
 
+void sw__section_later(struct sw__lane *lane, struct sw__fmt_node *node,
+                       const sw_section *section, uint64_t begin, uint64_t end)
+{
+    begin = begin < lane->phase_since ? lane->phase_since : begin;
+    sw__frame_open(lane, sw__node_reference(lane, node), section, 0, begin);
+    if (end) {
+        sw__frame_end(lane, lane->top - 1, end, 0, NULL);
+    }
+}
+
 unsigned sw_section_depth(void)
 {
     const struct sw__lane *lane = sw__self_lane;
+    if (SW__UNLIKELY(lane->later.count != 0)) {
+        struct sw__lane *told = sw__lane_enter(0);
+        if (told) {
+            sw__lane_leave(told);
+        }
+    }
     return (unsigned)(lane->top - lane->bottom) + lane->overflow;
 }
 

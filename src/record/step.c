@@ -48,18 +48,25 @@ static uint64_t sw__usage_pause(uint64_t step, uint64_t took, bool brief)
     return step >= least ? least : brief ? pause * SW__USAGE_BRIEF : pause;
 }
 
-/* Memory alone is one call of about a microsecond. A program of short steps that ends soon would have too few readings to tell
- * growth from chance, so it is read in between, too: once in a 64th part of the time since the first reading, which is seldom
- * soon, and at most once in a millisecond. */
-enum { SW__MEMORY_MS = 1, SW__MEMORY_PART = 64 };
+/* Memory alone is one call of about a microsecond, and some more where the caches are the program's. A program of short steps that ends
+ * soon would have too few readings to tell growth from chance, so it is read in between, too: once in a 64th part of the time since the
+ * first reading, which is seldom soon, and at most once in a millisecond; of steps that are watched in brief once in ten. */
+enum { SW__MEMORY_MS = 1, SW__MEMORY_BRIEF_MS = 10, SW__MEMORY_PART = 64 };
+
+/* Tick from which on it is read. */
+static uint64_t sw__memory_due(const struct sw__thread *thread, uint64_t now, bool brief)
+{
+    const uint64_t ms = sw__session.ticks_per_ms;
+    const uint64_t least = (brief ? SW__MEMORY_BRIEF_MS : SW__MEMORY_MS) * ms;
+    const uint64_t part = (now - thread->memory_first) / SW__MEMORY_PART;
+    return thread->memory_ticks + (part > least ? part : least);
+}
 
 /* Tells whether it was read. */
-static bool sw__step_memory(struct sw__thread *thread, uint64_t end,
+static bool sw__step_memory(struct sw__thread *thread, uint64_t end, bool brief,
                             struct sw__os_memory *memory)
 {
-    const uint64_t least = SW__MEMORY_MS * sw__session.ticks_per_ms;
-    const uint64_t part = (end - thread->memory_first) / SW__MEMORY_PART;
-    if (end - thread->memory_ticks < (part > least ? part : least)) {
+    if (end < sw__memory_due(thread, end, brief)) {
         return false;
     }
     sw__os_process_memory(memory, sw__kept_open(&thread->statm, "/proc/self/statm"));
@@ -81,6 +88,17 @@ int sw__kept_open(struct sw__kept_file *file, const char *path)
     return file->fd;
 }
 
+uint64_t sw__usage_due(const struct sw__thread *thread, uint64_t step, uint64_t now)
+{
+    if (!sw__session.settings.step_usage) {
+        return UINT64_MAX;
+    }
+    const uint64_t memory = sw__memory_due(thread, now, true);
+    const uint64_t usage =
+        thread->usage_ticks + sw__usage_pause(step, thread->usage_took, true);
+    return memory < usage ? memory : usage;
+}
+
 /* Tells whether it was read. */
 static bool sw__step_usage(struct sw__thread *thread, uint64_t start, uint64_t end,
                            bool brief, struct sw__step_used *used)
@@ -92,7 +110,7 @@ static bool sw__step_usage(struct sw__thread *thread, uint64_t start, uint64_t e
     if (thread->usage_ticks &&
         end - thread->usage_ticks <
             sw__usage_pause(end - start, thread->usage_took, brief)) {
-        return sw__step_memory(thread, end, &used->memory);
+        return sw__step_memory(thread, end, brief, &used->memory);
     }
     const uint64_t began = sw_now();
     struct sw__os_usage now;
@@ -170,10 +188,9 @@ static void sw__step_count(struct sw__lane *lane, uint64_t duration, unsigned fl
     sw__hist_add(lane, file->step_hist, duration);
 }
 
-/* Ends the step that is open at `now`; tells whether usage was read, which is not for one that is `past`. The record is made where it stays, for copying one
- * that was just written would wait for its parts, and last, for a signal handler may end a step in another domain. */
-static bool sw__step_end_at(struct sw__lane *lane, unsigned flags, uint64_t now,
-                            bool past)
+/* The record is made where it stays, for copying one that was just written would wait for its parts, and last, for a signal handler may end a
+ * step in another domain. */
+bool sw__step_end_at(struct sw__lane *lane, unsigned flags, uint64_t now, bool past)
 {
     struct sw__thread *thread = lane->thread;
     const uint64_t start = lane->step_start;
@@ -257,7 +274,7 @@ static void sw__step_cost(uint64_t began, uint64_t number, bool dear)
 }
 
 /* The lane for steps, busy; NULL when it cannot be had. */
-static struct sw__lane *sw__step_lane(sw_domain *domain)
+struct sw__lane *sw__step_lane(sw_domain *domain)
 {
     if (!sw__session_ready()) {
         return NULL;
@@ -270,18 +287,8 @@ static struct sw__lane *sw__step_lane(sw_domain *domain)
     return sw__lane_enter(domain->index);
 }
 
-/* Ends the open step as `flags` say and begins another. `joined`: at the same moment. */
-static void sw__step_start(sw_domain *domain, int unit, unsigned flags, bool joined)
+void sw__step_open_at(struct sw__lane *lane, int unit, uint64_t now)
 {
-    struct sw__lane *lane = sw__step_lane(domain);
-    if (!lane) {
-        return;
-    }
-    uint64_t began = sw__clock_now();
-    sw__helper_ensure();
-    const bool ended = sw__step_is_open(lane);
-    const bool dear =
-        ended && sw__step_end_at(lane, flags, joined ? began : sw__clock_now(), false);
     struct sw_domain *owner = sw__domain_at(lane->domain);
     lane->step_number = atomic_fetch_add(&owner->next_step, 1);
     lane->step_unit = (uint8_t)unit;
@@ -304,13 +311,27 @@ static void sw__step_start(sw_domain *domain, int unit, unsigned flags, bool joi
     sw__step_phases(lane);
     lane->phase_gate = SW_PHASE_COUNT;
     atomic_store_explicit(&lane->samples, 0, memory_order_relaxed);
-    lane->step_start = joined && ended ? lane->phase_since : sw__clock_now();
-    lane->phase_since = lane->step_start;
+    lane->step_start = lane->phase_since = now;
     lane->phases = 1u << lane->phase;
     atomic_store_explicit(&lane->file->step_begin, lane->step_start,
                           memory_order_relaxed);
     atomic_store_explicit(&lane->file->step_open, lane->step_number + 1,
                           memory_order_release);
+}
+
+/* Ends the open step as `flags` say and begins another. `joined`: at the same moment. */
+static void sw__step_start(sw_domain *domain, int unit, unsigned flags, bool joined)
+{
+    struct sw__lane *lane = sw__step_lane(domain);
+    if (!lane) {
+        return;
+    }
+    uint64_t began = sw__clock_now();
+    sw__helper_ensure();
+    const bool ended = sw__step_is_open(lane);
+    const bool dear =
+        ended && sw__step_end_at(lane, flags, joined ? began : sw__clock_now(), false);
+    sw__step_open_at(lane, unit, joined && ended ? lane->phase_since : sw__clock_now());
     const uint64_t number = lane->step_number;
     sw__lane_leave(lane);
     sw__step_cost(began, number, dear);

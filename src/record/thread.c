@@ -219,7 +219,9 @@ static void sw__thread_finish(struct sw__thread *thread)
         struct sw__lane *lane = thread->lane[i];
         if (lane != &sw__no_lane) {
             sw__lane_busy(lane);
+            sw__later_settle(lane);
             sw__step_close(lane, SW_STEP_INCOMPLETE);
+            sw__later_end(lane);
             sw__lane_cut(lane);
         }
     }
@@ -488,7 +490,9 @@ static struct sw__lane *sw__lane_renew(struct sw__lane *lane)
         return NULL;
     }
     sw__lane_busy(lane);
+    sw__later_settle(lane);
     sw__step_close(lane, SW_STEP_INCOMPLETE);
+    sw__later_end(lane);
     lane->idle = gate | sw__lane_slow(lane);
     sw__lane_reset(lane);
     sw__sections_changed();

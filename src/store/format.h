@@ -229,7 +229,31 @@ struct sw__fmt_lane {
     uint64_t step_max;
     uint64_t phase_ticks[SW_PHASE_SLOTS]; /* sums over ended, complete steps */
     uint32_t step_hist[60];               /* addresses / 64 of octave pages, 0 none */
-    uint8_t padding[80];
+    uint64_t later;                       /* address of a struct sw__fmt_later, 0 none */
+    uint8_t padding[72];
+};
+
+/* Steps that were noted and are not counted yet (<stepwatch/later.h>): `count` notes follow. The first ends the step `base`, the next one the
+ * step after it, and so on, but for those that begin none. Where `step_open` says another number than base + 1, the steps before it have been
+ * told already, and their notes do not count any more. Ended steps have `flags`, `unit` and `epoch`; all waits are calls of one node. */
+struct sw__fmt_later {
+    _Atomic uint32_t count;
+    uint32_t room;
+    uint64_t base;
+    uint32_t wait; /* address of the node / 64 */
+    uint32_t epoch;
+    uint16_t flags; /* of STEP records */
+    uint8_t unit;
+    uint8_t reserved[5];
+    uint64_t phase_ticks[SW_PHASE_SLOTS]; /* of the step `base`, so far */
+};
+/* One of them: struct sw_later_note. */
+struct sw__fmt_note {
+    uint64_t begin;      /* ticks; 0: no step begins */
+    uint64_t wait_begin; /* 0: none */
+    uint64_t wait_end;   /* 0: it still waits */
+    uint32_t updates;
+    uint32_t samples;
 };
 
 /* A node of a call tree: one section under one path. Times in ticks; self = inclusive - child. */
@@ -269,6 +293,8 @@ static_assert(offsetof(struct sw__fmt_block, used) == 12, "block header layout")
 static_assert(sizeof(struct sw__fmt_thread) == 128, "thread slot");
 static_assert(sizeof(struct sw__fmt_frame) == 32, "frame");
 static_assert(sizeof(struct sw__fmt_lane) == 576, "lane");
+static_assert(sizeof(struct sw__fmt_later) == 192, "notes");
+static_assert(sizeof(struct sw__fmt_note) == 32, "note");
 static_assert(sizeof(struct sw__fmt_node) == 320, "node");
 static_assert(sizeof(struct sw__fmt_page) == 512, "histogram page");
 static_assert(sizeof(sw_record) == 16 && sizeof(sw_record_span) == 32, "record");
