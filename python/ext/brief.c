@@ -5,6 +5,8 @@
  * differ from period to period, so that work done every so many steps is neither always seen nor always missed. */
 #include "brief.h"
 #include "modules.h"
+#include "quick.h"
+#include "resting.h"
 #include "ticks.h"
 #include "training_state.h"
 #include <pthread.h>
@@ -18,11 +20,17 @@
 /* The part of the time that looking at steps in full may take; less where only statistics are wanted. */
 #define SHARE 0.001
 #define SHARE_STATISTICS 0.0005
+/* Of a thousand steps, looking at the first ones in full takes no more than so many times that, but for the least of them. */
+#define SHARE_FIRST 2.0
 /* Looking at more than so many steps in full is as well as looking at all of them. */
 #define ALL_ABOVE 0.75
 
 enum {
-    FIRST = 200, /* steps that are looked at before any is not: a short run is exact */
+    /* Steps that are looked at before any is not, so that a short run is exact: at least and at most, and where only statistics are
+     * wanted at least. */
+    FIRST = 100,
+    FIRST_MOST = 200,
+    FIRST_STATISTICS = 50,
     LEARNS = 32, /* of these the last so many say what a step takes */
     AGAIN = 64,  /* where all are looked at, how many go by before that is thought over */
     PERIOD = 100, /* steps from one burst to the next, at least */
@@ -41,6 +49,7 @@ static struct {
     uint32_t recording;
     const train_state *state; /* of the thread that trains, to be compared only */
     uint32_t looked;          /* steps that were looked at in a row */
+    uint32_t first;           /* so many of them before any is watched in brief */
     uint64_t since;           /* when the stretch began that is measured, in ticks */
     uint32_t steps;           /* in it, */
     uint32_t watched;         /* and those of them that were looked at */
@@ -52,6 +61,8 @@ static struct {
         before;      /* in steps that were looked at; when the open one began */
     bool counting;   /* the open step was looked at so far */
     bool look;       /* the next step is looked at */
+    uint32_t bare;   /* steps of the stretch that were looked at and had no update */
+    bool gathers;    /* there are such */
     uint32_t period; /* 0: all steps are looked at */
     uint32_t burst, place, begins;
     uint32_t random;
@@ -88,14 +99,16 @@ static void begin_anew(const train_state *state)
     now.state = state;
     now.wanted = wanted_now();
     now.statistics = option_is("events", "off");
+    now.first = now.statistics ? FIRST_STATISTICS : FIRST;
     now.random = 1;
 }
 
 /* Calls up to here belong to the step that is looked at. */
-static void count_end(void)
+static void count_end(const train_state *state)
 {
     if (now.counting) {
         now.counting = false;
+        now.bare += !state || state->updates == 0;
         now.calls.hooks += core_brief_calls.hooks - now.before.hooks;
         now.calls.modules += core_brief_calls.modules - now.before.modules;
     }
@@ -113,7 +126,7 @@ static uint32_t random_below(uint32_t limit)
 static void stretch_begin(void)
 {
     now.since = core_ticks();
-    now.steps = now.watched = now.ended = 0;
+    now.steps = now.watched = now.ended = now.bare = 0;
     now.calls = (struct core_brief_calls){0, 0};
 }
 
@@ -128,6 +141,7 @@ static void plan(void)
     const double part = share * took / (now.steps ? now.steps : 1) / cost;
     const bool torch = now.calls.hooks >= now.watched; /* else nobody would leave early */
     now.period = 0;
+    now.gathers = now.bare > 0;
     now.wanted = now.wanted && is_alone();
     if (now.wanted && torch && now.steps && part < ALL_ABOVE) {
         now.period = part * PERIOD >= BURST ? PERIOD
@@ -136,6 +150,9 @@ static void plan(void)
         now.burst = part * PERIOD >= BURST ? (uint32_t)(part * PERIOD) : BURST;
         now.place = 0;
         now.begins = random_below(now.period - now.burst + 1);
+    }
+    if (now.looked < FIRST_MOST && part * SHARE_FIRST * 1000 >= FIRST_MOST) {
+        now.first = FIRST_MOST; /* They are long enough for more. */
     }
     stretch_begin();
 }
@@ -156,7 +173,10 @@ static bool may(const train_state *state, int rank)
 static void brief_over(void)
 {
     core_brief = false;
+    core_quick_stop();
+    sw_later_close();
     core_module_slots_rest(false);
+    core_rests(CORE_REST_ENDS);
 }
 
 void core_brief_end(void)
@@ -169,7 +189,7 @@ void core_brief_end(void)
 
 void core_brief_apart(void)
 {
-    count_end();
+    count_end(NULL);
     core_brief_end();
 }
 
@@ -189,6 +209,7 @@ static void look(void)
     if (core_brief) {
         brief_over();
     }
+    sw_later_close(); /* Another thread may have ended what is brief. */
     now.look = false;
     now.looked++;
     now.watched++;
@@ -219,7 +240,7 @@ void core_brief_next(const train_state *state, int rank, bool anew)
         core_brief_end();
         return;
     }
-    count_end();
+    count_end(state);
     /* Where something ends it in every other step, being brief only makes them differ. */
     if (now.ended > ENDED_MOST && now.ended > now.steps / ENDED_PART) {
         now.wanted = false;
@@ -232,13 +253,13 @@ void core_brief_next(const train_state *state, int rank, bool anew)
         now.steps++;
         return;
     }
-    if (now.looked < FIRST) {
-        if (now.looked >= FIRST - LEARNS && !now.since) {
+    if (now.looked < now.first) {
+        if (now.looked >= now.first - LEARNS && !now.since) {
             stretch_begin();
         }
         look();
         now.steps++;
-        if (now.looked >= FIRST) {
+        if (now.looked >= now.first) {
             plan();
         }
         return;
@@ -254,18 +275,31 @@ void core_brief_next(const train_state *state, int rank, bool anew)
     if (!core_brief) {
         core_brief = true;
         core_module_slots_rest(true);
+        core_rests(now.gathers ? CORE_REST_BUT_BACKWARD : CORE_REST_ALL);
     }
+}
+
+uint32_t core_brief_left(const train_state *state)
+{
+    const uint32_t place = now.place, end = now.begins + now.burst;
+    const uint32_t until = place < now.begins ? now.begins : now.period;
+    const bool usual = core_brief && now.state == state && !now.look && place < until &&
+                       (place < now.begins || place >= end) && state->updated &&
+                       now.recording == state->recording;
+    return usual ? until - place : 0;
+}
+
+void core_brief_went_on(uint32_t steps)
+{
+    now.place += steps;
+    now.steps += steps;
 }
 
 bool core_brief_goes_on(const train_state *state)
 {
-    const uint32_t place = now.place;
-    const bool usual = core_brief && now.state == state && place < now.period &&
-                       (place < now.begins || place - now.begins >= now.burst) &&
-                       state->updated && now.recording == state->recording;
+    const bool usual = core_brief_left(state) > 0;
     if (usual) {
-        now.place++;
-        now.steps++;
+        core_brief_went_on(1);
     }
     return usual;
 }
@@ -286,6 +320,7 @@ void core_brief_never(void)
 /* With the GIL, if it was Python that forked; then the slots are put back, too. Else the child calls no modules. */
 static void forked_child(void)
 {
+    core_quick_now = (core_quick){0};
     if (core_brief && PyGILState_Check()) {
         brief_over();
     }

@@ -27,6 +27,9 @@ extern bool core_brief_may;
 void core_brief_next(const struct train_state *state, int rank, bool anew);
 /* Whether the next step of this thread is one more that is watched in brief, with nothing to decide; then it is counted. */
 bool core_brief_goes_on(const struct train_state *state);
+/* How many more there are; that so many have been. */
+uint32_t core_brief_left(const struct train_state *state);
+void core_brief_went_on(uint32_t steps);
 /* Something happened that no usual step has, such as a validation: from here on everything is watched. */
 void core_brief_end(void);
 /* The same, and what is called from here to the next step is no part of what looking at a step costs. */

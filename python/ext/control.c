@@ -225,6 +225,7 @@ static PyObject *core_stop(PyObject *module, PyObject *Py_UNUSED(ignored))
         core_process_ends(module);
         core_lines_sync();
         core_stages_flush();
+        core_jit_waits_flush();
         core_functions_flush(module);
         core_memory_flush();
     }

@@ -9,9 +9,12 @@
 /* What is rare is kept out of what is not. A few bytes of every thread are found without a call. */
 #if defined(__GNUC__)
 #define CORE_NOINLINE __attribute__((noinline))
+#define CORE_THREAD_SHARED                                                               \
+    __thread __attribute__((tls_model("initial-exec"), visibility("hidden")))
 #define CORE_THREAD_LOCAL static __thread __attribute__((tls_model("initial-exec")))
 #else
 #define CORE_NOINLINE
+#define CORE_THREAD_SHARED _Thread_local
 #define CORE_THREAD_LOCAL static _Thread_local
 #endif
 
@@ -48,6 +51,7 @@ enum core_slot {
     CORE_CHART_TYPE,
     CORE_EVENTS_TYPE,
     CORE_UNSEEN_TYPE,
+    CORE_STEPPED_TYPE,
     CORE_SLOTS
 };
 
@@ -104,6 +108,7 @@ int core_torch_events_add(PyObject *module);
 int core_history_add(PyObject *module);
 int core_judge_add(PyObject *module);
 int core_bench_add(PyObject *module);
+int core_quick_add(PyObject *module);
 int core_memory_add(PyObject *module);
 int core_profiler_add(PyObject *module);
 int core_charts_add(PyObject *module);
@@ -143,6 +148,9 @@ void core_lines_rebase(void);
 
 /* The counts of the stages of data loaders: into the recording before it ends. With the GIL. */
 void core_stages_flush(void);
+
+/* Where programs wait for what JAX computes: into the recording before it ends. With the GIL. */
+void core_jit_waits_flush(void);
 
 /* Puts what running function profiles have counted into the trace, before it ends. */
 void core_functions_flush(PyObject *module);

@@ -6,7 +6,7 @@
  * (integrations/jax_steps.py) from the first few calls of each function; after that only numbers are compared here. */
 #include "loops.h"
 #include "section.h"
-#include "training.h"
+#include "training_state.h"
 #include "user_code.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -80,10 +80,7 @@ static struct {
     PyObject *staging;  /* () -> whether what is traced is not run */
     PyObject *block;    /* (result): wait for it */
 } python;
-static PyObject *train_step;
-static PyObject *train_update;
 static PyObject *entry_gone;
-static PyObject *step_arguments[2]; /* the source, the unit */
 
 CORE_THREAD_LOCAL jit_frame *running;
 
@@ -340,14 +337,9 @@ static int outermost_begins(jit_function *function, PyObject *const *args, size_
             *owns = true;
             return 1;
         }
-        PyObject *const step[] = {step_arguments[0], function->owner, Py_None,
-                                  step_arguments[1]};
-        PyObject *began = PyObject_Vectorcall(train_step, step, 4, NULL);
-        if (!began && ours_failed() != 0) {
-            return -1;
-        }
-        *owns = began == Py_True;
-        Py_XDECREF(began);
+        train_state *state = core_train_state();
+        *owns = state && core_train_question(state, TRAIN_UPDATE, function->owner, NULL,
+                                             false, SW_STEP_UPDATE) == 1;
         core_train_works(true);
         return 1;
     }
@@ -366,12 +358,7 @@ static void update_happened(jit_function *function, bool owns)
         sw_update();
         return;
     }
-    PyObject *const owner[] = {function->owner};
-    PyObject *result = PyObject_Vectorcall(train_update, owner, 1, NULL);
-    if (!result) {
-        core_error_forget();
-    }
-    Py_XDECREF(result);
+    core_train_update(function->owner);
 }
 
 /* Tells Python about a call that is over. Returns `result`, or NULL when the user wants to stop. */
@@ -735,23 +722,6 @@ int core_jit_calls_add(PyObject *module)
     if (!core_in_main_interpreter()) {
         return 0;
     }
-    struct {
-        PyObject **place;
-        PyObject *value;
-    } const needed[] = {
-        {&train_step, PyObject_GetAttrString(module, "train_step")},
-        {&train_update, PyObject_GetAttrString(module, "train_update")},
-        {&entry_gone, PyObject_GetAttrString(module, "_jit_gone")},
-        {&step_arguments[0], PyLong_FromLong(TRAIN_UPDATE)},
-        {&step_arguments[1], PyLong_FromLong(SW_STEP_UPDATE)},
-    };
-    for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
-        if (!needed[i].value) {
-            return -1;
-        }
-        PyObject *before = *needed[i].place;
-        *needed[i].place = needed[i].value;
-        Py_XDECREF(before);
-    }
-    return 0;
+    Py_XSETREF(entry_gone, PyObject_GetAttrString(module, "_jit_gone"));
+    return entry_gone ? 0 : -1;
 }

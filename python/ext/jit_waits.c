@@ -3,6 +3,7 @@
  * A wait within another one, as reading an array waits for it, belongs to the outer one. Arrays in main memory give their
  * bytes by the buffer protocol, which no Python function sees: there the pointer of the type leads here. */
 #include "section.h"
+#include "ticks.h"
 #include "user_code.h"
 #include <stepwatch/stepwatch.h>
 #include <string.h>
@@ -15,7 +16,8 @@ typedef struct wait_place {
     PyCodeObject *code;
     int line;
     uint32_t recording;
-    uint64_t row;
+    uint32_t kind;
+    uint64_t row, due; /* when it is next put into the trace */
     uint32_t name_id, file_id;
     uint64_t calls, ticks, bytes, most;
 } wait_place;
@@ -30,7 +32,8 @@ static PyObject *buffer_name;
 static PyTypeObject *buffer_type;
 static getbufferproc buffer_get;
 
-CORE_THREAD_LOCAL unsigned waiting;
+/* The wait that is open on this thread; NULL: none is. */
+CORE_THREAD_LOCAL wait_place *waiting;
 
 /* --- Places -------------------------------------------------------------------------------------- */
 
@@ -74,7 +77,7 @@ static wait_place *place_get(PyObject *name, PyCodeObject *code, int line)
     const uint32_t recording = sw_recording_number();
     if (place->recording != recording) {
         place->recording = recording;
-        place->row = 0;
+        place->row = place->due = 0;
         place->calls = place->ticks = place->bytes = place->most = 0;
         place->name_id = name_id(place->name);
         place->file_id = place->code ? name_id(place->code->co_filename) : 0;
@@ -82,18 +85,41 @@ static wait_place *place_get(PyObject *name, PyCodeObject *code, int line)
     return place;
 }
 
-static void place_add(wait_place *place, uint32_t kind, uint64_t ticks, uint64_t bytes)
+static void place_put(wait_place *place)
 {
+    sw_row row = {
+        .table = SW_TABLE_WAIT,
+        .key = {place->name_id, place->file_id, (uint32_t)place->line, place->kind},
+        .value = {place->calls, place->ticks, place->bytes, place->most, 0},
+    };
+    place->row = sw_row_put(place->row, &row);
+}
+
+/* Adds a wait. A row takes a lock, and so it is put now and then, and when the recording ends. */
+static void place_add(wait_place *place, uint32_t kind, uint64_t begin, uint64_t end,
+                      uint64_t bytes)
+{
+    const uint64_t ticks = end - begin;
+    place->kind = kind;
     place->calls++;
     place->ticks += ticks;
     place->bytes += bytes;
     place->most = ticks > place->most ? ticks : place->most;
-    sw_row row = {
-        .table = SW_TABLE_WAIT,
-        .key = {place->name_id, place->file_id, (uint32_t)place->line, kind},
-        .value = {place->calls, place->ticks, place->bytes, place->most, 0},
-    };
-    place->row = sw_row_put(place->row, &row);
+    if (end >= place->due) {
+        place_put(place);
+        place->due = core_ticks_due(end, core_ticks());
+    }
+}
+
+void core_jit_waits_flush(void)
+{
+    const uint32_t recording = sw_recording_number();
+    for (size_t i = 0; i < PLACES; i++) {
+        wait_place *place = &places[i];
+        if (place->name && place->recording == recording && place->calls) {
+            place_put(place);
+        }
+    }
 }
 
 static void record_put(const wait_place *place, uint32_t kind, uint64_t begin,
@@ -125,59 +151,71 @@ static void record_put(const wait_place *place, uint32_t kind, uint64_t begin,
 
 /* --- A wait --------------------------------------------------------------------------------------- */
 
-/* Opens it; 0: it is within another one, or nothing is recorded, and needs no end. */
-static uint64_t wait_open(sw_section *section)
+/* Opens it, in the line of the user's that runs: while the result is still being computed there is time to look for that. 0: it is
+ * within another one, or nothing is recorded, and needs no end. */
+static uint64_t wait_open(sw_section *section, PyObject *name)
 {
     if (!SW_GATE(section) || waiting) {
         return 0;
     }
-    waiting = 1;
+    core_user_site site = {.code = NULL, .line = 0};
+    const bool found = core_user_site_find(&site);
+    waiting = place_get(name, found ? site.code : NULL, found ? site.line : 0);
+    if (found) {
+        Py_DECREF(site.code);
+    }
     sw_section_enter(section);
     return sw_now();
 }
 
-static void wait_close(PyObject *name, uint64_t begin, uint32_t kind, uint64_t bytes)
+static void wait_close(uint64_t begin, uint32_t kind, uint64_t bytes)
 {
     const uint64_t end = sw_now();
-    waiting = 0;
+    wait_place *place = waiting;
+    waiting = NULL;
     sw_end(kind == KIND_H2D ? h2d_section : sync_section);
-    core_user_site site = {.code = NULL, .line = 0};
-    const bool found = core_user_site_find(&site);
-    wait_place *place = place_get(name, found ? site.code : NULL, found ? site.line : 0);
-    if (found) {
-        Py_DECREF(site.code);
+    /* Another recording may have begun. */
+    if (place && place->recording == sw_recording_number()) {
+        place_add(place, kind, begin, end, bytes);
+        record_put(place, kind, begin, end, bytes);
     }
-    place_add(place, kind, end - begin, bytes);
-    record_put(place, kind, begin, end, bytes);
 }
 
-static PyObject *jit_wait_begin(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+static PyObject *wait_begin(PyObject *name, sw_section *section)
 {
-    return PyLong_FromUnsignedLongLong(wait_open(sync_section));
+    if (!PyUnicode_Check(name)) {
+        PyErr_SetString(PyExc_TypeError, "a name is expected");
+        return NULL;
+    }
+    return PyLong_FromUnsignedLongLong(wait_open(section, name));
 }
 
-static PyObject *jit_put_begin(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+static PyObject *jit_wait_begin(PyObject *Py_UNUSED(module), PyObject *name)
 {
-    return PyLong_FromUnsignedLongLong(wait_open(h2d_section));
+    return wait_begin(name, sync_section);
+}
+
+static PyObject *jit_put_begin(PyObject *Py_UNUSED(module), PyObject *name)
+{
+    return wait_begin(name, h2d_section);
 }
 
 static PyObject *wait_end(PyObject *const *args, Py_ssize_t count, uint32_t kind)
 {
-    if (count < 2 || count > 3 || !PyUnicode_Check(args[0])) {
-        PyErr_SetString(PyExc_TypeError,
-                        "a name, a begin and perhaps bytes are expected");
+    if (count < 1 || count > 2) {
+        PyErr_SetString(PyExc_TypeError, "a begin and perhaps bytes are expected");
         return NULL;
     }
-    const uint64_t begin = PyLong_AsUnsignedLongLongMask(args[1]);
-    const uint64_t bytes = count > 2 ? PyLong_AsUnsignedLongLongMask(args[2]) : 0;
+    const uint64_t begin = PyLong_AsUnsignedLongLongMask(args[0]);
+    const uint64_t bytes = count > 1 ? PyLong_AsUnsignedLongLongMask(args[1]) : 0;
     if (PyErr_Occurred()) {
-        waiting = 0;
+        waiting = NULL;
         return NULL;
     }
     if (begin) {
         PyObject *type, *value, *trace;
         PyErr_Fetch(&type, &value, &trace);
-        wait_close(args[0], begin, kind, bytes);
+        wait_close(begin, kind, bytes);
         PyErr_Restore(type, value, trace);
     }
     Py_RETURN_NONE;
@@ -200,12 +238,12 @@ static PyObject *jit_put_end(PyObject *Py_UNUSED(module), PyObject *const *args,
 static int buffer_get_recorded(PyObject *object, Py_buffer *view, int flags)
 {
     getbufferproc get = buffer_get;
-    const uint64_t begin = wait_open(sync_section);
+    const uint64_t begin = wait_open(sync_section, buffer_name);
     const int result = get(object, view, flags);
     if (begin) {
         PyObject *type, *value, *trace;
         PyErr_Fetch(&type, &value, &trace);
-        wait_close(buffer_name, begin, KIND_SYNC, 0);
+        wait_close(begin, KIND_SYNC, 0);
         PyErr_Restore(type, value, trace);
     }
     return result;
@@ -248,14 +286,16 @@ static PyObject *jit_watch_buffers(PyObject *Py_UNUSED(module), PyObject *object
 #define FAST(function) (PyCFunction)(void (*)(void)) function
 
 static PyMethodDef wait_methods[] = {
-    {"jit_wait_begin", jit_wait_begin, METH_NOARGS,
-     PyDoc_STR("The program begins to wait for a result; 0: it does already.")},
+    {"jit_wait_begin", jit_wait_begin, METH_O,
+     PyDoc_STR("jit_wait_begin(name, /)\n--\n\n"
+               "The program begins to wait for a result; 0: it does already.")},
     {"jit_wait_end", FAST(jit_wait_end), METH_FASTCALL,
-     PyDoc_STR("jit_wait_end(name, begin, bytes=0, /)\n--\n\nThe result is there.")},
-    {"jit_put_begin", jit_put_begin, METH_NOARGS,
-     PyDoc_STR("The program begins to copy to a device; 0: it does already.")},
+     PyDoc_STR("jit_wait_end(begin, bytes=0, /)\n--\n\nThe result is there.")},
+    {"jit_put_begin", jit_put_begin, METH_O,
+     PyDoc_STR("jit_put_begin(name, /)\n--\n\n"
+               "The program begins to copy to a device; 0: it does already.")},
     {"jit_put_end", FAST(jit_put_end), METH_FASTCALL,
-     PyDoc_STR("jit_put_end(name, begin, bytes=0, /)\n--\n\nThe copy was made.")},
+     PyDoc_STR("jit_put_end(begin, bytes=0, /)\n--\n\nThe copy was made.")},
     {"jit_watch_buffers", jit_watch_buffers, METH_O,
      PyDoc_STR("Who takes a buffer of this type waits; None: not any more.")},
     {NULL, NULL, 0, NULL},

@@ -6,6 +6,7 @@
  * again when somebody sets __next__, and then the function is found. Only with the GIL, in the main interpreter. */
 #include "brief.h"
 #include "loader_pass.h"
+#include "quick.h"
 #include "training.h"
 
 static struct {
@@ -41,7 +42,8 @@ static core_loader_pass *pass_now(PyObject *iterator)
     return pass->direct ? pass : NULL;
 }
 
-static PyObject *slot_next(PyObject *iterator)
+/* What is done for a batch where it is not quick. */
+static CORE_NOINLINE PyObject *next_looked(PyObject *iterator)
 {
     core_loader_pass *pass = pass_now(iterator);
     if (!pass) {
@@ -54,6 +56,11 @@ static PyObject *slot_next(PyObject *iterator)
     PyObject *batch = PyObject_CallOneArg(original, iterator);
     if (batch && core_brief) {
         core_loader_got_briefly(pass);
+        if (core_train_waits()) {
+            core_quick_saw(iterator, pass);
+        } else {
+            core_quick_begin(core_train_self, iterator, pass);
+        }
     } else if (batch) {
         core_loader_got(pass);
     } else {
@@ -61,6 +68,45 @@ static PyObject *slot_next(PyObject *iterator)
     }
     Py_DECREF(original);
     Py_DECREF(pass);
+    return batch;
+}
+
+/* It was waited for quickly, and there is none, or somebody was told of it. */
+static CORE_NOINLINE void next_over(PyObject *iterator, const PyObject *batch)
+{
+    core_quick_settle();
+    if (batch) {
+        core_train_got();
+    } else {
+        core_train_over(iterator, !PyErr_ExceptionMatches(PyExc_StopIteration));
+    }
+}
+
+/* A part of another's wait. */
+static CORE_NOINLINE PyObject *next_nested(PyObject *iterator)
+{
+    const uint64_t began = core_ticks();
+    PyObject *batch = PyObject_CallOneArg(taken.original, iterator);
+    if (batch && core_quick_is_nested(iterator)) {
+        core_quick_count(&core_quick_now, core_ticks() - began);
+    } else if (!batch) {
+        core_quick_settle();
+        core_train_nested();
+        core_train_over(iterator, !PyErr_ExceptionMatches(PyExc_StopIteration));
+    }
+    return batch;
+}
+
+static PyObject *slot_next(PyObject *iterator)
+{
+    if (!core_quick_wait(iterator)) {
+        return core_quick_is_nested(iterator) ? next_nested(iterator)
+                                              : next_looked(iterator);
+    }
+    PyObject *batch = PyObject_CallOneArg(taken.original, iterator);
+    if (!batch || !core_quick_got()) {
+        next_over(iterator, batch);
+    }
     return batch;
 }
 

@@ -5,6 +5,7 @@
 #include "loader_pass.h"
 #include "brief.h"
 #include "modules.h"
+#include "quick.h"
 #include "stages.h"
 #include "training.h"
 #include <structmember.h>
@@ -57,6 +58,7 @@ static void pass_dealloc(PyObject *object)
     PyTypeObject *type = Py_TYPE(object);
     PyObject_GC_UnTrack(object);
     core_loader_pass_forget((pass_object *)object);
+    core_quick_forget((pass_object *)object);
     pass_clear(object);
     type->tp_free(object);
     Py_DECREF(type);
@@ -135,6 +137,7 @@ static void pass_rest(core_loader_pass *self, PyObject *iterator, bool rests)
 
 void core_loader_ask(core_loader_pass *self, PyObject *iterator)
 {
+    core_quick_settle();
     if (self->index == 0) {
         core_brief_look();
     } else if (core_brief && self->rests) {
@@ -234,6 +237,16 @@ void core_loader_got_briefly(core_loader_pass *self)
         core_stage_add(wait, self->began, core_ticks());
     }
     self->index++;
+}
+
+void core_loader_got_many(core_loader_pass *self, uint32_t batches, uint64_t ticks,
+                          uint64_t shortest, uint64_t longest)
+{
+    core_stage *wait = stage_or_null(self->wait);
+    self->index += batches;
+    if (SW_GATE(core_stage_gate) && wait) {
+        core_stage_add_sum(wait, batches, ticks, shortest, longest);
+    }
 }
 
 void core_loader_got(core_loader_pass *self)

@@ -31,6 +31,9 @@ void core_loader_ask(core_loader_pass *self, PyObject *iterator);
 void core_loader_got(core_loader_pass *self);
 /* The same where the step is watched in brief: the batch is not counted. */
 void core_loader_got_briefly(core_loader_pass *self);
+/* So many batches of steps in brief were got, which were waited for as long as that. */
+void core_loader_got_many(core_loader_pass *self, uint32_t batches, uint64_t ticks,
+                          uint64_t shortest, uint64_t longest);
 /* What a weak reference refers to, a new reference; NULL: it is gone, or this is none. */
 PyObject *core_referred(PyObject *weak);
 /* passes.get(id(iterator)), borrowed; NULL: there is none, or an exception is set. */

@@ -2,6 +2,7 @@
 #include "brief.h"
 #include "core.h"
 #include "modules.h"
+#include "resting.h"
 #include "training.h"
 #include "unseen.h"
 #include "user_code.h"
@@ -16,7 +17,8 @@ static int (*const parts[])(PyObject *module) = {
     core_collector_add, core_timed_print_add, core_operators_add, core_torch_events_add,
     core_compare_add,   core_history_add,     core_bench_add,     core_monitor_add,
     core_memory_add,    core_profiler_add,    core_charts_add,    core_tensorboard_add,
-    core_judge_add,     core_unseen_add,      core_brief_add,
+    core_judge_add,     core_unseen_add,      core_brief_add,     core_resting_add,
+    core_quick_add,
 };
 
 int core_type_add(PyObject *module, enum core_slot slot, PyType_Spec *spec)

@@ -6,6 +6,7 @@
  * has to find out once, such as the names of a model's parts, it is asked for when a module is first seen. */
 #include "modules.h"
 #include "brief.h"
+#include "quick.h"
 #include "section.h"
 #include "stages.h"
 #include "ticks.h"
@@ -502,7 +503,7 @@ static PyObject *backward_enter(PyObject *Py_UNUSED(self), PyObject *tensors)
 {
     if (core_brief) {
         /* On threads of autograd it is part of another backward. */
-        if (told() && core_train_in_brief() && !core_compiles()) {
+        if (told() && core_train_in_brief() && !core_compiles() && !core_quick_works()) {
             core_train_works(true);
         }
         Py_RETURN_NONE;
@@ -579,13 +580,24 @@ static PyObject *optimizer_enter(PyObject *Py_UNUSED(self), PyObject *optimizer)
     return open_section(entry->inner);
 }
 
+void core_optimizer_begins(void)
+{
+    local.optimizers++;
+}
+
+bool core_optimizer_ends(void)
+{
+    local.optimizers -= local.optimizers > 0;
+    return local.optimizers == 0;
+}
+
 static PyObject *optimizer_leave(PyObject *Py_UNUSED(self), PyObject *section)
 {
     local.optimizers -= local.optimizers > 0;
     if (section != Py_True) {
         close_section(section, false);
     }
-    core_train_update(local.optimizer);
+    core_train_updated(local.optimizer);
     Py_RETURN_NONE;
 }
 
@@ -600,11 +612,16 @@ static PyObject *optimizer_failed(PyObject *Py_UNUSED(self), PyObject *section)
 
 /* --- Other work of a step that has a section of its own -------------------------------------- */
 
-/* Whether a step that is watched in brief leaves this section out. */
-static bool left_out(const PyObject *section)
+/* Whether steps that are watched in brief leave this section out. */
+static bool rests(const PyObject *section)
 {
     const int phase = ((const core_section *)section)->phase;
-    return core_brief && !(phase < SW_PHASE_COUNT && SW_PHASES_ALWAYS >> phase & 1);
+    return !(phase < SW_PHASE_COUNT && SW_PHASES_ALWAYS >> phase & 1);
+}
+
+static bool left_out(const PyObject *section)
+{
+    return core_brief && rests(section);
 }
 
 static PyObject *work_enter(PyObject *Py_UNUSED(self), PyObject *section)
@@ -701,6 +718,15 @@ static int is_section(PyObject *self, PyObject *object)
     core_state *state = PyModule_GetState(self);
     return object == Py_None ||
            (PyObject *)Py_TYPE(object) == state->slot[CORE_SECTION_TYPE];
+}
+
+static PyObject *section_rests(PyObject *self, PyObject *section)
+{
+    if (section == Py_None || !is_section(self, section)) {
+        PyErr_SetString(PyExc_TypeError, "section_rests() takes a section");
+        return NULL;
+    }
+    return PyBool_FromLong(rests(section));
 }
 
 static void section_set(PyObject **where, PyObject *section)
@@ -801,6 +827,8 @@ static PyMethodDef modules_methods[] = {
      PyDoc_STR("Something begins in this section; None where nothing is recorded.")},
     {"section_leave", section_leave, METH_O, NULL},
     {"section_failed", section_failed, METH_O, NULL},
+    {"section_rests", section_rests, METH_O,
+     PyDoc_STR("Whether steps that are watched in brief leave the section out.")},
     {"module_hooks", (PyCFunction)(void (*)(void))module_hooks,
      METH_VARARGS | METH_KEYWORDS,
      PyDoc_STR("Say who names modules, and what torch knows.")},

@@ -21,6 +21,9 @@ bool core_module_trains(PyObject *module);
 PyObject *core_module_begin(PyObject *module);
 /* The call is over. An exception that is set stays. */
 void core_module_end(PyObject *section, bool failed);
+/* An optimizer of which only its updates are counted steps, on this thread; whether it was the outermost one. */
+void core_optimizer_begins(void);
+bool core_optimizer_ends(void);
 
 /* --- modules_table.c: what is known about an object, by its address ------------------------ */
 

@@ -94,7 +94,6 @@ static PyObject *call(PyObject *self, PyObject *args, PyObject *kwargs)
     }
     if (core_brief) {
         if (core_module_trains(self)) {
-            core_train_works_briefly();
             return pass_by(self, args, kwargs);
         }
         if (!core_brief_sees(self)) {

@@ -3,6 +3,7 @@
  * The counts live in the object and go into a row of the trace from time to time, when the recording ends and when the
  * object is freed: writing a row takes a lock, counting does not. */
 #include "stages.h"
+#include "quick.h"
 #include <pthread.h>
 #include <string.h>
 #include <structmember.h>
@@ -163,6 +164,22 @@ void core_stage_add_many(core_stage *stage, uint64_t calls, uint64_t begin, uint
     stage_keep(stage, end);
 }
 
+void core_stage_add_sum(core_stage *stage, uint64_t calls, uint64_t ticks,
+                        uint64_t shortest, uint64_t longest)
+{
+    const uint64_t now = core_ticks();
+    if (!stage_is_current(stage, now)) {
+        return;
+    }
+    stage->shortest =
+        stage->calls == 0 || shortest < stage->shortest ? shortest : stage->shortest;
+    stage->longest = longest > stage->longest ? longest : stage->longest;
+    stage->calls += calls;
+    stage->ticks += ticks;
+    stage->last = ticks / calls;
+    stage_keep(stage, now);
+}
+
 void core_stage_add(core_stage *stage, uint64_t begin, uint64_t end)
 {
     stage_count(stage, begin, end, 0);
@@ -217,6 +234,7 @@ void core_stage_end(core_stage *stage, const core_stage_run *run, const PyObject
 void core_stages_flush(void)
 {
     const uint32_t recording = sw_recording_number();
+    core_quick_put();
     pthread_mutex_lock(&stages.lock);
     for (core_stage *stage = stages.first; stage; stage = stage->next) {
         if (stage->calls && stage->recording == recording) {

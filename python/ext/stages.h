@@ -44,6 +44,9 @@ void core_stage_end(core_stage *stage, const core_stage_run *run, const PyObject
 void core_stage_add(core_stage *stage, uint64_t begin, uint64_t end);
 /* Counts several calls at once, which took from one tick to another together. */
 void core_stage_add_many(core_stage *stage, uint64_t calls, uint64_t begin, uint64_t end);
+/* Counts several calls that took these ticks together, and each between those. */
+void core_stage_add_sum(core_stage *stage, uint64_t calls, uint64_t ticks,
+                        uint64_t shortest, uint64_t longest);
 /* Whether its calls take so little, on average and lately, that timing each would matter. */
 bool core_stage_is_short(const core_stage *stage);
 /* Transforms may call each other; only the outermost counts. Whether this thread is in one. */

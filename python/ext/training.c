@@ -5,13 +5,14 @@
  * later: the first batches of a loader may turn out to be those of a validation, and then their step did not happen. */
 #include "brief.h"
 #include "modules.h"
+#include "quick.h"
 #include "sampler.h"
 #include "section.h"
 #include "training_state.h"
 #include "user_code.h"
 #include <string.h>
 
-CORE_THREAD_LOCAL train_state *train_self;
+CORE_THREAD_SHARED train_state *core_train_self;
 CORE_THREAD_LOCAL unsigned train_set_aside; /* how often, see train_aside */
 
 static sw_section *gate;
@@ -36,6 +37,7 @@ static long long step_newest;
 
 static void owner_clear(train_state *state)
 {
+    core_quick_settle();
     core_brief_end();
     state->owner = NULL;
     state->trains = state->by_call = false;
@@ -54,9 +56,10 @@ train_state *core_train_state(void)
     if (!SW_GATE(gate) || train_set_aside) {
         return NULL;
     }
-    train_state *state = train_self;
+    core_quick_settle();
+    train_state *state = core_train_self;
     if (!state) {
-        state = train_self = PyMem_RawCalloc(1, sizeof *state);
+        state = core_train_self = PyMem_RawCalloc(1, sizeof *state);
         if (!state) {
             return NULL;
         }
@@ -67,6 +70,18 @@ train_state *core_train_state(void)
         state->recording = recording;
     }
     return state;
+}
+
+train_state *core_train_briefly(void)
+{
+    core_quick_settle();
+    train_state *state = core_train_self;
+    return core_brief && state && core_brief_is_trainer(state) && state->open &&
+                   state->rank == state->open_rank && state->rank > TRAIN_UPDATE &&
+                   !state->awaited && !state->spared && !train_set_aside &&
+                   SW_GATE(gate) && state->recording == sw_recording_number()
+               ? state
+               : NULL;
 }
 
 /* --- Validation ------------------------------------------------------------------------ */
@@ -148,7 +163,7 @@ static void rank_raise(train_state *state, int rank)
         state->rank = rank;
         trainer.state = state;
         trainer.recording = state->recording;
-        if (rank == TRAIN_LOADER) {
+        if (rank >= TRAIN_LOADER) {
             core_loops_overruled();
         }
     }
@@ -381,7 +396,8 @@ static void step_left(train_state *state, bool freed)
 
 PyObject *core_train_owner_gone(PyObject *Py_UNUSED(module), PyObject *weak)
 {
-    train_state *state = train_self;
+    core_quick_settle();
+    train_state *state = core_train_self;
     if (state && state->owner_weak == weak) {
         owner_clear(state);
         if (SW_GATE(gate) && state->recording == sw_recording_number()) {
@@ -404,7 +420,7 @@ void core_train_explicit(void)
 
 void core_train_finish(void)
 {
-    train_state *state = train_self ? core_train_state() : NULL;
+    train_state *state = core_train_self ? core_train_state() : NULL;
     if (state) {
         core_train_validation_end(state);
         if (state->open && state->by_hand && state->backward) {
@@ -510,15 +526,7 @@ void core_train_works(bool backward)
 
 bool core_train_in_brief(void)
 {
-    return core_brief_is_trainer(train_self);
-}
-
-void core_train_works_briefly(void)
-{
-    train_state *state = train_self;
-    if (state && state->open) {
-        state->worked = true;
-    }
+    return core_brief_is_trainer(core_train_self);
 }
 
 void core_train_computes(void)
@@ -560,14 +568,14 @@ bool core_train_may_host(void)
 bool core_train_host(void)
 {
     const bool may = core_train_may_host();
-    if (may && train_self->awaited) {
+    if (may && core_train_self->awaited) {
         /* One step so far, from the first batch to the update: each of them was one. */
-        owner_clear(train_self);
-        step_forget(train_self);
-        train_self->awaited = false;
+        owner_clear(core_train_self);
+        step_forget(core_train_self);
+        core_train_self->awaited = false;
     }
     if (may) {
-        train_self->hosted = true;
+        core_train_self->hosted = true;
     }
     return may;
 }
@@ -696,22 +704,79 @@ int core_train_ask(int source, PyObject *owner, PyObject *group, bool evaluating
     return answer;
 }
 
+/* Whether the open step is not as most are. */
+static bool is_unusual(const train_state *state)
+{
+    return !state->open || state->open_rank != state->rank || state->validating ||
+           state->evaluated || state->spared || state->awaited || state->idle ||
+           state->other || train_set_aside || core_updates_by_hand;
+}
+
+sw_later *core_train_later(train_state *state)
+{
+    const bool usual = core_brief && state->brief && !state->waiting &&
+                       ((state->rank == TRAIN_LOADER && state->trains) ||
+                        state->rank == TRAIN_FRAMEWORK);
+    const int unit = SW_STEP_BATCH;
+    return usual && !is_unusual(state) ? sw_later_open(wait_section, unit) : NULL;
+}
+
+void core_train_nested(void)
+{
+    train_state *state = core_train_state();
+    if (state) {
+        state->waiting++;
+    }
+}
+
+void core_train_waited(void)
+{
+    sw_end(wait_section);
+}
+
+void core_train_settle(train_state *state, const core_quick *quick)
+{
+    if (quick->asked) {
+        step_opened(state);
+        state->first = false;
+        state->brief = true;
+        state->done.begin = 0;
+        state->briefly += quick->asked;
+        core_brief_went_on(quick->asked);
+    }
+    if (quick->worked) {
+        core_train_works(true);
+    }
+    if (quick->updates) {
+        core_train_did(state, quick->updates, quick->updater, quick->updated);
+    }
+    state->waiting += quick->waiting;
+}
+
+uint32_t core_train_untold(void)
+{
+    const long long next = step_watcher ? (long long)sw_step_number() + 1 : 0;
+    if (!step_watcher) {
+        return UINT32_MAX;
+    }
+    long long told = next > step_after ? next : step_after;
+    told += (step_watched - told % step_watched) % step_watched;
+    return told - next < UINT32_MAX ? (uint32_t)(told - next) : UINT32_MAX;
+}
+
 /* Every so many steps in brief allocators and what holds memory are looked at, if that is due. */
 enum { BRIEF_LOOKS = 8 };
 
 bool core_train_ask_briefly(const PyObject *owner)
 {
-    train_state *state = train_self;
+    core_quick_settle();
+    train_state *state = core_train_self;
     if (!state || !SW_GATE(gate) || state->owner != owner ||
         state->recording != sw_recording_number()) {
         return false;
     }
-    const bool usual = state->open && state->trains && state->worked &&
-                       state->rank == TRAIN_LOADER && state->open_rank == TRAIN_LOADER;
-    const bool unusual = state->validating || state->evaluated || state->spared ||
-                         state->awaited || state->idle || state->waiting ||
-                         state->other || train_set_aside || core_updates_by_hand;
-    if (!usual || unusual || !core_brief_goes_on(state)) {
+    const bool usual = state->trains && state->worked && state->rank == TRAIN_LOADER;
+    if (!usual || state->waiting || is_unusual(state) || !core_brief_goes_on(state)) {
         return false;
     }
     if (++state->briefly % BRIEF_LOOKS == 0) {

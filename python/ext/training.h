@@ -28,8 +28,6 @@ void core_train_finish(void);
 void core_train_works(bool backward);
 /* Whether this thread is the one whose steps are watched in brief. */
 bool core_train_in_brief(void);
-/* A model that is trained is called in a step that is watched in brief. */
-void core_train_works_briefly(void);
 /* A module is called in eval mode, but with gradients: that may be either. */
 void core_train_computes(void);
 /* A module is called in eval mode without gradients; `trained`: it was trained before. */
@@ -47,6 +45,8 @@ bool core_train_may_host(void);
 bool core_train_host(void);
 /* An optimizer has stepped, or another `owner` of updates says that there was one. */
 void core_train_update(PyObject *owner);
+/* The same; short where the step is watched in brief. */
+void core_train_updated(PyObject *owner);
 /* Whether this thread is making, or waiting for, a batch. */
 bool core_train_waits(void);
 /* What follows is no validation. */

@@ -1,4 +1,5 @@
 /* What Python says of a training, and is told: see training.h. */
+#include "quick.h"
 #include "sampler.h"
 #include "section.h"
 #include "training_state.h"
@@ -103,6 +104,17 @@ static PyObject *train_step(PyObject *Py_UNUSED(module), PyObject *const *args,
     const bool began = state && core_train_question(state, asked.rank, asked.owner,
                                                     asked.group, false, unit) == 1;
     return PyBool_FromLong(began);
+}
+
+/* As train_step for frameworks, whose loops own their steps. */
+static PyObject *framework_step(PyObject *Py_UNUSED(module), PyObject *owner)
+{
+    train_state *state;
+    if (!core_quick_ask(owner, core_ticks()) && (state = core_train_state())) {
+        (void)core_train_question(state, TRAIN_FRAMEWORK, owner, owner, false,
+                                  SW_STEP_BATCH);
+    }
+    Py_RETURN_NONE;
 }
 
 static PyObject *train_step_end(PyObject *Py_UNUSED(module), PyObject *const *args,
@@ -227,6 +239,8 @@ static PyMethodDef training_methods[] = {
     {"train_step", FAST(train_step), METH_FASTCALL,
      PyDoc_STR("train_step(source, owner, group=None, unit=1, /)\n--\n\n"
                "Begin a step, and end the open one; tell whether this source may.")},
+    {"framework_step", framework_step, METH_O,
+     PyDoc_STR("A framework's loop begins a step, and ends the open one.")},
     {"train_step_end", FAST(train_step_end), METH_FASTCALL,
      PyDoc_STR("train_step_end(source, owner, complete=True, /)\n--\n\n"
                "End the step, and begin none; None: there was no batch, forget it.")},

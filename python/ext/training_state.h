@@ -75,12 +75,31 @@ typedef struct train_state {
     } pass;               /* over the loop around the updates */
 } train_state;
 
+/* What this thread has; NULL: nothing yet. Of an earlier recording, perhaps. */
+extern CORE_THREAD_SHARED train_state *core_train_self;
+
 /* The state of this thread in this recording; NULL when nothing is recorded. */
 train_state *core_train_state(void);
+/* The same where this thread's open step is watched in brief and its owner gives the steps; else NULL. */
+train_state *core_train_briefly(void);
 /* Ends the open step, if there is one, and begins the next. */
 void core_train_step_begin(train_state *state, int rank, PyObject *owner,
                            const void *group, int unit);
 void core_train_validation_end(train_state *state);
+/* What was answered quickly is told: steps, updates, and whether it waits. */
+struct core_quick;
+void core_train_settle(train_state *state, const struct core_quick *quick);
+/* Where the steps of this state may be noted; NULL: nowhere. */
+struct sw_later *core_train_later(train_state *state);
+/* How many steps begin before somebody is told of one (core_train_watch). */
+uint32_t core_train_untold(void);
+/* Updates in a step that is watched in brief; `at`: when the last was, 0: now. */
+void core_train_did(train_state *state, unsigned updates, const void *updater,
+                    uint64_t at);
+/* One more wait, within the one that goes on, has begun. */
+void core_train_nested(void);
+/* Nothing but the recorder knows that a batch is there. */
+void core_train_waited(void);
 /* A step of a pass over this begins. */
 void core_train_epoch_begin(train_state *state, train_group *group);
 

@@ -1,6 +1,7 @@
 /* Updates: the loop around them and its epochs, loaders that take turns, and where the last step of a loop ends. See
  * training.c. */
 #include "brief.h"
+#include "quick.h"
 #include "training_state.h"
 
 /* Where nobody asks for batches, the passes of the loop around the updates are epochs, if that loop is within another. */
@@ -152,4 +153,32 @@ void core_train_update(PyObject *owner)
         (!state->owner || state->owner == owner)) {
         core_train_step_begin(state, TRAIN_UPDATE, owner, NULL, SW_STEP_UPDATE);
     }
+}
+
+void core_train_did(train_state *state, unsigned updates, const void *updater,
+                    uint64_t at)
+{
+    state->worked = state->backward = true;
+    state->updates += updates;
+    state->updater = updater;
+    state->backwards = 0;
+    state->epochs = state->epoch >= state->epochs ? state->epoch + 1 : state->epochs;
+    if (state->by_call) {
+        core_moment_take(state, &state->done);
+        state->done.end = at ? at : state->done.end;
+    }
+}
+
+void core_train_updated(PyObject *owner)
+{
+    if (core_quick_update(owner)) {
+        return;
+    }
+    train_state *state = core_train_briefly();
+    if (!state || state->validating || state->other) {
+        core_train_update(owner);
+        return;
+    }
+    sw_update();
+    core_train_did(state, 1, owner, 0);
 }

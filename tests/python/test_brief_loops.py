@@ -118,7 +118,7 @@ for x, y in DataLoader(Squares(), batch_size=2):
     assert len(rows) == 2000
     assert sum(row["brief"] for row in rows) > 1000
     stages = {each["kind"]: each for each in run.report().to_dict()["loader"]["stages"]}
-    assert stages["fetch"]["calls"] >= 200
+    assert stages["fetch"]["calls"] >= 100
     assert stages["getitem"]["calls"] == 2 * stages["fetch"]["calls"]
 
 

@@ -22,7 +22,7 @@ if importlib.util.find_spec("torch") is None:
 
 ROWS, BATCH, EPOCHS = 1600, 8, 4
 EPOCH = ROWS // BATCH
-FIRST = 200  # steps that are looked at before any is not
+FIRST = 100  # steps that are looked at before any is not
 
 PROGRAM = """
 import os, zlib

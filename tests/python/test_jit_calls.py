@@ -238,7 +238,9 @@ def test_what_cannot_be_watched_is_refused() -> None:
     with pytest.raises(TypeError, match="section"):
         _core.jit_function("text")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="a name"):
-        _core.jit_wait_end(1, 2)  # type: ignore[arg-type]
+        _core.jit_wait_begin(1)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="a begin"):
+        _core.jit_wait_end()  # type: ignore[call-arg]
     assert not _core.jit_watch_buffers(int)
 
 
@@ -246,18 +248,18 @@ def test_nothing_is_done_while_nothing_is_recorded() -> None:
     made, number = watched(lambda: 5, "not recorded")
     assert made() == 5
     assert _core.jit_state(number)[1] == 0
-    assert _core.jit_wait_begin() == 0
+    assert _core.jit_wait_begin("float(Array)") == 0
     _core.jit_unwatch_all()
 
 
 def test_waits_nest(recorded: Any) -> None:
     """A wait within another is part of it."""
-    begin = _core.jit_wait_begin()
+    begin = _core.jit_wait_begin("float(Array)")
     assert begin > 0
-    assert _core.jit_wait_begin() == 0
-    assert _core.jit_put_begin() == 0
-    _core.jit_wait_end("float(Array)", 0)
-    _core.jit_wait_end("float(Array)", begin)
-    put = _core.jit_put_begin()
-    _core.jit_put_end("jax.device_put", put, 100)
+    assert _core.jit_wait_begin("float(Array)") == 0
+    assert _core.jit_put_begin("jax.device_put") == 0
+    _core.jit_wait_end(0)
+    _core.jit_wait_end(begin)
+    put = _core.jit_put_begin("jax.device_put")
+    _core.jit_put_end(put, 100)
     assert (recorded.calls("sync"), recorded.calls("h2d")) == (1, 1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from inspect import CO_VARARGS, CO_VARKEYWORDS
+
 from stepwatch import _core
 
 TYPE_CHECKING = False
@@ -13,6 +15,21 @@ if TYPE_CHECKING:
 
 # Rank among the sources of steps; see python/ext/training.h.
 FRAMEWORK = 4
+
+
+def takes(function: Callable[..., Any], *names: str) -> bool:
+    """Tell whether a function takes these arguments and no others.
+
+    What stands for it then need not pack and unpack them, which takes longer than all else there.
+    """
+    code = getattr(function, "__code__", None)
+    flags = getattr(code, "co_flags", 0)
+    return (
+        code is not None
+        and code.co_varnames[: code.co_argcount] == names
+        and not code.co_kwonlyargcount
+        and not flags & (CO_VARARGS | CO_VARKEYWORDS)
+    )
 
 
 def inside(around: section) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

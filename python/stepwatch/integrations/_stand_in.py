@@ -6,8 +6,9 @@ that is recorded of a call. So the code is written for the parameters that the o
 
 from __future__ import annotations
 
-from types import FunctionType
+from types import CodeType, FunctionType
 
+from stepwatch import _core
 from stepwatch.integrations import _dynamo
 
 TYPE_CHECKING = False
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 # Names of ours begin with sw_, for parameters may have any.
 _SOURCE = """
 def sw_make(sw_original, sw_compiling, sw_enter, sw_leave, sw_failed, sw_given, sw_apart):
+    def sw_rests({parameters}):
+        if 0:
+            {cells}
+        return sw_original({arguments})
     def sw_stand_in({parameters}):
 {asked}        sw_token = sw_enter({told})
         if sw_token is None:
@@ -30,7 +35,7 @@ def sw_make(sw_original, sw_compiling, sw_enter, sw_leave, sw_failed, sw_given, 
             raise
         sw_leave(sw_token)
         return sw_result
-    return sw_stand_in
+    return sw_stand_in, sw_rests.__code__
 """
 # In the eyes of a compiler that was told so what enters says None (_torch_compile.py), and C asks
 # whether anything else of torch compiles. With an older torch it is asked here.
@@ -39,7 +44,7 @@ _ASKED = """\
             return sw_original({arguments})
 """
 _KEYWORDS, _ANY = 8, 4  # co_flags
-_made: dict[tuple[Any, ...], Callable[..., Any]] = {}
+_made: dict[tuple[Any, ...], Callable[..., tuple[Any, CodeType]]] = {}
 
 
 class Hooks:
@@ -47,7 +52,9 @@ class Hooks:
 
     ``enter`` returns None where nothing is to be recorded, or what the other two are given. It is
     told ``given``, or the function's first argument. ``apart`` makes of a closure, where there is
-    one, what is called in its place.
+    one, what is called in its place. ``rests``: nothing is recorded where a step is watched in
+    brief, and the function has the code of the original then; ``backward``: but not where there are
+    steps without an update.
     """
 
     def __init__(
@@ -57,8 +64,11 @@ class Hooks:
         failed: Callable[[Any], object],
         given: object = None,
         apart: Callable[[Any], Any] | None = None,
+        rests: bool = False,
+        backward: bool = False,
     ) -> None:
         self.around = (enter, leave, failed, given, apart)
+        self.rests, self.backward = rests, backward
 
 
 def stand_in(
@@ -74,9 +84,15 @@ def stand_in(
     asks = not known and not _dynamo.is_told(torch)
     make = _maker(*_shape(original), hooks.around[3] is None, hooks.around[4] is not None, asks)
     compiling = torch.compiler.is_compiling if asks else None
-    made: Any = make(original, compiling, *hooks.around)
+    made, rests = make(original, compiling, *hooks.around)
+    alike = _same_code(original, made.__code__) if hooks.rests else None
+    if alike is not None:
+        # It needs the names that the original knows, too.
+        namespace = original.__globals__ if namespace is None else namespace
     if namespace is not None:
         made = FunctionType(made.__code__, namespace, made.__name__, None, made.__closure__)
+    if hooks.rests:
+        _core.rest_code(made, alike or rests, hooks.backward)
     inner = _innermost(original)
     if inner is not None:
         made.__defaults__, made.__kwdefaults__ = inner.__defaults__, inner.__kwdefaults__
@@ -85,6 +101,16 @@ def stand_in(
         if known:
             _dynamo.see_through(made, original)
     return made  # type: ignore[no-any-return]
+
+
+def _same_code(original: Any, code: CodeType) -> CodeType | None:
+    """Return what a function with this code can be given to do what the original does, else None.
+
+    Functions keep the cells that they were made with; code that has none of its own may have those.
+    """
+    if not isinstance(original, FunctionType) or original.__code__.co_freevars:
+        return None
+    return original.__code__.replace(co_freevars=code.co_freevars)
 
 
 def _innermost(original: Any) -> Any:
@@ -128,7 +154,7 @@ def _maker(
     tells_first: bool,
     apart: bool,
     asks: bool,
-) -> Callable[..., Any]:
+) -> Callable[..., tuple[Any, CodeType]]:
     key = (names, optional, keywords, nameless, tells_first, apart, asks)
     found = _made.get(key)
     if found is not None:
@@ -156,8 +182,12 @@ def _maker(
         if apart:
             closure = True
             before = "if sw_token is not True: sw_args, sw_kwargs = sw_apart(sw_args, sw_kwargs)"
+    asked = _ASKED.format(arguments=", ".join(arguments)) if asks else ""
+    cells = ["sw_enter", "sw_leave", "sw_failed"]
+    cells += ["sw_compiling"] * asks + ["sw_given"] * (not tells_first) + ["sw_apart"] * closure
     source = _SOURCE.format(
-        asked=_ASKED.format(arguments=", ".join(arguments)) if asks else "",
+        asked=asked,
+        cells=", ".join(cells),
         parameters=", ".join(parameters),
         arguments=", ".join(arguments),
         told=first if tells_first else "sw_given",
@@ -165,6 +195,6 @@ def _maker(
     )
     scratch: dict[str, Any] = {}
     exec(compile(source, __file__, "exec"), scratch)
-    made: Callable[..., Any] = scratch["sw_make"]
+    made: Callable[..., tuple[Any, CodeType]] = scratch["sw_make"]
     _made[key] = made
     return made

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def timed(around: section, torch: Any) -> Callable[[Any], Callable[..., Any]]:
     """Return what makes of a function one that runs inside the section, for ``_patch.replace``."""
-    hooks = Hooks(_core.section_enter, _core.section_leave, _core.section_failed, around)
+    hooks = _hooks(_core.section_enter, around)
     return lambda original: stand_in(original, hooks, torch)
 
 
@@ -24,5 +24,10 @@ def timed_after_validation(around: section, torch: Any) -> Callable[[Any], Calla
 
     Where a batch is being made it is part of that: many datasets load a file for every sample.
     """
-    hooks = Hooks(_core.work_enter, _core.section_leave, _core.section_failed, around)
+    hooks = _hooks(_core.work_enter, around)
     return lambda original: stand_in(original, hooks, torch)
+
+
+def _hooks(enter: Callable[[section], section | None], around: section) -> Hooks:
+    leave, failed = _core.section_leave, _core.section_failed
+    return Hooks(enter, leave, failed, around, rests=_core.section_rests(around))

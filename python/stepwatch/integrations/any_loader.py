@@ -146,6 +146,8 @@ class Pass:
         _core.train_got(owner)
         if self.foreign is not None:
             self._count(self.foreign, begin)
+        else:
+            _core.quick_begin(owner)
         return batch
 
     def _count(self, foreign: Foreign, begin: int) -> None:
@@ -165,12 +167,24 @@ def _evaluating() -> bool:
 
 def _batches(inner: Generator[Any, Any, Any], current: Pass) -> Generator[Any, Any, Any]:
     """Go through a generator's batches as a generator."""
+    wait, got = _core.quick_wait, _core.quick_got
     try:
         while True:
-            try:
-                batch = current.ask(inner, inner.__next__)
-            except StopIteration:
-                return
+            if wait(inner):
+                try:
+                    batch = next(inner)
+                except StopIteration:
+                    _core.train_end(inner)
+                    return
+                except BaseException:
+                    _core.train_failed(inner)
+                    raise
+                got(inner)
+            else:
+                try:
+                    batch = current.ask(inner, inner.__next__)
+                except StopIteration:
+                    return
             yield batch
     finally:
         inner.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stepwatch import _core, section
 from stepwatch.integrations import _patch
-from stepwatch.integrations._framework import FRAMEWORK, epoch, inside
+from stepwatch.integrations._framework import FRAMEWORK, epoch, inside, takes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,26 +35,47 @@ def install(module: Any) -> None:
 
 
 def _get_batch_samples(original: Callable[..., Any]) -> Callable[..., Any]:
-    def get_batch_samples(self: Any, *args: Any, **kwargs: Any) -> Any:
-        _core.train_step(FRAMEWORK, self, self)
+    begins = _core.framework_step
+
+    def get_batch_samples(self: Any, epoch_iterator: Any, num_batches: Any, device: Any) -> Any:
+        begins(self)
+        _progress.trained = False
+        result = original(self, epoch_iterator, num_batches, device)
+        if not result[0]:
+            _core.train_step_end(FRAMEWORK, self, None)
+        return result
+
+    def get_batch_samples_with(self: Any, *args: Any, **kwargs: Any) -> Any:
+        begins(self)
         _progress.trained = False
         result = original(self, *args, **kwargs)
         if not result[0]:
             _core.train_step_end(FRAMEWORK, self, None)
         return result
 
-    return get_batch_samples
+    names = ("self", "epoch_iterator", "num_batches", "device")
+    return get_batch_samples if takes(original, *names) else get_batch_samples_with
 
 
 def _training_step(original: Callable[..., Any]) -> Callable[..., Any]:
-    def training_step(self: Any, *args: Any, **kwargs: Any) -> Any:
+    begins = _core.framework_step
+
+    def training_step(self: Any, model: Any, inputs: Any, num_items_in_batch: Any = None) -> Any:
         if _progress.trained:
             # The next of the batches that were taken at once, for accumulated gradients.
-            _core.train_step(FRAMEWORK, self, self)
+            begins(self)
+        _progress.trained = True
+        return original(self, model, inputs, num_items_in_batch)
+
+    def training_step_with(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if _progress.trained:
+            begins(self)
         _progress.trained = True
         return original(self, *args, **kwargs)
 
-    return training_step
+    names = ("self", "model", "inputs", "num_items_in_batch")
+    known = takes(original, *names) and original.__defaults__ == (None,)
+    return training_step if known else training_step_with
 
 
 def _training(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -92,13 +92,13 @@ def _waiting(
         def wait(*args: Any, **kwargs: Any) -> Any:
             if by_equinox and caller(1).f_globals.get("__name__") == "equinox._jit":
                 return original(*args, **kwargs)
-            began = begin()
+            began = begin(title)
             if not began:
                 return original(*args, **kwargs)
             try:
                 return original(*args, **kwargs)
             finally:
-                end(title, began)
+                end(began)
 
         return wait
 
@@ -111,7 +111,7 @@ def _putting(original: Callable[..., Any]) -> Callable[..., Any]:
     def device_put(x: Any, *args: Any, **kwargs: Any) -> Any:
         if _clean is not None and not _clean():
             return original(x, *args, **kwargs)  # It is traced, not done.
-        began = begin()
+        began = begin("jax.device_put")
         if not began:
             return original(x, *args, **kwargs)
         size = 0
@@ -119,7 +119,7 @@ def _putting(original: Callable[..., Any]) -> Callable[..., Any]:
             size = _size(x)
             return original(x, *args, **kwargs)
         finally:
-            end("jax.device_put", began, size)
+            end(began, size)
 
     return device_put
 

@@ -10,7 +10,7 @@ import sys
 
 from stepwatch import _core, section
 from stepwatch.integrations import _notes, _patch
-from stepwatch.integrations._framework import FRAMEWORK, epoch, inside
+from stepwatch.integrations._framework import FRAMEWORK, epoch, inside, takes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,15 +45,25 @@ def _part(root: str, module: str, name: str) -> Any:
 
 
 def _advance(original: Callable[..., Any]) -> Callable[..., Any]:
-    def advance(self: Any, *args: Any, **kwargs: Any) -> Any:
-        _core.train_step(FRAMEWORK, self, self)
+    begins = _core.framework_step
+
+    def advance(self: Any, data_fetcher: Any) -> Any:
+        begins(self)
+        try:
+            return original(self, data_fetcher)
+        except StopIteration:
+            _core.train_step_end(FRAMEWORK, self, None)
+            raise
+
+    def advance_with(self: Any, *args: Any, **kwargs: Any) -> Any:
+        begins(self)
         try:
             return original(self, *args, **kwargs)
         except StopIteration:
             _core.train_step_end(FRAMEWORK, self, None)
             raise
 
-    return advance
+    return advance if takes(original, "self", "data_fetcher") else advance_with
 
 
 def _fit(original: Callable[..., Any]) -> Callable[..., Any]:

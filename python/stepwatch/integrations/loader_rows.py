@@ -53,6 +53,8 @@ class Row:
         self.foreign = foreign
         self.recording = _core.recording_number()
         self.passes = 0
+        self._written = 0  # in which recording
+        self._site_index = 0
         self._handles: dict[str, int] = {}
         dataset = _plain(getattr(loader, "dataset", None))
         self.dataset = "" if dataset is None else _kind(dataset)
@@ -69,7 +71,7 @@ class Row:
             owner, row = _names[name]
             gone = owner() is None
             if gone and row.site == self.site and row.dataset == self.dataset:
-                self.passes = row.passes
+                self.passes = row.passes if row.recording == self.recording else 0
                 if (row.workers, row.batch_size) == (self.workers, self.batch_size):
                     self._handles = row._handles
                 break
@@ -120,21 +122,32 @@ class Row:
         self.timeout = float(timeout) if timeout and isinstance(timeout, (int, float)) else 0.0
 
     def begin_pass(self) -> None:
+        recording = _core.recording_number()
+        if self.recording != recording:  # Those before were of another.
+            self.recording, self.passes = recording, 0
         self.passes += 1
-        self.put()
+        if self._written == recording:
+            self._put_loader()
+        else:
+            self.put()
 
-    def put(self) -> None:
-        """Write what is known; rows of an earlier recording are made anew."""
-        site = 0
-        if self.site is not None:
-            file, line, function = self.site
-            site = self._put("site", _SITE, (1, file, line, self.kind), (function,)) + 1
+    def _put_loader(self) -> None:
         self._put(
             "loader",
             _LOADER,
             (self.name, self.dataset, self.workers, self.batch_size),
-            (self.bits, self.prefetch, self.samples, self.passes, site),
+            (self.bits, self.prefetch, self.samples, self.passes, self._site_index),
         )
+
+    def put(self) -> None:
+        """Write what is known; rows of an earlier recording are made anew."""
+        self._written = _core.recording_number()
+        self._site_index = 0
+        if self.site is not None:
+            file, line, function = self.site
+            place = self._put("site", _SITE, (1, file, line, self.kind), (function,))
+            self._site_index = place + 1
+        self._put_loader()
         for what, text in self.texts.items():
             if text:
                 self._put(what, _SETTING, (f"loader.{what}", self.name, text), (_NAN,))
@@ -211,13 +224,25 @@ def _builds(frame: FrameType, site: tuple[str, int, str] | None, loader: Any) ->
     return frame.f_locals.get(code.co_varnames[0]) is loader
 
 
+# What lines that build loaders call them, by file, line and class: many are built in every epoch.
+_called_there: dict[tuple[str, int, str], str | None] = {}
+_MOST_LINES = 1024
+
+
 def _name(site: tuple[str, int, str] | None, kind: str, fallback: str) -> str:
     """Name a loader as the program does, if the line that builds it tells: ``train = Load(…)``."""
-    if site is not None:
+    if site is None:
+        return fallback
+    key = (site[0], site[1], kind)
+    if key not in _called_there:
+        found = None
         with suppress(OSError), Path(site[0]).open(encoding="utf-8", errors="replace") as file:
             for line in islice(file, site[1] - 1, site[1]):
-                return _assigned(line, kind) or fallback
-    return fallback
+                found = _assigned(line, kind)
+        if len(_called_there) >= _MOST_LINES:
+            _called_there.clear()
+        _called_there[key] = found
+    return _called_there[key] or fallback
 
 
 def _assigned(line: str, kind: str) -> str | None:

@@ -147,7 +147,7 @@ def _tracing() -> bool:
 
 def _make_loss(name: str, namespace: dict[str, Any]) -> Callable[[Any], Callable[..., Any]]:
     section = _core.section(name, "loss")
-    hooks = Hooks(_core.loss_enter, _core.loss_leave, _core.loss_failed, section)
+    hooks = Hooks(_core.loss_enter, _core.loss_leave, _core.loss_failed, section, rests=True)
     # torch.jit.script compiles the source of what it finds here, which is that of the original,
     # with the names that the function knows.
     return lambda original: stand_in(original, hooks, _torch, namespace)
@@ -166,7 +166,8 @@ def install(torch: Any) -> None:
         look=_look,
         looked=_looked,
     )
-    backward = Hooks(_core.backward_enter, _core.backward_leave, _core.backward_failed)
+    around = _core.backward_enter, _core.backward_leave, _core.backward_failed
+    backward = Hooks(*around, rests=True, backward=True)
     # A tensor's backward() calls torch.autograd's, which is enough, where it is as expected.
     code = getattr(torch.Tensor.backward, "__code__", None)
     called = getattr(code, "co_names", ())

@@ -70,6 +70,7 @@ class _Compiling:
         self._inner = inner
 
     def __enter__(self) -> Any:
+        _core.rests_never()
         # What is compiled within a compilation is part of it.
         _local.depth = getattr(_local, "depth", 0) + 1
         if _local.depth == 1:

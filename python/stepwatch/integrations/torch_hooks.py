@@ -58,6 +58,7 @@ def install(torch: Any) -> None:
 
 def remove() -> None:
     """Have every adapter forget what it knows."""
+    _core.rests_forget()
     while _begun:
         adapter = _begun.pop()
         try:

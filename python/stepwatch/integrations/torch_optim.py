@@ -156,6 +156,11 @@ def _make_step(original: Any) -> Callable[..., Any]:
     return step  # type: ignore[no-any-return]
 
 
+def _rest(cell: Any, original: Any) -> None:
+    """Have what is in the cell, which stands for this step, only count while it rests."""
+    _core.rest_cell(cell, _core.stepped(original))
+
+
 def _make_hook(original: Any) -> Callable[..., Any]:
     """torch puts its own function around step() of every class of which there is an instance.
 
@@ -164,10 +169,15 @@ def _make_hook(original: Any) -> Callable[..., Any]:
 
     def profile_hook_step(function: Any) -> Any:
         try:
-            function = _make_step(function)
+            step = _make_step(function)
         except Exception as error:
             _notes.note_once(f"an optimizer is not watched: {type(error).__name__}: {error}")
-        return original(function)
+            return original(function)
+        made = original(step)
+        for cell in getattr(made, "__closure__", None) or ():
+            if cell.cell_contents is step:
+                _rest(cell, function)
+        return made
 
     return profile_hook_step
 
@@ -190,6 +200,7 @@ def _put_inside(kind: type) -> None:
             if not getattr(cell.cell_contents, "__stepwatch__", False):
                 _cells.append((cell, cell.cell_contents))
                 cell.cell_contents = _make_step(cell.cell_contents)
+                _rest(cell, _cells[-1][1])
             return
         step = getattr(step, "__wrapped__", None)
 

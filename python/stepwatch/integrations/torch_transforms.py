@@ -13,6 +13,7 @@ import functools
 import gc
 import sys
 import types
+import weakref
 from itertools import chain, islice
 
 from stepwatch import _core
@@ -48,22 +49,40 @@ _FUNCTIONS = (
 _ABSENT = object()
 
 
+# Names of all attributes of a class and its bases, and how many these had when they were collected.
+_of_classes: weakref.WeakKeyDictionary[type, tuple[int, frozenset[str]]] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+def _names_of(kind: type) -> frozenset[str]:
+    bases = kind.__mro__
+    count = sum([len(base.__dict__) for base in bases])
+    known = _of_classes.get(kind)
+    if known is None or known[0] != count:
+        names = frozenset(name for base in bases for name in base.__dict__)
+        known = _of_classes[kind] = (count, names)
+    return known[1]
+
+
 class Attributes:
     """The attributes of one object, as a dictionary that it does not have.
 
     To ask for its ``__dict__`` would make one, and what uses its attributes slower from then on.
     """
 
-    __slots__ = ("_owner",)
+    __slots__ = ("_names", "_owner")
 
     def __init__(self, owner: Any) -> None:
         self._owner = owner
+        self._names = _names_of(type(owner))
 
     def get(self, name: str, default: Any = None) -> Any:
         """Return the object's own attribute; those of its class are none, nor are properties."""
-        of_class = next(
-            (vars(kind)[name] for kind in type(self._owner).__mro__ if name in vars(kind)), _ABSENT
-        )
+        of_class = _ABSENT
+        if name in self._names:
+            bases = type(self._owner).__mro__
+            of_class = next((vars(each)[name] for each in bases if name in vars(each)), _ABSENT)
         if hasattr(type(of_class), "__get__"):  # Asking for it would run code of the program's.
             own = getattr(self._owner, "__dict__", None)
             return own.get(name, default) if type(own) is dict else default
